@@ -34,6 +34,12 @@ test: ## run every test
 	@$(SANDBOX)
 	@scripts/test.sh all
 
+.PHONY: blocks
+blocks: ## do what all documents tell people to type; make test does what the first two do
+	@$(SANDBOX)
+	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" PAGETOOLS_HEADLESS_SHELL="$$(scripts/headless-shell.sh)" \
+		$(GO) test ./e2e/suite/serve -count=1 -timeout 20m -run 'TestBlocks$$' -all-blocks
+
 .PHONY: nightly
 nightly: ## run what takes hours: stress, race, chaos, soak, consent, mutations, clients, fuzz, corpus; PARTS="stress race" for some
 	@scripts/nightly.sh $(PARTS)

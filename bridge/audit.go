@@ -194,8 +194,8 @@ func auditRecord(r *Run) AuditRecord {
 	return a
 }
 
-// argumentsDigest is that of the canonical arguments. A secret among them could be
-// guessed from a digest: arguments of a tool that takes secrets have none.
+// argumentsDigest returns the digest of the canonical arguments, or "" for a tool that takes
+// secrets: a digest lets a short secret be guessed.
 func (r *passage) argumentsDigest() string {
 	if r.tool.secrets {
 		return ""
@@ -216,7 +216,7 @@ func (r *passage) decided() string {
 	return r.decision.Level.String()
 }
 
-// toolName is what was asked for, or what it came to.
+// toolName returns the name of the tool, or the requested name when no tool was found.
 func (r *passage) toolName() string {
 	if r.tool != nil {
 		return r.tool.name

@@ -273,8 +273,8 @@ func TestCallsThatEndWaitingAreRecorded(t *testing.T) {
 	})
 }
 
-// TestAuditOfOpenedPages: that a caller sent its page to a place is recorded like a call, and
-// so is that it was not allowed to. Without a record nothing is opened.
+// TestAuditOfOpenedPages: opening a page is recorded like a call, allowed or not. Without a record
+// nothing is opened.
 func TestAuditOfOpenedPages(t *testing.T) {
 	audit := &spyAudit{}
 	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""))

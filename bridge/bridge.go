@@ -30,7 +30,7 @@ type Options struct {
 	// Bytes counts what strangers make us hold; nil means an account of
 	// Limits.TotalBytes.
 	Bytes *policy.Account
-	// Memory is what outlives the process.
+	// Memory holds the stores that outlive the process.
 	Memory Memory
 	// Log gets an intent and an outcome of every call; nil is silent.
 	Log *slog.Logger
@@ -43,7 +43,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-// SiteOptions is what the operator decides about one site.
+// SiteOptions holds the operator's decisions about one site.
 type SiteOptions struct {
 	// Approval is the operator's level; its zero value asks.
 	Approval policy.Operator
@@ -82,7 +82,7 @@ type Bridge struct {
 	background sync.WaitGroup
 }
 
-// siteState is what the bridge knows about a site beyond its catalogs.
+// siteState holds the bridge's state of a site besides its catalogs.
 type siteState struct {
 	site         Site
 	options      SiteOptions

@@ -114,7 +114,7 @@ func Revoked() *Error {
 	return Errorf(Forbidden, "", NotRun, "This credential was revoked.")
 }
 
-// Observed is what Options.Observe gets of a call: an answer to its question, or its end.
+// Observed reports one event of a call to Options.Observe: an answer to its question, or its end.
 type Observed struct {
 	// Call is as its caller made it, Tool what it ran; nil when it got to none. Began is when.
 	Call  *Call

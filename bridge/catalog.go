@@ -40,7 +40,7 @@ type Tool struct {
 	operation   *Operation // nil: of a page
 }
 
-// shape is what completing the arguments needs to know of an input schema.
+// shape holds the facts about an input schema that completing the arguments needs.
 type shape struct {
 	declared map[string]bool // the properties that the root lists
 	closed   bool            // the root takes no others
@@ -113,13 +113,13 @@ func (t *Tool) Document() string { return t.document }
 // description, schemas and annotations as the page wrote them.
 func (t *Tool) Digest() string { return t.digest }
 
-// bytes is what the tool takes in memory, about: its schemas are there once more as the
-// page wrote them.
+// bytes estimates the tool's memory. Schemas count twice: they are also kept as the page wrote
+// them.
 func (t *Tool) bytes() int64 {
 	return 2*int64(len(t.input.JSON())+len(t.OutputSchema())) + int64(len(t.description)+len(t.title)+len(t.annotations)) + 1<<10
 }
 
-// subschemas is what the tool's schemas cost to compile.
+// subschemas returns how many subschemas the tool has, the measure of what compiling them costs.
 func (t *Tool) subschemas() int {
 	n := t.input.Subschemas()
 	if t.output != nil {
@@ -153,7 +153,7 @@ func (c *Catalog) Tool(name string) *Tool { return c.byName[name] }
 // Digest identifies the set of definitions.
 func (c *Catalog) Digest() string { return c.digest }
 
-// Findings are what there is to tell the page's author. The slice must not be changed.
+// Findings returns the findings for the page's author. The slice must not be changed.
 func (c *Catalog) Findings() []Finding { return c.findings }
 
 // With returns the same tools with what there is to tell the page's author.
@@ -164,7 +164,7 @@ func (c *Catalog) With(findings []Finding) *Catalog {
 }
 
 // Beside returns the tools of c with those of other whose names c has not, for a site that offers
-// both an API and a page. The findings are those of both.
+// both an API and a page. It has the findings of both.
 func (c *Catalog) Beside(other *Catalog) *Catalog {
 	both := &Catalog{byName: make(map[string]*Tool, len(c.tools)+len(other.tools))}
 	for _, t := range c.tools {

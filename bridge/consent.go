@@ -23,8 +23,8 @@ func (r *passage) where(asking bool) (*Agreed, *Shown) {
 }
 
 // askConsent stops a call before anything runs and before it holds a page. With
-// an answer it begins again, so that everything is checked anew. auto is what
-// the operator's mode auto would decide.
+// an answer it begins again, so that everything is checked anew. auto is the decision under the
+// operator's mode auto.
 func (pl *pipeline) askConsent(ctx context.Context, r *Run, auto policy.Decision) Step {
 	if p, ok := pl.router.(Preparer); ok {
 		if err := p.Prepare(ctx, r.pass.ref(), r.pass.tool); err != nil {
@@ -84,7 +84,7 @@ func (t *Tool) wanted(input Value, site string) string {
 	return words + ". " + run
 }
 
-// checkConsent refuses what a person refused, and what is not what they were shown.
+// checkConsent refuses a call that a person refused, or that differs from what they were shown.
 func (r *passage) checkConsent() *Error {
 	switch now, _ := r.where(false); {
 	case r.consent == nil:

@@ -159,10 +159,10 @@ func hintsOf(annotations json.RawMessage) policy.Hints {
 // it, and what its site published of consent. Its arguments are sent as they are written: no page
 // makes doubles of their numbers.
 type Operation struct {
-	// Method is that of its requests, and URL their address with the names of its parameters.
+	// Method and URL describe its requests; the URL has the names of its parameters.
 	Method string `json:"method"`
 	URL    string `json:"url"`
-	// API is what the site calls itself, and Cost what it says that a call costs; "" is nothing.
+	// API is the site's own name, and Cost its price of a call; "" means none was given.
 	API  string `json:"api,omitempty"`
 	Cost string `json:"cost,omitempty"`
 	// Level is the least consent that the site wants.
@@ -180,7 +180,7 @@ func (t *Tool) siteLevel() policy.Level {
 	return t.operation.Level
 }
 
-// facts are what a person is told of the operation; none of a page's tool.
+// facts adds the facts about the operation that a person reads. A page's tool has none.
 func (o *Operation) facts(add func(name, text string)) {
 	if o == nil {
 		return

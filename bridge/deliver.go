@@ -189,8 +189,8 @@ func (r *passage) fitError(e *Error, words bool) *Error {
 	return &told
 }
 
-// changedByRules is what a result has against its outputSchema after the operator's rules
-// were applied to it; nil means nothing.
+// changedByRules returns how a result violates its outputSchema once the operator's rules were
+// applied to it, or nil.
 func (r *passage) changedByRules(data json.RawMessage) *Violation {
 	broken := r.tool.violation(data, readMCP(data))
 	if broken != nil {

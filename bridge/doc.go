@@ -14,7 +14,7 @@
 //   - Declaration: a tool as a stranger described it. Nothing in it is trusted.
 //   - Tool: an admitted declaration.
 //   - Catalog: the tools of one source at one moment; immutable, with a digest.
-//   - Caller: who a transport says is calling, after it authenticated.
+//   - Caller: the client of a call, as its transport authenticated it.
 //   - Session: one caller's state on one site: one page in its own browser
 //     context.
 //   - Call: one request to run a tool. Run: a call from its first moment until its
@@ -28,13 +28,12 @@
 //
 // # The shapes of a call and of a question
 //
-// A call passes six types from the transport to the engine: [Call] is what a transport
-// asks for; [Run] is that call in the registry; [Invocation] is what its source needs,
-// and session.Invocation what is sent to a tab; a call in flight there is the engine's
-// own (cdp.running); each answers with a [Step].
+// A call passes six types from the transport to the engine: [Call] is a transport's request; [Run]
+// is that call in the registry; [Invocation] goes to its source, session.Invocation goes to a
+// tab; a call in flight there is the engine's own (cdp.running); each answers with a [Step].
 //
 // A question has five: [Question] and [Answer]; [Pause] is a step that waits for an
-// answer; [OpenQuestion] is how operators see it; a dialog in a page is the engine's own
+// answer; [OpenQuestion] shows it to operators; a dialog in a page is the engine's own
 // (cdp.dialog).
 //
 // # Rules

@@ -9,8 +9,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// Code is the stable, public class of a failure. The names are those of the
-// webtools interface of 2025-06-30 and of the outside contract.
+// Code is the stable, public class of a failure. The names come from the webtools interface of
+// 2025-06-30 and from the outside contract.
 type Code string
 
 // The codes. Every 5xx of a transport carries InternalError and a Reason.
@@ -95,7 +95,7 @@ const (
 // record of calls and in the audit.
 const DetailCall = "call"
 
-// Error is the one error type that leaves the bridge.
+// Error is the only type of error that leaves the bridge.
 type Error struct {
 	Code    Code
 	Reason  Reason // may be empty

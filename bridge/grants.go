@@ -10,7 +10,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/policy"
 )
 
-// consents is what persons agreed to beyond one call. Without its stores it keeps nothing.
+// consents keeps consent that outlives one call. Without its stores it keeps nothing.
 type consents struct {
 	memory *Memory
 	log    *slog.Logger
@@ -50,7 +50,7 @@ func (c *consents) stands(ctx context.Context, r *Run) bool {
 	return true
 }
 
-// grantUse is what standing consent to the call covers, where it runs in such a page.
+// grantUse returns what standing consent to the call covers when it runs in such a page.
 func (r *passage) grantUse(page *Agreed) GrantUse {
 	u := GrantUse{Caller: r.call.Caller.Name, Credential: r.call.Caller.Credential, Site: r.call.Site,
 		Tool: r.tool.name, Digest: r.tool.digest}
@@ -123,7 +123,7 @@ func knowAll(ctx context.Context, r *Run) *Error {
 // another process may change them.
 const seenFor = time.Second
 
-// seen is what is known of a site's tools.
+// seen caches the known tools of a site.
 type seen struct {
 	mu     sync.Mutex
 	read   bool // the store was read once

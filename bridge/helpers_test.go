@@ -48,7 +48,7 @@ func run(t *testing.T, b *bridge.Bridge, c *bridge.Call) ([]byte, *bridge.Error)
 	return res, nil
 }
 
-// served is what Serve returns.
+// served holds the results of Serve.
 type served struct {
 	bridge.Step
 

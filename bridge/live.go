@@ -9,12 +9,11 @@ import (
 type Frame struct {
 	// JPEG is the picture.
 	JPEG []byte
-	// Width and Height are what it shows, in CSS pixels: those of Input.
+	// Width and Height are its size in CSS pixels, the coordinates of Input.
 	Width, Height float64
 }
 
-// InputType is what a person does with mouse or keyboard. The names are those of
-// UI Events.
+// InputType names an action with mouse or keyboard. The names follow UI Events.
 type InputType string
 
 // The types of Input.
@@ -42,7 +41,7 @@ type Input struct {
 	// DX and DY are how far to scroll, in CSS pixels.
 	DX float64 `json:"dx"`
 	DY float64 `json:"dy"`
-	// Key and Code are as in a KeyboardEvent. Text is what a key writes, or what
+	// Key and Code are as in a KeyboardEvent. Text holds the characters that a key writes, or that
 	// type Text inserts.
 	Key  string `json:"key"`
 	Code string `json:"code"`

@@ -13,7 +13,7 @@ import (
 // them are safe for concurrent use, also by several processes that share one
 // data folder. Times are kept in UTC with nanoseconds.
 
-// Memory is what a Bridge remembers with. A part that is nil is not remembered:
+// Memory holds the stores of a Bridge. A part that is nil is not remembered:
 // versions, keys and consent then end with the process, and nothing is audited.
 type Memory struct {
 	Versions   webtool.Store
@@ -49,16 +49,16 @@ type Grant struct {
 	GivenAt time.Time
 }
 
-// GrantUse is what a grant covers, and what a call looks for. Every part is compared
-// byte for byte.
+// GrantUse describes the calls that a grant covers, and the call that looks for one. Every part is
+// compared byte for byte.
 type GrantUse struct {
 	// Caller, Site and Tool name the caller and what it may run.
 	Caller, Site, Tool string
 	// Credential is the caller's: a new one gets new consent. Empty where the caller
 	// has none.
 	Credential string
-	// Digest is that of the tool's definition, with its origin: another definition
-	// was not consented to.
+	// Digest identifies the tool's definition, with its origin: a changed definition needs new
+	// consent.
 	Digest string
 	// Config is the digest of what config changes about the page; empty when it
 	// changes nothing.
@@ -112,7 +112,7 @@ const (
 	ReplyClaimed ReplyStatus = "claimed"
 	// ReplyInFlight: the first call still runs, in this process or another one.
 	ReplyInFlight ReplyStatus = "in_flight"
-	// ReplyFinished: the call is over, and Reply is what it answered.
+	// ReplyFinished: the call is over, and Reply holds its reply.
 	ReplyFinished ReplyStatus = "finished"
 	// ReplyUnknown: the call began, and its reply is lost: its process was
 	// killed, or the reply was too large to keep. It must not run again. When the
@@ -163,8 +163,8 @@ type AuditRecord struct {
 	// Claim is the claim of its idempotency key, if it has one: it tells whether
 	// the call of a process that was killed had begun.
 	Claim string `json:"claim,omitempty"`
-	// Caller, Session, Site and Tool are as in Call. Origin and Frame are those
-	// of the document that offers the tool.
+	// Caller, Session, Site and Tool are as in Call. Origin and Frame describe the document that
+	// offers the tool.
 	Caller  string `json:"caller,omitempty"`
 	Session string `json:"session,omitempty"`
 	Site    string `json:"site,omitempty"`
@@ -181,7 +181,7 @@ type AuditRecord struct {
 	Definition    string `json:"definition,omitempty"`
 	Arguments     string `json:"arguments,omitempty"`
 	ArgumentBytes int64  `json:"argumentBytes,omitempty"`
-	// Decision is what policy said, and Rule why.
+	// Decision is the policy's decision, and Rule its reason.
 	Decision string `json:"decision,omitempty"`
 	Rule     string `json:"rule,omitempty"`
 	// Approval is the grant or question that the call ran under, and Approver

@@ -20,7 +20,7 @@ type OpenQuestion struct {
 	Picture bool `json:"picture"`
 }
 
-// openQuestion is what the call asks now, as an operator sees it; nil is nothing.
+// openQuestion returns the call's open question as an operator sees it, or nil.
 // Called with r.mu held.
 func (r *Run) openQuestion() *OpenQuestion {
 	q := r.asks()
@@ -72,7 +72,7 @@ func (b *Bridge) Asked(id string) bool {
 // pictureTime is how long a picture may take.
 const pictureTime = 5 * time.Second
 
-// Screenshot shows the page that asks a question, as a PNG. Errors are those of Live.
+// Screenshot shows the page that asks a question, as a PNG. It returns the errors of Live.
 func (b *Bridge) Screenshot(ctx context.Context, by Caller, id string) ([]byte, error) {
 	_, page, e := b.pageThatAsks(by, id)
 	if e != nil {

@@ -121,7 +121,7 @@ func (s *siteState) pageConfig(config map[string]json.RawMessage) (string, error
 	return string(text), nil
 }
 
-// pageConfig is what config changed about the page that the call runs in.
+// pageConfig returns what config changed about the page that the call runs in.
 func (r *passage) pageConfig() string {
 	if r.shown != nil {
 		return r.shown.Config
@@ -132,11 +132,11 @@ func (r *passage) pageConfig() string {
 
 // ConfiguredPage says for a person which page a call would run in.
 type ConfiguredPage struct {
-	// URL and Title are those of the page, when it is open. They are the page's words.
+	// URL and Title describe the page, when it is open, in its own words.
 	URL   string `json:"url,omitempty"`
 	Title string `json:"title,omitempty"`
-	// Config is what config changes about the page. Of headers, cookies and stored items
-	// it has the names, and of credentials only that they are there.
+	// Config lists what config changes about the page: headers, cookies and stored items by name,
+	// credentials by their presence.
 	Config json.RawMessage `json:"config,omitempty"`
 }
 

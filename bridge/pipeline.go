@@ -24,7 +24,7 @@ type stage struct {
 	run  func(ctx context.Context, r *Run, next handler) Step
 }
 
-// pipeline is what a call goes through, and what its stages need.
+// pipeline holds the stages of a call and their dependencies.
 type pipeline struct {
 	router   Router
 	limits   Limits
@@ -372,7 +372,7 @@ func (r *Run) run(ctx context.Context) Step {
 	return r.pass.bridge.pipe.run(ctx, r)
 }
 
-// left is what is left of the call's time, whatever it waits for: persons aside.
+// left returns the call's remaining time. Waiting for a person does not count.
 func (r *passage) left() time.Duration {
 	return max(time.Millisecond, max(r.settings.timeout, minPatience)-time.Since(r.going))
 }

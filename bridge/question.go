@@ -12,7 +12,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// Kind is what a question is about.
+// Kind names the subject of a question.
 type Kind string
 
 // The kinds of questions.
@@ -44,7 +44,7 @@ type Question struct {
 	Hints   []string `json:"hints,omitempty"`
 	Frame   string   `json:"frame,omitempty"`
 	Session string   `json:"session,omitempty"`
-	// Operation is what the call would ask of an API; nil for a tool of a page.
+	// Operation describes the call's request to an API; nil for a tool of a page.
 	Operation *Operation `json:"operation,omitempty"`
 	// Page is the page that a call would run in, for consent; nil where a new one is
 	// opened as the site has it.
@@ -78,7 +78,7 @@ func (q *Question) OnceByMode() bool {
 // Fact is something that a person should know before answering.
 type Fact struct{ Name, Text string }
 
-// claims are what hints say, in words.
+// claims puts hints in words.
 var claims = map[string]string{
 	"destructiveHint":      "that it destroys something",
 	"consequentialHint":    "that it has consequences",
@@ -86,9 +86,8 @@ var claims = map[string]string{
 	"readOnlyHint":         "that it only reads",
 }
 
-// Facts are what to know of the call besides title, detail and arguments, the gravest
-// first. Names are ours; texts hold what the page and the caller chose, and each is one
-// line.
+// Facts returns what to know of the call besides title, detail and arguments, the gravest first.
+// Names are ours; a text, always one line, holds words of the page or of the caller.
 func (q *Question) Facts() []Fact {
 	var facts []Fact
 	add := func(name, words string) {
@@ -110,7 +109,7 @@ func (q *Question) Facts() []Fact {
 	return facts
 }
 
-// Speaker is whose words the detail and the claims are: those of a page, or of an API.
+// Speaker returns the author of the detail and the claims: "page" or "API".
 func (q *Question) Speaker() string {
 	if q.Operation != nil {
 		return "API"
@@ -129,7 +128,7 @@ func (q *Question) forCaller() *Question {
 	return &own
 }
 
-// Answer is what a person said.
+// Answer holds a person's answer.
 type Answer struct {
 	OK bool `json:"ok"`
 	// Value is the text of a prompt, or what an interaction resolves to.

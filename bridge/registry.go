@@ -158,7 +158,7 @@ func (g *registry) slim(r *Run) {
 	r.held -= n
 }
 
-// account is that of the call's caller.
+// account returns the account of the call's caller.
 func (g *registry) account(r *Run) *policy.Account {
 	name := r.pass.call.Caller.Name
 	if g.accounts[name] == nil {

@@ -91,7 +91,7 @@ func nothingIsKept(t *testing.T, dice *rand.Rand) {
 	b.Close()
 }
 
-// anything is what a tool may come to.
+// anything returns a random outcome of a tool.
 func anything(ctx context.Context, roll func(int) int) bridge.Step {
 	select {
 	case <-time.After(time.Duration(roll(300)) * time.Millisecond):

@@ -121,7 +121,7 @@ func (t *Tool) violation(data json.RawMessage, m mcpResult) *Violation {
 	if len(m.StructuredContent) > 0 {
 		candidates = append(candidates, m.StructuredContent)
 	}
-	var err error // of the last, which is what the promise is about
+	var err error // of the last candidate, the one that the schema describes
 	for _, c := range candidates {
 		if err = t.output.Validate(c); err == nil {
 			return nil
@@ -146,7 +146,8 @@ type promises struct {
 	broken atomic.Int64
 }
 
-// unkept are those of one site, by digest. The map is never changed.
+// unkept numbers the definitions of one site that broke their promise, by digest. The map is never
+// changed.
 type unkept struct {
 	atomic.Pointer[map[string]int64]
 }
@@ -246,7 +247,7 @@ func presentError(r *Run, e *Error) *Error {
 	return e.Detail("untrusted", true).Detail("origin", r.pass.tool.origin)
 }
 
-// tooLarge is what an engine says, which knows no limit in words for people.
+// tooLarge is an engine's message. The bridge replaces it by one that names the limit.
 const tooLarge = "The tool's result is too large."
 
 // TooLarge is the error of an engine for a result over the limit. The bridge says which limit.

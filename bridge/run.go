@@ -45,7 +45,7 @@ type Run struct {
 	expiry    *time.Timer
 	cancel    context.CancelCauseFunc // of what runs in the background
 	waiting   int                     // callers that wait in Next while it runs
-	// fetching are those in Await: an outcome is theirs.
+	// fetching counts the callers in Await, who take the outcome.
 	fetching   int
 	delivering int    // replies with the outcome that are being written
 	pen        *Live  // whose input reaches the page; nil: nobody's
@@ -94,7 +94,7 @@ func (r *Run) Token() string {
 // ID names the call; see Call.ID.
 func (r *Run) ID() string { return r.pass.call.ID }
 
-// Tool is what ran. It is known when Next returned a result.
+// Tool returns the tool that ran, once Next returned a result.
 func (r *Run) Tool() *Tool { return r.pass.tool }
 
 // Asks returns the question that the call waits for now, as its caller gets it, or nil.
@@ -431,7 +431,7 @@ func tooMuchToKeep() *Error {
 		"The call ended, and its result was not kept: too much waits for you to fetch it.")
 }
 
-// bytes is what the call holds while it waits, about.
+// bytes estimates the memory that the call holds while it waits.
 func (r *Run) bytes() int64 {
 	n := r.pass.call.Input.Bytes() + int64(len(r.pass.call.Config)) + 1<<10
 	if r.pass.tool != nil {

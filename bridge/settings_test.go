@@ -105,8 +105,8 @@ func TestAnOperatorsMistakeIsAnError(t *testing.T) {
 	}
 }
 
-// TestARepeatedActionIsDropped is what a client of the first published guide
-// sends: the arguments with the name of the action among them.
+// TestARepeatedActionIsDropped: a client of the first published guide repeats the action's name
+// among the arguments.
 func TestARepeatedActionIsDropped(t *testing.T) {
 	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("go", `{"type":"object","properties":{},"additionalProperties":false}`),
 		bridgetest.Tool("act", `{"type":"object","properties":{"action":{"type":"string"}}}`))

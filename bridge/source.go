@@ -19,7 +19,7 @@ type Source interface {
 	Release()
 }
 
-// Step is what a call came to: exactly one of Data, Pause and Err is set.
+// Step is the outcome of a call, or its pause: exactly one of Data, Pause and Err is set.
 type Step struct {
 	// Data is the result, as JSON text.
 	Data json.RawMessage
@@ -43,8 +43,8 @@ type Step struct {
 type Violation struct {
 	Message string             `json:"message"`
 	Errors  []schema.Violation `json:"errors"`
-	// Number is that of the broken promise, as in Listing.Unkept; below zero when no list
-	// has the outputSchema.
+	// Number counts the broken promise, as in Listing.Unkept; below zero when no list shows the
+	// outputSchema.
 	Number int64 `json:"-"`
 }
 
@@ -53,10 +53,10 @@ func (e *Error) Step() Step { return Step{Err: e} }
 
 // Agreed is the page that a person's consent is about.
 type Agreed struct {
-	// Document is the one that was shown, or [NewPage]. Empty means any: consent that
-	// stands is not about one document.
+	// Document names the document that was shown, or [NewPage]. Empty means any: standing consent
+	// covers every document.
 	Document string
-	// Config is what config changed about the page, as in Ref.Page.
+	// Config lists what config changed about the page, as in Ref.Page.
 	Config string
 }
 
@@ -64,13 +64,13 @@ type Agreed struct {
 // page that was opened for this call will do.
 const NewPage = "new page"
 
-// Invocation is what a Source needs to run a tool.
+// Invocation tells a Source how to run a tool.
 type Invocation struct {
-	// Tool is what was validated and approved. A source that now holds another
-	// definition under its name refuses with VersionMismatch (TOOL_CHANGED).
+	// Tool was validated and approved. A source that now holds another definition under its name
+	// refuses with VersionMismatch (TOOL_CHANGED).
 	Tool *Tool
-	// Agreed is what a person agreed to besides; nil means that nobody was asked. A
-	// source that shows something else refuses in the same way.
+	// Agreed describes the page that a person saw; nil means that nobody was asked. A source that
+	// shows another page refuses in the same way.
 	Agreed *Agreed
 	// Caller is the name of whose call it is: what the source says of a question of one
 	// caller's call is for nobody else.
@@ -156,7 +156,7 @@ type Ref struct {
 	// API is true, for Acquire and Shows, when the call's tool is an operation of the site's API:
 	// no page is needed.
 	API bool
-	// Page is what the call's config changes about its page, for Acquire and Shows: a canonical
+	// Page lists what the call's config changes about its page, for Acquire and Shows: a canonical
 	// JSON object with the keys of PageKeys, or empty. It may hold secrets.
 	Page string
 }
@@ -165,7 +165,7 @@ type Ref struct {
 type Site struct {
 	// Name is unique in the process: [a-z][a-z0-9_]{0,31}.
 	Name string
-	// Target is what the operator named: a URL, or a folder.
+	// Target is the operator's argument: a URL, or a folder.
 	Target string
 	// Origin is the origin of the target's URL.
 	Origin string
@@ -204,9 +204,9 @@ type Preparer interface {
 
 // Shown is a page that is open.
 type Shown struct {
-	// URL and Title are those of the document that it shows, as the page chose them.
+	// URL and Title describe the document that it shows, in the page's own words.
 	URL, Title string
-	// Config is what config changed about the page when it was opened, as in Ref.Page.
+	// Config lists what config changed about the page when it was opened, as in Ref.Page.
 	Config string
 }
 
@@ -228,10 +228,10 @@ const (
 	MayAnswer Right = "answer"
 )
 
-// Caller is who a transport says is calling, after it authenticated.
+// Caller is the client of a call, as its transport authenticated it.
 type Caller struct {
-	// Name identifies the caller in logs, limits and sessions. "local" is the
-	// one caller of a listener without credentials.
+	// Name identifies the caller in logs, limits and sessions. A listener without credentials has
+	// one caller, "local".
 	Name string
 	// Credential identifies the credential that the caller came with, without telling
 	// it; "" means that there was none. Consent that stands ends with it.

@@ -9,10 +9,10 @@ import (
 	"github.com/pagetools/pagetools/bridge/policy"
 )
 
-// Listing is what a site offers to a caller at one moment. It is immutable.
+// Listing holds a site's offer to a caller at one moment. It is immutable.
 type Listing struct {
 	Site Site
-	// Version is that of the site's webtool now.
+	// Version is the current version of the site's webtool.
 	Version string
 	// Tools are sorted by name.
 	Tools []*Tool
@@ -31,10 +31,10 @@ type Listing struct {
 	of *siteState
 }
 
-// Terms are what holds for a tool before anybody calls it, by the operator's rules and the hints of
-// its page, as policy.Decide takes them.
+// Terms states the rules for a tool before any call, from the operator's rules and its page's
+// hints, as policy.Decide takes them.
 type Terms struct {
-	// Level is that of a call that asks for nothing itself.
+	// Level applies to a call that asks for nothing itself.
 	Level policy.Level
 	// Ruled is true when one of the operator's rules names the tool, and Strict when the operator
 	// asks for everything.
@@ -113,8 +113,8 @@ type Opener interface {
 
 // Open sends the page of the caller's session to the start of its site or, where the
 // operator lets config have it, to the path in in.Config. It waits for calls that have the
-// page, and returns what the site offers then. in.Tool is what the transport calls this in
-// the log and in the audit, which has it like a call. Errors are *Error.
+// page, and returns the site's offer after that. in.Tool names this in the log and in the audit,
+// which records it like a call. Errors are *Error.
 func (b *Bridge) Open(ctx context.Context, in *Call) (Listing, error) {
 	r := &Run{pass: b.enter(in)}
 	r.pass.going = time.Now()
@@ -156,9 +156,8 @@ func (b *Bridge) openPage(ctx context.Context, r *Run) Step {
 }
 
 // ToolDigests returns the digests of the tools that the site has now, by name: what
-// SiteOptions.Locked holds them to. They are of what a webtool says of a tool, so
-// that they do not depend on where a folder is served. The catalog is the one that they are
-// of. Errors are *Error.
+// SiteOptions.Locked holds them to. They are of what a webtool says of a tool, so that they do not
+// depend on where a folder is served. It returns their catalog as well. Errors are *Error.
 func (b *Bridge) ToolDigests(ctx context.Context, ref Ref) (map[string]string, *Catalog, error) {
 	s, err := b.pipe.siteFor(ref.Site, ref.Caller)
 	if err != nil {

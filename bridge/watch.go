@@ -19,7 +19,7 @@ type Interest struct {
 	run *Run // only this call
 }
 
-// EventKind is what an Event is about.
+// EventKind names the subject of an Event.
 type EventKind string
 
 // The kinds of events.
@@ -46,7 +46,7 @@ type Event struct {
 type RunState struct {
 	// Run numbers the call in this process.
 	Run int64
-	// Question is what the call waits for; nil while it runs.
+	// Question is the call's open question; nil while it runs.
 	Question *OpenQuestion
 	// Pen is the name of the person who holds the pen (see Live); empty is nobody.
 	Pen string
@@ -201,7 +201,7 @@ func (w *watcher) news() []Event {
 	return events
 }
 
-// asking is what the calls are that ask now, the oldest question first.
+// asking returns the calls with an open question, the oldest question first.
 func (w *watcher) asking() []RunState {
 	if w.what.run != nil {
 		return []RunState{w.what.run.state()}

@@ -241,8 +241,7 @@ func (s *siteState) sealed(tools []*Tool) map[*Tool]webtool.Action {
 	return byTool
 }
 
-// forgetAfter is how long documents are held that are not those of now any more, but for
-// who looks at the site again.
+// forgetAfter limits how long outdated documents are held, unless somebody looks at the site again.
 const forgetAfter = 15 * time.Second
 
 // forgetLater lets the histories drop what the page declared before: it may be large, and
@@ -267,7 +266,7 @@ func (s *siteState) forgetLater(r Router) {
 	})
 }
 
-// Findings are what the author of a site's tools should know besides what its page has.
+// Findings returns the findings for the author of a site's tools, besides those of its catalog.
 func (b *Bridge) Findings(site string) []Finding {
 	s := b.pipe.sites[site]
 	if s == nil {

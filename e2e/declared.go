@@ -119,7 +119,7 @@ func (p *Page) MatchLock(tb testing.TB, file string) {
 	}
 }
 
-// key is what a lock file calls the page that is shown: its address, or its path in the folder.
+// key returns the shown page's key in a lock file: its address, or its path in the folder.
 func (p *Page) key() (string, error) {
 	at, err := url.Parse(p.visit.URL())
 	if err != nil {

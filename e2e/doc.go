@@ -15,11 +15,11 @@
 // [Start] serves a folder, or takes a running app, and starts a browser; tests with the same
 // [Options] share both. Each [Page] has a browser context of its own, so tests can run in parallel.
 // A call goes the way of an agent's: its arguments are checked against the tool's schema, and the
-// person is asked who must be. The answers are those of [Page.Human]; a question without an answer
+// person is asked who must be. [Page.Human] holds the answers; a question without an answer
 // and an answer that nobody asked for fail the test. [Page.Check] holds the declarations against the
 // rules of package check, and [Page.MatchLock] against a file. [Run] runs scenario files.
 //
-// What is expected is written as in scenario files: an object matches when it has the expected
+// Expected values are written as in scenario files: an object matches when it has the expected
 // members, an array by position and length, and members such as $contains, $pattern, $gte, $type and
 // $any stand for values. ${env.NAME} and ${unique} are references, and $${ is the text ${.
 //

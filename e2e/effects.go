@@ -10,7 +10,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
-// Effects are what a call touched: requests of the page, its frames and workers, what it wrote,
+// Effects lists what a call touched: requests of the page, its frames and workers, what it wrote,
 // where it went, windows and downloads. GET and HEAD requests change nothing, and count only where
 // an [Effect] names them; cookies that a response sets are the server's doing. They belong to the
 // test that asked for them.
@@ -86,7 +86,7 @@ func (e *Effects) Only(allowed ...Effect) {
 	}
 }
 
-// expected is what matches the effect, in the words of scenario files.
+// expected returns a matcher of the effect, as scenario files write it.
 func (x Effect) expected(origin string) (scenario.Value, error) {
 	var at any = x.at
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
-// The tests of this file are those of the documentation.
+// The documentation shows the tests of this file.
 
 func TestStamps(t *testing.T) {
 	t.Parallel()

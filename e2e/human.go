@@ -9,7 +9,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
-// Answer is what the person answers to a question. It fits the questions whose message it has, or
+// Answer is the person's answer to a question. It fits the questions whose message it has, or
 // all with "", and of these the ones of [Answer.To].
 type Answer struct {
 	act     scenario.Act

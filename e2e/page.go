@@ -113,7 +113,7 @@ func (p *Page) call(tb testing.TB, tool string, arguments any) *Result {
 	return &Result{page: p, called: called}
 }
 
-// Result is what a call returned: its result, or of [Page.CallError] its error.
+// Result holds a call's result, or its error where it comes from [Page.CallError].
 type Result struct {
 	page   *Page
 	called *run.Called

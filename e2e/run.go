@@ -20,9 +20,9 @@ import (
 //	go test -run 'TestScenarios/stamps.webtool.yaml/adds_a_stamp/mcp'
 //
 // Cases run in parallel. A case that fails prints what pagetools test prints; one that a door does
-// not have is skipped there, with the reason. What a file asks with lock and lint are further
-// subtests of those names. Options replace the sites of the files; there is at most one, and its
-// Config is that of the files. To write results into the files, use pagetools test --update.
+// not have is skipped there, with the reason. lock and lint of a file become further subtests of
+// those names. At most one Options replaces the sites of the files, but for their config.
+// To write results into the files, use pagetools test --update.
 func Run(t *testing.T, glob string, options ...Options) {
 	t.Helper()
 	var over Options

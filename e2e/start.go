@@ -32,7 +32,7 @@ type Options struct {
 	// Serve is a command of the shell that starts the app under URL, a loopback address. It is waited
 	// for, and ended with all that it started.
 	Serve string
-	// Config is what is changed about the pages, as config in a scenario: locale, timezone,
+	// Config changes the pages, as config does in a scenario: locale, timezone,
 	// viewport, cookies, localStorage, storageState and others. Nil changes nothing.
 	Config map[string]any
 }
@@ -129,14 +129,14 @@ func updating() (set, defined bool) {
 	return set && err == nil, true
 }
 
-// apps are those that tests use now.
+// apps holds the apps that tests use now.
 var apps = &shared{all: map[string]*started{}}
 
 type shared struct {
 	mu   sync.Mutex
 	all  map[string]*started // by their options
 	kept bool                // whether they outlive the tests that use them
-	// browsers are those of all apps when kept, by the settings of the environment.
+	// browsers serve all apps when kept, by the settings of the environment.
 	browsers map[string]*app.Browsers
 }
 

@@ -5,10 +5,11 @@ cd "$(dirname "$0")/.."
 tests=$1
 shift
 
-# Packages whose tests start browsers, and those that only drive processes: the race detector has
-# nothing to see in these.
+# Packages whose tests start browsers; those that only drive processes, in which the race detector has
+# nothing to see; and those that compute so much (bridge/racetest) that they run without it, too.
 browsers="./session/cdp ./e2e ./e2e/app ./e2e/effects ./e2e/run ./examples ./examples/recipes"
 processes="./e2e/suite/serve ./e2e/suite/mcp ./e2e/suite/life ./e2e/suite/conformance"
+computing="./bridge/schema ./bridge/policy ./bridge/opentools"
 others=$(go list ./... | sed "s|^$(go list -m)|.|" | grep -vxF "$(printf '%s\n' $browsers $processes)")
 
 # Node runs the tests of the page's half. The Go tests run the same code in the
@@ -56,10 +57,10 @@ export PAGETOOLS_BINARY
 # takes ten times as long.
 test="go test -json -vet=off -timeout 60m"
 # A test that starts a browser belongs to the others.
-check="env PAGETOOLS_EXECUTABLE_PATH=/nowhere PAGETOOLS_HEADLESS_SHELL= $test $race"
+check="env PAGETOOLS_EXECUTABLE_PATH=/nowhere PAGETOOLS_HEADLESS_SHELL="
 if [ "$tests" = check ]; then
 	# shellcheck disable=SC2086
-	exec go run ./scripts/testtimes $check "$@" $others
+	exec go run ./scripts/testtimes $check RACE_DETECTOR="$race" $test $race -p 2 "$@" $others + $check $test -p 1 "$@" $computing
 fi
 
 PAGETOOLS_EXECUTABLE_PATH=$(scripts/browser.sh)
@@ -87,4 +88,5 @@ export PAGETOOLS_HEADLESS_SHELL
 # One package of each kind at a time keeps two cores busy.
 # shellcheck disable=SC2086
 exec go run ./scripts/testtimes -counts "$starts" \
-	$test -p 1 "$@" $processes + $test $race -p 1 "$@" $browsers + $check -p 1 "$@" $others
+	$test -p 1 "$@" $processes + $test $race -p 1 "$@" $browsers + \
+	$check RACE_DETECTOR="$race" $test $race -p 2 "$@" $others + $check $test -p 1 "$@" $computing

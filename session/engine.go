@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/policy"
@@ -20,30 +21,31 @@ type Engine interface {
 
 // TabOptions configures a tab. The zero value is a plain tab.
 type TabOptions struct {
-	// Await is what Ready reports.
+	// Await says what Ready reports.
 	Await Await
 	// Windows says what becomes of windows that the page opens.
 	Windows Windows
 	// Origin is the site's, such as "https://shop.example".
 	Origin string
-	// Config is what a call changes about the page, checked for Origin; nil means
-	// nothing. Open fails with CONFIG_ERROR when the browser does not take it.
+	// Config holds a call's changes to the page, checked for Origin; nil means none. Open
+	// fails with CONFIG_ERROR when the browser does not take it.
 	Config *pageconfig.Config
-	// Reach is what the tab's documents may reach in the network, as far as the engine confines
-	// them; nil confines nothing, and is for pages that can be trusted.
+	// Reach limits what the tab's documents may reach in the network, as far as the engine
+	// confines them; nil confines nothing, and is for pages that can be trusted.
 	Reach *policy.Reach
 	// Pass is a cookie of the origin that the site's own server asks for; nil means none. It
 	// is part of no login: StorageState leaves it out.
 	Pass *pageconfig.Cookie
 	// Record lets the page note what it does with its tools, and the tab be looked at by a Probe:
-	// for pages of whoever tests them.
+	// for pages under test.
 	Record bool
 	// Trace keeps what Observer.Traced returns, with Record.
 	Trace bool
 	// Network stands between the tab and the network; nil is nothing. Where the tab records, too,
 	// service workers do not answer its requests.
 	Network Network
-	// Surface is what of the interface a page that records is shown; nil is all of it.
+	// Surface limits the interface that a page which records is shown; nil shows all of
+	// it.
 	Surface *Surface
 	// Bytes counts what the tab's documents declare, until the tab is gone; see Declared.
 	// Nil counts nothing.
@@ -52,15 +54,15 @@ type TabOptions struct {
 
 // Surface is the interface that pages meet in another host: what is not in it is hidden.
 type Surface struct {
-	// Objects are those that carry modelContext: document, navigator.
+	// Objects carry modelContext: document, navigator.
 	Objects []string `json:"objects"`
-	// Methods are those of modelContext; none are all.
+	// Methods lists the methods of modelContext; none means all.
 	Methods []string `json:"methods"`
 	// Frozen makes it an object with these methods alone, which cannot be changed.
 	Frozen bool `json:"frozen"`
 }
 
-// Windows is what becomes of windows that a page opens. A page has at most
+// Windows says what becomes of windows that a page opens. A page has at most
 // MaxWindows of them; further ones are closed.
 type Windows int
 
@@ -137,7 +139,7 @@ type Invocation struct {
 	// Document and Tool name the registration.
 	Document string
 	Tool     int64
-	// Caller is whose call it is. What the page asks may be of any of the calls that are at
+	// Caller makes the call. What the page asks may be of any of the calls that are at
 	// work in it.
 	Caller string
 	// Input is a JSON object.
@@ -221,3 +223,18 @@ func (WindowClosed) event() {}
 func (Refused) event()      {}
 func (Recycled) event()     {}
 func (Died) event()         {}
+
+// Stopped returns the outcome of a call whose context ended: the deadline's own
+// error, or CANCELLED.
+func Stopped(ctx context.Context, o bridge.Outcome) *bridge.Error {
+	if e, ok := errors.AsType[*bridge.Error](context.Cause(ctx)); ok {
+		c := *e
+		c.Outcome = o
+		return &c
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return bridge.Errorf(bridge.InternalError, bridge.Timeout, o,
+			"The tool did not answer in time.")
+	}
+	return bridge.GaveUp(o).With(context.Cause(ctx))
+}

@@ -1,8 +1,8 @@
 package session
 
-// Counts is what a Manager holds, for tests: pages of calls and sessions, those
-// of them being opened, calls that hold a page, calls that wait, spares, and
-// pages being closed. All are zero after Close.
+// Counts holds numbers of a Manager, for tests: pages of calls and sessions, pages of
+// these being opened, calls that hold a page, calls that wait, spares, and pages being
+// closed. All are zero after Close.
 type Counts struct{ Live, Opening, Leased, Queued, Spares, Closing int }
 
 // Lines is how many callers are remembered: those who wait, and those who hold

@@ -26,7 +26,7 @@ func (p *Page) findWithin(ctx context.Context,
 	return t, late, nil
 }
 
-// otherDocument refuses a call whose page is not the one that a person agreed to.
+// otherDocument refuses a call whose page is another than a person agreed to.
 func otherDocument(t *bridge.Tool) *bridge.Error {
 	return bridge.Errorf(bridge.VersionMismatch, bridge.ToolChanged, bridge.NotRun,
 		"The page navigated, or was opened, after a person agreed to run %q. Nothing ran.", t.Name())
@@ -72,7 +72,7 @@ func (p *Page) find(ctx context.Context, want *bridge.Tool) (*bridge.Tool, error
 		Detail("reason", "action").Detail("actions", names)
 }
 
-// awaitChange waits until the registration t is not what the page shows.
+// awaitChange waits until the page does not show the registration t any more.
 func (p *Page) awaitChange(ctx context.Context, t *bridge.Tool) error {
 	bounded, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

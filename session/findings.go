@@ -8,7 +8,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// This file is what a site's author is told of a page, besides what its tools are refused for.
+// This file tells a site's author about a page, besides what its tools are refused for.
 
 // maxFindings bounds what is told of a page.
 const maxFindings = 200

@@ -12,8 +12,8 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// rest is what is left of d, which began then: at least a moment. Zero, which means no bound,
-// stays zero.
+// rest returns the rest of d, which began then: at least a moment. Zero, which means no
+// bound, stays zero.
 func rest(d time.Duration, began time.Time) time.Duration {
 	if d <= 0 {
 		return 0
@@ -100,8 +100,8 @@ func (p *Page) replied(ctx context.Context, inv bridge.Invocation, c clock, aske
 	return step
 }
 
-// pauses are what the calls on a page wait for. Several may run on it at once. A
-// question that was answered leaves when the next one comes.
+// pauses holds the questions that the calls on a page wait for. Several may run on it at
+// once. A question that was answered leaves when the next one comes.
 type pauses struct {
 	any atomic.Bool // something is in list
 

@@ -17,7 +17,7 @@ import (
 // SiteOptions describes one site to the Manager.
 type SiteOptions struct {
 	bridge.Site
-	// URL is what pages open. Required.
+	// URL is the address that pages open. Required.
 	URL string
 	// Shared makes calls without a session run on the catalog page.
 	Shared bool
@@ -30,7 +30,7 @@ type SiteOptions struct {
 	Warm int
 	// WaitFor overrides when a page counts as opened.
 	WaitFor WaitFor
-	// ForbidParams is that of bridge.Limits, for the site's pages.
+	// ForbidParams works as in bridge.Limits, for the site's pages.
 	ForbidParams []string
 	// Origins are further origins whose documents count as the site's own.
 	Origins []string
@@ -42,7 +42,7 @@ type SiteOptions struct {
 	// is opened; the caller is "" for the site's own pages. A nil function, and a nil Network,
 	// are nothing.
 	Network func(caller string) Network
-	// Login is what every page of the site opens with, whoever calls, the catalog
+	// Login is stored in every page of the site, whoever calls, the catalog
 	// page too; nil means none.
 	Login *pageconfig.Stored
 	// Profiles are logins that callers may name in config, by name.
@@ -57,7 +57,7 @@ type Options struct {
 	// means min(free memory / 128 MB, 4 x cores), and with LightPages
 	// min(free memory / 40 MB, 32 x cores).
 	MaxSessions int
-	// LightPages says that pages are those of a headless shell.
+	// LightPages says that a headless shell shows the pages.
 	LightPages bool
 	// FreeMemory returns how many bytes are left for pages, where zero is not known. A page
 	// that does not fit is not opened. nil means what the system says.
@@ -244,7 +244,7 @@ func (m *Manager) Shows(ref bridge.Ref) *bridge.Shown {
 	page, options := m.sessionPage(ref)
 	if s.Shared && ref.Session == "" {
 		page = s.page.Load()
-		if page == nil { // it is opened for whoever comes first
+		if page == nil { // it is opened for the first caller
 			return &bridge.Shown{}
 		}
 	}

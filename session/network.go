@@ -17,7 +17,7 @@ type Network interface {
 	Answered(x *Exchange)
 }
 
-// Ruling is what becomes of a request.
+// Ruling decides what becomes of a request.
 type Ruling int
 
 const (
@@ -40,7 +40,7 @@ type Exchange struct {
 	Began       time.Time
 	Method, URL string // URL has no fragment
 	Header      http.Header
-	// Body is what is sent; nil also for a body that is made of files.
+	// Body is the request's body; nil also for one that is made of files.
 	Body []byte
 
 	// Status is the response's; zero when there is none, and then Failed is why.

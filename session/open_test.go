@@ -26,7 +26,7 @@ func withEmptyPage(_ *session.Options, e *sessiontest.Engine) {
 	e.Handle(origin+"/cart", func(d *sessiontest.Document) { d.Register(named("pay")) })
 }
 
-// open is what Bridge.Open does.
+// open does what Bridge.Open does.
 func (w *world) open(r bridge.Ref, page string) error {
 	w.t.Helper()
 	lease, err := w.Acquire(w.t.Context(), r)
@@ -51,7 +51,7 @@ func (w *world) tools(r bridge.Ref) string {
 }
 
 // TestOpen: a session whose page went to one without tools is sent back to the start, or to
-// a path, in the same tab, and its list is that of the new document at once. E6.
+// a path, in the same tab, and its list changes with the document. E6.
 func TestOpen(t *testing.T) {
 	inWorld(t, leaving, withEmptyPage, func(t *testing.T, w *world) {
 		mine, other := ref("s"), ref("other")

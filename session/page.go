@@ -80,11 +80,11 @@ func (w WaitFor) missing(c *bridge.Catalog) string {
 	return ""
 }
 
-// view is what a page shows at one moment.
+// view holds what a page shows at one moment.
 type view struct {
 	document, url, title, icon string
-	// revisions are those of the documents that it shows, by id: the one at the
-	// top, and those in frames that have tools.
+	// revisions maps the ids of the documents that it shows to their revisions: the one
+	// at the top, and those in frames that have tools.
 	revisions map[string]int64
 	declared  []bridge.Declaration // in the page's own words
 	catalog   *bridge.Catalog
@@ -107,7 +107,7 @@ func newPage(tab Tab, origins []string, wait WaitFor, l bridge.Limits, changed f
 	return p
 }
 
-// pageState is what the owner goroutine holds.
+// pageState belongs to the owner goroutine.
 type pageState struct {
 	now   view
 	shown []ToolsChanged   // by document, the top first, then frames by depth
@@ -326,7 +326,7 @@ func (p *Page) mayBeQuiet(s *pageState) {
 		case !s.now.loaded:
 		case len(s.now.catalog.Tools()) > 0:
 			s.quiet.Reset(quietTime)
-		case s.ready: // idle, as pages are that wait for a framework before they register
+		case s.ready: // idle, like a page that waits for a framework before it registers
 			p.settle(s)
 		default:
 			s.quiet.Reset(max(quietTime, emptyTime-time.Since(s.loadedAt)))

@@ -47,7 +47,7 @@ func (o *pageOptions) fits(there *pageOptions) bool {
 	return o == nil || there != nil && o.digest == there.digest
 }
 
-// given is what the call gave, as in bridge.Ref.Page.
+// given returns the options as the call wrote them, as in bridge.Ref.Page.
 func (o *pageOptions) given() string {
 	if o == nil {
 		return ""

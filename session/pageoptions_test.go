@@ -25,8 +25,8 @@ func (r *recorder) Open(ctx context.Context, o session.TabOptions) (session.Tab,
 	return r.Engine.Open(ctx, o)
 }
 
-// locales are those of the tabs that were opened since the last time, without those
-// of tabs that have none.
+// locales returns the locales of the tabs that were opened since the last time, where
+// they have one.
 func (r *recorder) locales() (set []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

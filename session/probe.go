@@ -60,8 +60,8 @@ type Observer interface {
 	Traced(ctx context.Context) *Traced
 }
 
-// Traced is what a page, its frames and its workers said and asked for, in order: the first 2,000
-// messages and the first 2,000 requests, of 4 MiB each.
+// Traced holds the messages and requests of a page, its frames and its workers, in order: the
+// first 2,000 messages and the first 2,000 requests, of 4 MiB each.
 type Traced struct {
 	Messages []Message
 	Requests []TracedRequest
@@ -95,13 +95,14 @@ type TracedRequest struct {
 type Mark struct {
 	// At counts what was seen until then.
 	At int
-	// Cookies are those of the page's browser context, with a text that tells their states apart.
+	// Cookies maps names of the browser context's cookies to a text that tells their states
+	// apart.
 	Cookies map[string]string
 }
 
-// Activity is what happened in a page, its frames and its workers in an interval, in order. Texts
-// of the page are cut at their bounds: addresses at 2 KiB, bodies at 64 KiB, what was said at
-// 4 KiB.
+// Activity lists what happened in a page, its frames and its workers in an interval, in order.
+// Texts of the page are cut at their bounds: addresses at 2 KiB, bodies at 64 KiB, what was said
+// at 4 KiB.
 type Activity struct {
 	Requests []Request
 	Writes   []Write
@@ -112,7 +113,7 @@ type Activity struct {
 	// Windows are the addresses of windows that were opened, and Downloads what was downloaded,
 	// had the browser not refused it.
 	Windows, Downloads []string
-	// Dialogs are those that scripts opened.
+	// Dialogs were opened by scripts.
 	Dialogs []Dialog
 	// Said are console.error, console.assert, uncaught exceptions and the browser's own errors.
 	Said []Said
@@ -163,7 +164,7 @@ type Said struct {
 	Line int
 }
 
-// Element is what a person sees of the first element that matches a selector.
+// Element describes what a person sees of the first element that matches a selector.
 type Element struct {
 	// Text is its text as it is rendered, and Value the value of a field, each of at most 65,536
 	// characters.

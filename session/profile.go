@@ -37,8 +37,8 @@ func (s *site) login(profile string, c bridge.Caller) (*pageconfig.Stored, error
 	return p.Login, nil
 }
 
-// CatalogPage waits for the site's catalog page, within ctx. Where calls share
-// one page, it is that. Errors are *bridge.Error.
+// CatalogPage waits for the site's catalog page, within ctx. Where calls share one page,
+// it returns that page. Errors are *bridge.Error.
 func (m *Manager) CatalogPage(ctx context.Context, name string) (*Page, error) {
 	s, err := m.site(name)
 	if err != nil {

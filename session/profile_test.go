@@ -119,7 +119,7 @@ func TestSiteLogin(t *testing.T) {
 	})
 }
 
-// TestLoginOfAPage: it is that of the page one holds, and of no other that took its
+// TestLoginOfAPage: the login belongs to the held page, and never to one that took its
 // place.
 func TestLoginOfAPage(t *testing.T) {
 	inWorld(t, shop, func(o *session.Options, _ *sessiontest.Engine) { o.Sites[0].Shared = true }, func(t *testing.T, w *world) {

@@ -6,8 +6,8 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// Record is what a page did with its tools until now. The page itself tells it, so it is not to
-// be relied on where the page is not one's own.
+// Record tells what a page did with its tools until now. The page itself tells it: rely on it
+// only where the page is yours.
 type Record struct {
 	Notes   []Note `json:"notes"`
 	Dropped int    `json:"dropped"` // notes beyond the first thousand
@@ -81,8 +81,8 @@ type RecordedField struct {
 // Seen is a page of a site as those who test it see it.
 type Seen struct {
 	URL string
-	// Declared is what its documents declare, in their own words; Catalog what is offered of it,
-	// with what was found.
+	// Declared holds the declarations in its documents' own words; Catalog the tools that are
+	// offered of them, with the findings.
 	Declared []bridge.Declaration
 	Catalog  *bridge.Catalog
 	Record   *Record

@@ -23,7 +23,7 @@ const (
 // those that may have it at once because they only read.
 const maxSessionQueue, maxBeside = 128, 32
 
-// state is what the manager's owner goroutine holds. Its methods run there.
+// state belongs to the manager's owner goroutine. Its methods run there.
 type state struct {
 	manager  *Manager
 	live     int            // pages that calls and sessions hold, or are being opened for them

@@ -49,7 +49,7 @@ type Reply struct {
 	State    *State // nil when the caller knew Revision already
 }
 
-// A State is what one document registered, at one revision.
+// A State holds the tools of one document at one revision.
 type State struct {
 	Revision int64     `json:"rev"`
 	Doc      Doc       `json:"doc"`

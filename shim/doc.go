@@ -37,11 +37,12 @@
 // The page sends at most 256 tools and 8 MiB of them and counts the rest in "dropped". Of those it
 // sends what there is room for, in a reply 1 MiB, and counts the rest in "short". What is too
 // large to be sent is in "refused" (at most 64), by rule: title-too-long, description-too-long,
-// schema-too-large; so is what a manifest declared badly, by rule invalid-manifest-entry.
+// schema-too-large; so are bad entries of a manifest, by rule invalid-manifest-entry.
 //
-// "status" is that of HTTP. "problems" are what went wrong in the document, each once, in their order: of kind error (nobody
-// caught it), rejection (nobody handled it), console (console.error) or registration (a tool was refused). At most 32 of
-// 512 characters, 32 KiB in all; "more" says that there were others. They make revisions, too.
+// "status" is the HTTP status. "problems" are the faults of the document, each once, in their
+// order: of kind error (nobody caught it), rejection (nobody handled it), console (console.error)
+// or registration (a tool was refused). At most 32 of 512 characters, 32 KiB in all; "more" says
+// that there were others. They make revisions, too.
 //
 // # Reply text
 //

@@ -63,8 +63,8 @@ func NativeInput(name, callID string, toolID int64, input []byte, maxBytes int,
 	return b
 }
 
-// secret is what the documents of one tab know of each other, and no page does. It does not lead
-// back to the name.
+// secret returns the secret that the documents of one tab share, and no page knows. It does not
+// reveal the name.
 func secret(name string) string {
 	sum := sha256.Sum256([]byte("frames of " + name))
 	return "_" + hex.EncodeToString(sum[:16])
@@ -149,7 +149,7 @@ func Accepts(tool string, inputs []byte) string {
 // Like Execute it is meant for the world of the page, and needs RecordSource's script, by its name.
 func Names(recorder string) string { return driven(recorder) + ".names()" }
 
-// driven is what the scripts of a page that records can do with its tools.
+// driven returns the expression for the tools of a recording page, as its own scripts run them.
 func driven(recorder string) string {
 	checkName(recorder)
 	return strictly + "(" + js.Drive + ")(" + recorder + ".own)"
@@ -163,8 +163,8 @@ func Execute(recorder, tool string, input []byte) string {
 }
 
 // RecordSource returns the script that notes what a page does with its tools; it comes after
-// Source's. name is another one than the page script's. surface is what of the interface the page
-// is shown, as JSON: objects, methods (none are all) and frozen; "null" shows all of it.
+// Source's. name differs from the page script's. surface lists the parts of the interface that the
+// page sees, as JSON: objects, methods (none are all) and frozen; "null" shows all of it.
 func RecordSource(name, surface string) string {
 	checkName(name)
 	return "const " + name + " = " + strings.TrimRight(js.Record, "\n") + "(\"" + secret(name) +

@@ -9,8 +9,8 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// info is what the guards found out about a request. It belongs to the
-// goroutine that serves the request.
+// info holds the results of the guards for a request. It belongs to the goroutine that serves the
+// request.
 type info struct {
 	id          string // ours, and of the call
 	given       string // the client's own id, which only correlates; "" without one
@@ -19,7 +19,7 @@ type info struct {
 	started     time.Time
 	err         *bridge.Error // what the reply said
 	gaveUp      bool
-	jsonRPC     bool // errors are those of JSON-RPC
+	jsonRPC     bool // errors have the form of JSON-RPC
 }
 
 type infoKey struct{}

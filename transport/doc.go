@@ -1,6 +1,5 @@
-// Package transport is what all HTTP faces share: the guards in front of them,
-// the routing, the form of replies, and the settings of the server. It knows no
-// single face.
+// Package transport holds the parts that all HTTP faces share: the guards in front of them, the
+// routing, the form of replies, and the settings of the server. It knows no single face.
 //
 // A program puts the parts together like this:
 //

@@ -21,8 +21,8 @@ import (
 // statusGaveUp is the status, in logs only, of a request whose client is gone.
 const statusGaveUp = 499
 
-// guard is the one middleware in front of every face. It is
-// immutable but for its credentials, and for what it said once.
+// guard is the middleware in front of every face. It is immutable but for its credentials and its
+// warnings, each logged once.
 type guard struct {
 	next        http.Handler
 	o           Options

@@ -6,7 +6,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// Readiness is what /readyz reports.
+// Readiness is the report of /readyz.
 type Readiness struct {
 	// Ready is true when we listen, the browser runs, and every site was opened
 	// or failed once.
@@ -19,8 +19,7 @@ type Readiness struct {
 	// Sites says how each site is, by name. Callers see only their own. A request
 	// without a credential sees none where the listener has callers.
 	Sites map[string]string
-	// Findings are what went wrong in the pages of sites, by name, for the callers that see
-	// the site.
+	// Findings lists the faults of sites' pages by the site's name, for the callers that see it.
 	Findings map[string][]bridge.Finding
 	// Audit says why calls cannot be recorded now, so that those that may change
 	// something are refused; empty when they can.

@@ -57,7 +57,7 @@ func serve(t *testing.T, h http.Handler, o transport.Options, tune ...func(*http
 	return running{l.Addr().String(), port, out}
 }
 
-// reply is what came back.
+// reply is a response with its body.
 type reply struct {
 	*http.Response
 	body string

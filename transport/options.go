@@ -43,7 +43,7 @@ type Options struct {
 	// WriteTimeout is how long a client may take to read a JSON reply; zero
 	// means 30 s.
 	WriteTimeout time.Duration
-	// JSONRPCUnder are paths at and below which errors are those of JSON-RPC.
+	// JSONRPCUnder lists the paths at and below which errors have the form of JSON-RPC.
 	JSONRPCUnder []string
 	// Words are those of errors and refusals, for whoever chose the options.
 	Words text.Words
@@ -56,7 +56,7 @@ type Options struct {
 // Credential is a caller and the token that proves it.
 type Credential struct {
 	bridge.Caller
-	// Token is what follows "Bearer". It is never empty.
+	// Token follows "Bearer". It is never empty.
 	Token string
 }
 
@@ -120,7 +120,7 @@ func isLoopback(listen string) bool {
 	return err == nil && origin.Loopback(host)
 }
 
-// speaksRPC reports whether errors at the path are those of JSON-RPC.
+// speaksRPC reports whether errors at the path have the form of JSON-RPC.
 func (o Options) speaksRPC(path string) bool {
 	for _, prefix := range o.JSONRPCUnder {
 		if path == prefix || strings.HasPrefix(path, prefix+"/") {

@@ -152,7 +152,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, e *bridge.Error) {
 }
 
 // WriteErrorAs writes e in the words of a face: v is the body, status its
-// status. Headers and log are those of every error.
+// status. Headers and log are the same as for every error.
 func WriteErrorAs(w http.ResponseWriter, r *http.Request, e *bridge.Error, status int, v any) {
 	if in := infoOf(r.Context()); in != nil {
 		in.err = e

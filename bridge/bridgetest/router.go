@@ -48,7 +48,7 @@ var _ bridge.Router = (*Router)(nil)
 // NewRouter makes a router without sites.
 func NewRouter() *Router { return &Router{sites: map[string]*site{}} }
 
-// Add adds a site whose tools answer with their own input. Its origin is that of Tool.
+// Add adds a site whose tools answer with their own input. It has the origin of Tool.
 func (r *Router) Add(name string, decls ...bridge.Declaration) *Router {
 	c, _ := bridge.NewCatalog(nil, decls, bridge.Limits{})
 	r.mu.Lock()

@@ -10,10 +10,11 @@ import (
 	"strings"
 )
 
-// About is what an API says of itself besides its tools. Its document, which may be large, is not held.
+// About holds an API's description of itself, without its tools and its document, which may be
+// large.
 type About struct {
 	Location
-	// Title and Version are those of info.
+	// Title and Version come from info.
 	Title, Version string
 	// Root is x-llm at the root; nil when the document has none.
 	Root *Root
@@ -72,7 +73,7 @@ func (a *About) Empty() string {
 	}
 }
 
-// Name is what the API calls itself.
+// Name returns the API's own name.
 func (a *About) Name() string {
 	if a.Root != nil && a.Root.Name != "" {
 		return a.Root.Name
@@ -82,19 +83,19 @@ func (a *About) Name() string {
 
 // Login is a security scheme that tools of a document need.
 type Login struct {
-	// Name is that of the scheme, and Object its Security Scheme Object (OpenAPI 4.8.27), which is no
-	// reference.
+	// Name and Object are the scheme's name and its Security Scheme Object (OpenAPI 4.8.27), never
+	// a reference.
 	Name   string
 	Object json.RawMessage
-	// Scopes are those that the tools need.
+	// Scopes lists the scopes that the tools need.
 	Scopes []string
-	// Servers are those of the tools.
+	// Servers lists the servers of the tools.
 	Servers []*url.URL
 }
 
-// Logins returns the security schemes that some tools of the document need, by name. Servers of
-// other origins than the document's and those that are allowed are left out, and so is what the
-// document names and does not have.
+// Logins returns the security schemes that some tools of the document need, by name. It leaves out
+// servers of origins that are neither the document's nor allowed, and schemes that the document
+// names and does not define.
 func (f *Found) Logins(tools []*Tool, allowed []string) []Login {
 	var here []offered
 	for _, t := range tools {

@@ -30,8 +30,8 @@ func freshness(h http.Header) time.Duration {
 	return defaultFresh
 }
 
-// Again asks for a document that was found before. Its Document is nil when it did not change; an
-// error is that there is none now, or that its site cannot be asked.
+// Again asks for a document that was found before. Its Document is nil when it did not change. It
+// returns an error when the document is gone or its site cannot be reached.
 func (d *Discoverer) Again(ctx context.Context, before Location) (*Found, error) {
 	s := &search{d: d, ctx: ctx, start: before.URL, tag: before.tag, changed: before.changed}
 	r, err := s.get(before.URL)

@@ -57,7 +57,7 @@ type offered struct {
 	alternatives [][]oauth.Scheme
 }
 
-// rated is what a rate is of (O13).
+// rated identifies the uses that share a rate (O13).
 type rated struct {
 	caller, tool string
 	limit        RateLimit
@@ -299,7 +299,7 @@ func (a *api) read(found *Found, before *edition) *edition {
 	return e
 }
 
-// list is what the site offers: of its API, and of its page where it has one.
+// list returns the tools of the site's API, and of its page where it has one.
 func (a *api) list(now *edition, page func() (*bridge.Catalog, error)) (*bridge.Catalog, error) {
 	if !a.Pages {
 		if now == nil {
@@ -366,8 +366,8 @@ func (a *api) allow(caller string, t *Tool, now time.Time) *bridge.Error {
 	return e
 }
 
-// through is what makes the requests of a caller: with the caller's certificate, where the API wants
-// one.
+// through returns the transport for a caller's requests, with the caller's certificate where the
+// API wants one.
 func (a *api) through(t oauth.Target) (http.RoundTripper, error) {
 	if a.Keeper == nil {
 		return a.transport, nil

@@ -32,7 +32,7 @@ type encoding struct {
 	Explode json.RawMessage // true, false, or not said
 }
 
-// mediaTypes are those that bodies are written in, the best first.
+// mediaTypes matches the media types that bodies are written in, the best first.
 var mediaTypes = []func(media string) bool{
 	func(m string) bool { return m == "application/json" },
 	func(m string) bool { return strings.HasSuffix(m, "+json") },
@@ -136,7 +136,7 @@ func (d *Document) bodyArguments(t *Tool, o *operationObject) (properties []memb
 	return object.properties, required, nil
 }
 
-// fileSchema is that of a file in a form.
+// fileSchema describes a file in a form.
 const fileSchema = `{"type":"object","description":%s,"properties":{"filename":{"type":"string"},"mediaType":{"type":"string"},` +
 	`"base64":{"type":"string","contentEncoding":"base64","examples":["aGVsbG8="]},"text":{"type":"string","description":"Instead of base64."}},` +
 	`"anyOf":[{"required":["base64"]},{"required":["text"]}],"additionalProperties":false}`
@@ -163,7 +163,7 @@ func (d *Document) file(text json.RawMessage) json.RawMessage {
 	return text
 }
 
-// object is what a schema says of its members.
+// object holds a schema's rules for its members.
 type object struct {
 	properties []member
 	required   []string

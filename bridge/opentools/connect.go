@@ -29,7 +29,7 @@ type Options struct {
 	// Origins are further origins that servers of the document may have, such as
 	// "https://api.shop.example".
 	Origins []string
-	// Approval is what the user decided: it can only be stricter than the site. Approve reaches the
+	// Approval is the user's decision: it can only be stricter than the site's. Approve reaches the
 	// user; nil refuses what needs consent. Memory keeps consent that a user gave for good.
 	Approval policy.Operator
 	Approve  bridge.Asker
@@ -43,17 +43,17 @@ type Site struct {
 	// Bridge runs the calls: the faces of transport/mcp and transport/webtool serve it as they serve
 	// pages. Its one site is [Name].
 	Bridge *bridge.Bridge
-	// About is what its document said when it was found.
+	// About describes the API as its document did when it was found.
 	About *About
 
 	router *Router
 	ask    bridge.Asker
 }
 
-// Name is what the site is called in the bridge of a [Site].
+// Name is the site's name in the bridge of a [Site].
 const Name = "site"
 
-// Result is what a call came to.
+// Result is the outcome of a call.
 type Result struct {
 	// Data is the result: JSON as it came, a string for a text, an MCP result for pictures and files.
 	Data json.RawMessage
@@ -112,14 +112,14 @@ func (s *Site) Close() {
 	s.router.Close()
 }
 
-// Tools are what the site offers now. The document is asked for again when its site says so.
+// Tools returns the site's current tools. The document is asked for again when its site says so.
 func (s *Site) Tools(ctx context.Context) ([]*bridge.Tool, error) {
 	l, err := s.Bridge.Tools(ctx, bridge.Ref{Site: Name, Caller: bridge.Local()})
 	return l.Tools, err
 }
 
-// Operation is what the document says of a tool, its words on rendering and on what comes next among
-// it; nil is another tool.
+// Operation returns the document's description of a tool, with its words on rendering and on what
+// comes next, or nil for an unknown tool.
 func (s *Site) Operation(tool string) *Tool {
 	now := s.router.sites[Name].edition()
 	if now == nil || now.catalog.Tool(tool) == nil {

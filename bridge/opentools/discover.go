@@ -45,12 +45,12 @@ type Found struct {
 type Location struct {
 	URL   *url.URL // of the document, after redirects
 	Route Route
-	// Auth is what llm.json says of signing in; "" is nothing.
+	// Auth is the statement of llm.json about signing in; "" means there is none.
 	Auth string
-	// Instead says why the address that was asked for is no document, though it looks like that of
-	// one; "" is that it is this document's.
+	// Instead explains why the requested address has no document though it looks like one; "" when
+	// it has this document.
 	Instead string
-	// Fresh is how long the document is as it was without asking again (RFC 9111, 4.2).
+	// Fresh is how long the document may be used without asking again (RFC 9111, 4.2).
 	Fresh time.Duration
 
 	tag, changed string            // ETag and Last-Modified of the answer; "" is none
@@ -150,7 +150,7 @@ type search struct {
 	tag, changed string // of the document that is known
 }
 
-// reply is what an address answered.
+// reply holds the answer of an address.
 type reply struct {
 	url   *url.URL
 	body  []byte

@@ -33,7 +33,7 @@ const (
 type Document struct {
 	// Root is x-llm at the root; nil when the document has none.
 	Root *Root
-	// Title and Version are those of info.
+	// Title and Version come from info.
 	Title, Version string
 	// Operations are in the order of the document.
 	Operations []Place
@@ -80,7 +80,7 @@ type member struct {
 	text json.RawMessage
 }
 
-// members are those of an object, in their order. Of a name that is there twice both are returned.
+// members returns the members of an object in their order, duplicates included.
 func members(text json.RawMessage) (all []member, err error) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	first, err := dec.ReadToken()
@@ -110,7 +110,7 @@ func members(text json.RawMessage) (all []member, err error) {
 	return all, err
 }
 
-// methods are those that an operation may have, by the names of the members of a Path Item Object.
+// methods maps the members of a Path Item Object to the methods of operations.
 var methods = map[string]string{"get": "GET", "put": "PUT", "post": "POST", "delete": "DELETE", "options": "OPTIONS",
 	"head": "HEAD", "patch": "PATCH", "trace": "TRACE", "query": "QUERY"}
 

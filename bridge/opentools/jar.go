@@ -39,7 +39,7 @@ type jar struct {
 
 func newJar() *jar { return &jar{turn: make(chan struct{}, 1)} }
 
-// Cookies are those of an address.
+// Cookies returns the cookies of an address.
 func (j *jar) Cookies(u *url.URL) []*http.Cookie {
 	j.mu.Lock()
 	held := j.held
@@ -91,7 +91,7 @@ func (j *jar) admit(u *url.URL, c *http.Cookie) bool {
 // Cookies implements http.CookieJar.
 func (r receiving) Cookies(*url.URL) []*http.Cookie { return nil }
 
-// owner is whose session it is.
+// owner identifies a session.
 type owner struct{ caller, session string }
 
 // jars are the sessions of a site. It is safe for concurrent use.

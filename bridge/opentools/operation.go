@@ -26,19 +26,19 @@ type Tool struct {
 	// Input is the schema of arguments, an object, and Output that of results, an object, too; nil
 	// is unknown. Both are of their own: what they refer to is in "$defs".
 	Input, Output json.RawMessage
-	// Terms are those of x-llm, with what it leaves out; Marked is whether there is x-llm.
+	// Terms holds x-llm with its defaults; Marked reports whether there is x-llm.
 	Terms  Operation
 	Marked bool
-	// Method and Path are those of the operation.
+	// Method and Path identify the operation.
 	Method, Path string
-	// Notes say what of the operation cannot be used, in words for who wrote the document.
+	// Notes lists what pagetools cannot use of the operation, for the document's author.
 	Notes []string
 
 	parameters []parameter
 	body       *body
 	accept     string          // the one value that the operation has for this header; "" is none
-	security   json.RawMessage // "" is that of the document
-	servers    json.RawMessage // nearest to the operation; "" are those of the document
+	security   json.RawMessage // empty: the document's
+	servers    json.RawMessage // nearest to the operation; empty: the document's
 }
 
 // declared drops what the tool's declaration has now, and what is a part of the document's text, which
@@ -61,7 +61,7 @@ type parameter struct {
 	Argument string `json:"-"`
 }
 
-// operationObject is what is read of an Operation Object (OpenAPI 4.7.10).
+// operationObject holds the members of an Operation Object that are read (OpenAPI 4.7.10).
 type operationObject struct {
 	ID          string `json:"operationId"`
 	Summary     string
@@ -168,8 +168,8 @@ func (d *Document) tool(p Place, e Expose, in, out *schema.Bundler) (*Tool, stri
 }
 
 // unsendable are headers that no argument sets: they are the connection's, or say who calls and from
-// where. So are those that begin as unsendablePrefixes do. Those of ignored are the client's own business
-// (OpenAPI 4.7.12.1).
+// where. unsendablePrefixes adds names by their beginning, and ignored those that the client sets
+// itself (OpenAPI 4.7.12.1).
 var (
 	unsendable = []string{"host", "cookie", "cookie2", "content-length", "content-encoding", "connection", "keep-alive",
 		"te", "trailer", "transfer-encoding", "upgrade", "http2-settings", "expect", "forwarded", "via", "origin",
@@ -178,7 +178,7 @@ var (
 	ignored            = []string{"accept", "content-type", "authorization"}
 )
 
-// whyUnsent says why no argument is a header of that name, in lower case; "" is that one may be.
+// whyUnsent returns why an argument must not set the header (its name in lower case), or "".
 func whyUnsent(name string) string {
 	begins := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
 	switch {
@@ -348,7 +348,7 @@ func (d *Document) parameter(text json.RawMessage) (p parameter, err error) {
 	return p, nil
 }
 
-// schema is that of the argument, with the words of the parameter.
+// schema returns the argument's schema, with the words of the parameter.
 func (p *parameter) schema(old bool) json.RawMessage {
 	text := p.Schema
 	for _, name := range []string{"application/json"} {
@@ -414,7 +414,7 @@ func (d *Document) results(t *Tool, o *operationObject, to *schema.Bundler) {
 	}
 }
 
-// maxName is what every model's API takes.
+// maxName is the longest name that every model's API takes.
 const maxName = 64
 
 // Names makes names of tools of others: of letters, digits, '_' and '-', at most 64 of them, each

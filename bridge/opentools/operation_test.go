@@ -126,7 +126,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestResults: the schema of a good response that is JSON is that of results, when all of it is there.
+// TestResults: results have the schema of a good JSON response, when all of it is there.
 func TestResults(t *testing.T) {
 	t.Parallel()
 	op := func(responses string) string {

@@ -15,7 +15,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/schema"
 )
 
-// request is what a call sends.
+// request holds the parts of a call's request.
 type request struct {
 	method string
 	url    *url.URL

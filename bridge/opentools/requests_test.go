@@ -32,7 +32,7 @@ type judge struct {
 	known  []string // what is the document's fault, or the validator's
 }
 
-// flaws are what the validator says of requests that are as they should be.
+// flaws lists the validator's wrong complaints about correct requests.
 var flaws = []string{
 	// Stripe says deepObject of lists, which OpenAPI defines for objects only (4.7.12.2); its servers take expand[0].
 	`invalid serialization method: style="deepObject", explode=true`,
@@ -99,7 +99,7 @@ func reduce(v any) {
 	}
 }
 
-// pathHeader is that by which a request says which operation it is of.
+// pathHeader carries the path of a request's operation.
 const pathHeader = "Test-Path"
 
 // ServeHTTP answers 200, or 400 with what is wrong.
@@ -155,7 +155,7 @@ func (j *judge) ask(t *testing.T, tool *opentools.Tool, req *http.Request) strin
 	return strings.TrimSpace(said.String())
 }
 
-// tally is what came of a document.
+// tally counts the outcomes for a document.
 type tally struct{ operations, requests, unmade, cut, known, refused int }
 
 // hold calls operations of a document, at most so many, with arguments made of their schemas.
@@ -173,7 +173,7 @@ func (j *judge) hold(t *testing.T, text []byte, most int) (sum tally) {
 		}
 		tool := tools[(i*step+i*step/len(tools))%len(tools)] // from all over the document
 		if slices.ContainsFunc(tool.Notes, func(note string) bool { return strings.Contains(note, "left out: it is too long") }) {
-			sum.cut++ // what a model makes of the rest is not what the document says
+			sum.cut++ // a value made from the rest of the schema may not fit all of it
 			continue
 		}
 		sum.operations++

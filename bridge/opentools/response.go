@@ -52,7 +52,8 @@ func isJSON(media string) bool {
 	return media == "application/json" || strings.HasSuffix(media, "+json")
 }
 
-// dataOf is what a body is for who called: JSON as it is, text as a text, and the rest as MCP has it.
+// dataOf returns a body as the caller gets it: JSON as it is, text as a string, the rest as MCP
+// content.
 func dataOf(res *http.Response, media string, body []byte) json.RawMessage {
 	encoded := func() string { return base64.StdEncoding.EncodeToString(body) }
 	kind, _, _ := strings.Cut(media, "/")
@@ -113,7 +114,8 @@ func (o *outgoing) mayHaveRun(status int) bool {
 // maxWords bounds what is told of an answer, in bytes.
 const maxWords = 2 << 10
 
-// words are what an answer says of what went wrong: of JSON its usual members (RFC 9457 among them).
+// words returns an answer's description of its error: of JSON the usual members (RFC 9457 among
+// them).
 func words(media string, body []byte) string {
 	content := string(body)
 	if isJSON(media) {

@@ -25,8 +25,8 @@ type SiteOptions struct {
 	Pages bool
 	// Expose says which operations become tools.
 	Expose Expose
-	// Guess is that of [Discoverer]. Full looks for the document of a site with pages as for that
-	// of one without.
+	// Guess is as in [Discoverer]. Full searches as thoroughly for the document of a site with
+	// pages as for one without.
 	Guess, Full bool
 	// Origins are further origins that servers of the document may have.
 	Origins []string
@@ -47,7 +47,7 @@ type RouterOptions struct {
 	// Order are the names of all sites as they are listed; one that is missing comes last.
 	Order  []string
 	Limits bridge.Limits
-	// UserAgent is what sites are told of who asks; "" is "pagetools".
+	// UserAgent is the User-Agent of requests; "" is "pagetools".
 	UserAgent string
 	Log       *slog.Logger // nil is silent
 	// Now is the clock; nil means time.Now.
@@ -228,7 +228,7 @@ func (r *Router) About(ctx context.Context, site string) (*About, *bridge.Catalo
 	return nil, nil, a.unread()
 }
 
-// Known is what is known now of the API of a site; nil is nothing.
+// Known returns the current facts about the API of a site, or nil.
 func (r *Router) Known(site string) *About {
 	a := r.sites[site]
 	if a == nil {
@@ -249,7 +249,8 @@ func (r *Router) Revoke() {
 	}
 }
 
-// Status says how the API of a site is: open, opening, or why it is not; "" is that its pages say it.
+// Status returns "open", "opening" or the reason that a site's API is not open; "" while the site
+// has only its pages.
 func (r *Router) Status(site string) string {
 	a := r.sites[site]
 	if a == nil {
@@ -284,7 +285,7 @@ func (r *Router) WaitOpened(ctx context.Context) error {
 	return nil
 }
 
-// Findings are what the author of a site's document should know.
+// Findings returns the findings for the author of a site's document.
 func (r *Router) Findings(site string) []bridge.Finding {
 	a := r.sites[site]
 	if a == nil {

@@ -21,9 +21,8 @@ type heldScheme struct {
 	digest string
 }
 
-// alternatives are those of the security of an operation, its own or else the document's (OpenAPI
-// 4.8.30): one is enough. Names that are no scheme of the document are left out with their
-// alternative.
+// alternatives returns the security alternatives of an operation, its own or else the document's
+// (OpenAPI 4.8.30): one is enough. An alternative that names an unknown scheme is left out.
 func (d *Document) alternatives(t *Tool) [][]oauth.Scheme {
 	if len(t.security) == 0 {
 		return d.shared

@@ -15,7 +15,8 @@ type kept string
 
 const (
 	unreserved kept = "-._~" // besides letters and digits
-	// reserved are those that a parameter with allowReserved keeps. What would end it is not among them.
+	// reserved lists the characters that allowReserved keeps, without those that would end the
+	// parameter.
 	reserved kept = unreserved + ":/?[]@!$'()*,;"
 )
 

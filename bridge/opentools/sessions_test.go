@@ -13,7 +13,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/opentools"
 )
 
-// TestSessions: cookies are those of one session of one caller (B11).
+// TestSessions: cookies belong to one session of one caller (B11).
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	s := serve(t, operation("/cart", "get", "cart", free))

@@ -102,8 +102,8 @@ func (s *source) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step 
 	return step
 }
 
-// target is what requests of a tool are signed for. Server and document are the edition's own:
-// who signs must not change them.
+// target returns the oauth.Target for requests of a tool. The signer must not change server and
+// document: the edition owns them.
 func (e *edition) target(caller string, t offered) oauth.Target {
 	return oauth.Target{Principal: caller, Resource: t.server, Document: e.about.URL, Alternatives: t.alternatives}
 }

@@ -39,7 +39,7 @@ func (t *Tool) cost() string {
 	return cmp.Or(text.Line(text.Short(t.Terms.Cost, maxShown)), "something")
 }
 
-// CostIndicator is that of x-llm for what an operation costs in words; "" is none.
+// CostIndicator returns the costIndicator of x-llm for an operation's cost in words, or "".
 func CostIndicator(o *bridge.Operation) string {
 	switch o.Cost {
 	case costs["free"]:
@@ -89,7 +89,7 @@ func (t *Tool) described() string {
 	return t.Method + " " + t.Path
 }
 
-// terms are those of an operation; marked is true when it has x-llm.
+// terms reads the terms of an operation; marked is true when it has x-llm.
 func (d *Document) terms(o *operationObject) (x Operation, marked bool, err error) {
 	x = Operation{Enabled: true, Approval: PerCall}
 	if d.Root != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Version is the one of x-llm that this package writes.
+// Version is the version of x-llm that this package writes.
 const Version = "0.1"
 
 // Approval is the consent that a site asks for at least.
@@ -36,9 +36,9 @@ type Operation struct {
 	Approval               Approval `json:"approval"`
 	BlanketApprovalAllowed bool     `json:"blanketApprovalAllowed"`
 	Destructive            bool     `json:"destructive"`
-	// Cost is what a call costs: "free", "credits" or "paid"; "" is not said.
+	// Cost of a call: "free", "credits" or "paid"; "" when it is not stated.
 	Cost string `json:"costIndicator,omitempty"`
-	// RateLimit is per user; nil is none that is known.
+	// RateLimit is per user; nil means that none is known.
 	RateLimit *RateLimit `json:"rateLimit,omitempty"`
 	// Hint says when and why to use it, where the summary does not say all.
 	Hint string `json:"hint,omitempty"`

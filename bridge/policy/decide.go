@@ -16,7 +16,8 @@ const (
 	ModeDeny    = "deny"     // as ask, but what would be asked about is refused
 )
 
-// Claim is what a page says about its tool in one hint. The zero value is that it says nothing.
+// Claim is a page's statement about its tool in one hint. The zero value means that it says
+// nothing.
 type Claim uint8
 
 // The claims.
@@ -54,11 +55,11 @@ func (h Hints) OnlyReads() bool { return h.ReadOnly == Yes && h.Destructive != Y
 // that it only reads.
 func (h Hints) MayChange(topLevel bool) bool { return !topLevel || !h.OnlyReads() }
 
-// Rule is what the operator wants for the tools that a pattern names.
+// Rule sets the operator's level for the tools that a pattern names.
 type Rule struct {
 	Pattern string // the name of a tool; "*" stands for any characters, none included
 	Level   Level
-	// Origin limits the rule to tools that this origin declares; "" means those of any.
+	// Origin limits the rule to tools that this origin declares; "" means any.
 	// A rule without one only raises where a tool is not the site's own.
 	Origin string
 }
@@ -66,7 +67,7 @@ type Rule struct {
 // String returns the rule's pattern as the operator wrote it.
 func (r Rule) String() string { return strings.TrimPrefix(r.Origin+" "+r.Pattern, " ") }
 
-// Operator is what the operator decided for one site.
+// Operator holds the operator's decisions for one site.
 type Operator struct {
 	Mode  string // one of the modes; "" is ask; anything else refuses every call
 	Tools []Rule // see Match

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge/racetest"
 	"pgregory.net/rapid"
 )
 
@@ -129,6 +130,7 @@ func every(f func(Input)) {
 
 // TestNothingLoosens goes through every combination there is.
 func TestNothingLoosens(t *testing.T) {
+	racetest.Slow(t)
 	n := 0
 	every(func(in Input) {
 		n++

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// RateRule is a rate for the tools that a pattern names, all of them together. Patterns are those
-// of Rule.
+// RateRule is a rate for the tools that a pattern names, all of them together. Patterns work as in
+// Rule.
 type RateRule struct {
 	Pattern string
 	Rate    Rate
@@ -24,7 +24,7 @@ type SiteRates struct {
 	Tools []RateRule
 }
 
-// RatesOptions are what Rates hold callers to, by name. A caller that is missing has no limit.
+// RatesOptions holds the limits of Rates by name. A caller that is missing has no limit.
 type RatesOptions struct {
 	Callers map[string]Rate
 	Sites   map[string]SiteRates

@@ -249,8 +249,8 @@ func TestRatesKeepTheirWord(t *testing.T) {
 	})
 }
 
-// TestRatesAreBounded: however many callers there are, the memory is that of the
-// first 10,000, and those beyond are as one.
+// TestRatesAreBounded: however many callers there are, the memory is bounded by the first 10,000,
+// and the others share one bucket.
 func TestRatesAreBounded(t *testing.T) {
 	r := of(SiteRates{Rate: Rate{100, time.Minute}})
 	s := r.sites["shop"].all

@@ -12,8 +12,8 @@ import (
 // Reach says what the pages of a site may reach in the network. The zero value has no
 // origin and no private network: public addresses on ports 80 and 443 remain.
 type Reach struct {
-	// Origins are those that the operator named, such as "https://shop.example": the site's
-	// own, and what --allow-origin adds. Pages show only these at the top.
+	// Origins lists the origins that the operator named, such as "https://shop.example": the site's
+	// own, and the additional ones. Pages show only these at the top.
 	Origins []string
 	// Anywhere lets pages show every origin: a person who logs in goes where the login leads.
 	Anywhere bool
@@ -41,9 +41,9 @@ func (r *Reach) Port(host string, port uint16) bool {
 	return port == 80 || port == 443 || r.names(host, port)
 }
 
-// Own reports whether an address is what the operator named by naming an origin: the origin
-// has the address itself, or a loopback name, and this very port. Any other name may be
-// resolved to any address by whoever owns it, so that naming it names no address.
+// Own reports whether the operator named an address by naming an origin: the origin has the address
+// itself, or a loopback name, and this very port. Any other name may be resolved to any address by
+// whoever owns it, so that naming it names no address.
 func (r *Reach) Own(host string, to netip.AddrPort) bool {
 	if !r.names(host, to.Port()) {
 		return false

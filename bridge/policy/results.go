@@ -17,7 +17,7 @@ import (
 // Redacted stands in the place of what a rule of Results covers.
 const Redacted = "[redacted]"
 
-// Results is what the operator wants of the results of one site, before any caller gets
+// Results holds the operator's rules for the results of one site, applied before any caller gets
 // them. The zero value leaves them as they are. It is immutable, and safe for concurrent use.
 type Results struct {
 	// Budget is how many characters (Unicode code points) of the text of a result a caller

@@ -18,8 +18,8 @@ type Bundler struct {
 	// Find returns what a reference of the document leads to. References to other documents lead
 	// nowhere.
 	Find func(ref string) (json.RawMessage, bool)
-	// Direction is that of the values: what only responses have is left out of requests, and the
-	// other way round.
+	// Direction of the values: requests leave out what only responses have, and the other way
+	// round.
 	Direction Direction
 	// Old is true for OpenAPI 3.0, whose schemas are a dialect of draft 04.
 	Old bool
@@ -64,7 +64,7 @@ func (d *def) as(much, depth int) []byte {
 // maxDef bounds what a reference leads to, in bytes: reading it takes twenty times as many.
 const maxDef = 1 << 20
 
-// defaultBundle is what the context of a model can bear of one tool.
+// defaultBundle limits the share of one tool in a model's context.
 const defaultBundle = 16 << 10
 
 // What is kept between bundles is at most so many bytes, and so many parts of the document.
@@ -150,8 +150,8 @@ func sayError(err error) string {
 	return err.Error()
 }
 
-// levels are what a schema refers to, what that refers to, and so on, without repetition. It ends
-// when there is more than enough; all is false then.
+// levels returns the definitions that refs name, then those that these name, and so on, each once.
+// It stops beyond enough bytes; all is false then.
 func (b *Bundler) levels(refs []string, enough int, note func(string)) (levels [][]*def, all bool) {
 	known := map[string]bool{}
 	size := 0

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/pagetools/pagetools/bridge/racetest"
 )
 
 // in returns how references of a document are found that has these schemas.
@@ -132,6 +134,7 @@ func TestBundleMany(t *testing.T) {
 // no more than others.
 func TestBundleHostile(t *testing.T) {
 	t.Parallel()
+	racetest.Slow(t)
 	schemas := map[string]string{"long": `{"description":"` + strings.Repeat("d", maxDef) + `"}`}
 	for i := range 30_000 {
 		schemas[fmt.Sprintf("%d/a", i)] = fmt.Sprintf(`{"$ref":"#/components/schemas/%d/a"}`, i+1)

@@ -18,9 +18,9 @@ const canonicalDepth = 1000
 // Canonical returns the bytes to digest or compare: RFC 8785 (members sorted by UTF-16 code units,
 // shortest escapes, numbers as ECMAScript prints them, no white space), with one difference. RFC
 // 8785 sends every number through a double, so that 9007199254740993 and 9007199254740992 become
-// one; here a number keeps its exact decimal value and only its layout is ECMAScript's. Where the
-// literal is what a double prints as, as with everything that a page's JSON.stringify wrote, both
-// rules write the same bytes. -0 is 0, as in the RFC. The error is a [*SyntaxError].
+// one; here a number keeps its exact decimal value and only its layout is ECMAScript's. Where a
+// double prints as the literal, as always after a page's JSON.stringify, both rules write the same
+// bytes. -0 is 0, as in the RFC. The error is a [*SyntaxError].
 func Canonical(b []byte) ([]byte, error) {
 	quick := jsontext.Value(bytes.Clone(b))
 	if quick.Canonicalize(rawNumbers...) == nil && isPlain(quick) {

@@ -67,8 +67,8 @@ func TestInputSchemas(t *testing.T) {
 	}
 }
 
-// TestOutputSchemas: legacy is what clients with a handshake get, "" for nothing. Later
-// ones get the page's own. What is "" for both is not admitted.
+// TestOutputSchemas: clients with a handshake get legacy, "" for nothing. Later ones get the page's
+// own. A schema with "" for both is not admitted.
 func TestOutputSchemas(t *testing.T) {
 	const same = "same"
 	for _, c := range []struct{ why, raw, legacy, modern string }{

@@ -10,8 +10,7 @@ const (
 	Response
 )
 
-// Change is what a new schema means for somebody who relied on the old one, in the words of
-// semantic versioning.
+// Change classifies a new schema for a user of the old one, in the terms of semantic versioning.
 type Change int
 
 // The changes, in order.
@@ -61,7 +60,7 @@ func compare(old, new []byte, d Direction, documented bool) Change {
 	return relate(a, b, documented, false).change(d)
 }
 
-// effect is what a difference does to the values that are accepted.
+// effect states how a difference changes the set of accepted values.
 type effect struct{ wider, narrower, unknown bool }
 
 func (e effect) and(f effect) effect {

@@ -125,7 +125,7 @@ func (g *graph) forLibrary(obj *value, key string) bool {
 	return true
 }
 
-// tooComplex is what is said of a value that was not checked to the end.
+// tooComplex is the message for a value that was not checked to the end.
 const tooComplex = "the value is too large or too complicated to be checked against this schema"
 
 // Objects reports whether only objects can be valid.

@@ -9,7 +9,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// Difference is one place in which a schema is not what it was.
+// Difference is one place in which a schema changed.
 type Difference struct {
 	// Pointer is the place, RFC 6901: in the new schema, or in the old one when Gone, because the
 	// new one has nothing there.
@@ -23,8 +23,8 @@ type Difference struct {
 }
 
 // Differences returns every place in which old and new differ, the worst first, then in the order
-// of their pointers. Of all of them the greatest change is what [Compare] returns, and there are
-// none when that is Same. What does not parse is one difference.
+// of their pointers. [Compare] returns the greatest change among them, or Same when there are none.
+// What does not parse is one difference.
 func Differences(old, new []byte, d Direction) []Difference {
 	a, errA := parse(old, defaultDepth)
 	b, errB := parse(new, defaultDepth)
@@ -304,7 +304,7 @@ func valueList(list []*value) string {
 	return text.Few(texts, maxListed)
 }
 
-// reasons are what changes mean in each direction, and the words for required members.
+// reasons words the changes in each direction, and required members.
 var reasons = map[Direction]struct {
 	refused, undecided, accepted, words, required, optional string
 }{

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDoubles (A11): what is checked, shown and hashed is what the page's JSON.parse makes of
-// it, and what would be something else there is refused.
+// TestDoubles (A11): numbers are checked, shown and hashed as the page's JSON.parse reads them.
+// Others are refused.
 func TestDoubles(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"a":1,"b":[1.5,-0,0.1,1e21]}`: "", `9007199254740992`: "", `-9007199254740992`: "", `1e2`: "", `123456789012345678e-5`: `1234567890123.4568`,
@@ -47,7 +47,8 @@ func TestDoubles(t *testing.T) {
 	}
 }
 
-// FuzzDoubles: what comes out is what a decoder with doubles reads, and comes out as it is.
+// FuzzDoubles: the output equals what a decoder with doubles reads, and stays the same the second
+// time.
 func FuzzDoubles(f *testing.F) {
 	for _, seed := range []string{`{"a":1}`, `[0.1000000000000000055,1e-320]`, `-0`, `123456789012345678e-5`} {
 		f.Add(seed)

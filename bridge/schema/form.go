@@ -12,7 +12,7 @@ import (
 // declares as much as it may. So a schema keeps its text, and what was made of it is kept for those
 // that were used last.
 
-// form is what a schema is checked with.
+// form holds a compiled schema.
 type form struct {
 	graph    *graph
 	machines chan *machine
@@ -53,7 +53,7 @@ func newForm(doc *value, l Limits) (*form, error) {
 	return f, nil
 }
 
-// form returns what the schema is checked with, and makes it when it is not there any more.
+// form returns the compiled schema, and compiles it again when it was dropped.
 func (s *Schema) form() *form {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +93,7 @@ func (f *form) release(m *machine) {
 // mostForms bounds what forms take together, in bytes.
 const mostForms = 16 << 20
 
-// forms are those that were used last.
+// forms holds the forms that were used last.
 var forms = recent{at: map[*form]*list.Element{}}
 
 // recent holds forms, the one used last first. Others are gone with the next collection of
@@ -105,7 +105,7 @@ type recent struct {
 	bytes int64
 }
 
-// lastForm is what a schema was checked with last.
+// lastForm refers to the last form of a schema.
 type lastForm struct{ form weak.Pointer[form] }
 
 // drop forgets the form of a schema that is gone.

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/pagetools/pagetools/bridge/racetest"
 )
 
 // wide is a schema with many members, each of which the library makes a struct of.
@@ -26,6 +28,7 @@ func wide(t *testing.T, i int) *Schema {
 // TestForms (B2): what schemas are checked with is kept for those that were used last, and
 // made again for the others.
 func TestForms(t *testing.T) {
+	racetest.Slow(t)
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)

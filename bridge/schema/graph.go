@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// node is one subschema in the graph that the static check builds. The graph, not the library, is
-// what the cost of a validation is computed from, so its edges may be more than the library
-// follows, never fewer.
+// node is one subschema in the graph that the static check builds. The cost of a validation is
+// computed from the graph, so its edges may be more than the library follows, never fewer.
 type node struct {
 	ptr     string
 	tokens  []string
@@ -31,7 +30,7 @@ type edge struct {
 	to   *node
 }
 
-// graph is what the static check learns about a schema.
+// graph holds the results of the static check of a schema.
 type graph struct {
 	limits      Limits
 	draft       int

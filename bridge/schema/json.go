@@ -235,8 +235,8 @@ func splitExponent(lit string) (mantissa string, exp int) {
 }
 
 // Encode writes JSON on one line and leaves '<', '>' and '&' as they are: models
-// and people read it, and no browser takes application/json for a page. Errors are
-// those of encoding/json.
+// and people read it, and no browser takes application/json for a page. It returns the errors of
+// encoding/json.
 func Encode(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)

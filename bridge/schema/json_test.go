@@ -130,7 +130,7 @@ func FuzzCanonical(f *testing.F) {
 		if err != nil || !bytes.Equal(twice, once) {
 			t.Fatalf("%s becomes %s: %v", once, twice, err)
 		}
-		// Where every number is what a double prints as, the RFC's own form is the same.
+		// Where every number is written as a double prints it, the RFC's own form is the same.
 		rfc := jsontext.Value(append([]byte(nil), b...))
 		if rfc.Canonicalize() != nil {
 			return

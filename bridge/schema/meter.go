@@ -64,7 +64,7 @@ func (v *value) typeSet() typeSet {
 	}
 }
 
-// costs is what one schema's own keywords cost, read once.
+// costs holds the costs of one schema's own keywords, read once.
 type costs struct {
 	types       typeSet // 0 is any
 	enumStrings int
@@ -139,7 +139,7 @@ func magnitude(v *value) int {
 	return len(mantissa) + exp
 }
 
-// of is what the schema's own keywords cost for one value.
+// of returns the cost of the schema's own keywords for one value.
 func (c *costs) of(v *value) int {
 	switch v.kind {
 	case '"':

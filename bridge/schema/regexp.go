@@ -28,8 +28,7 @@ const (
 	backtrackSlots = 100_000                // integers, per match
 )
 
-// spent is what a pattern panics with when its validation must not go on. Nothing else is recovered
-// as it.
+// spent is the panic of a pattern that used up its validation's time.
 type spent struct{}
 
 // engine compiles the patterns of one compiled schema and meters their matches. It is not safe for

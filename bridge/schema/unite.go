@@ -58,7 +58,7 @@ func texts(list []string) *value {
 	return v
 }
 
-// union is what a schema and those that it consists of say of properties.
+// union collects the properties of a schema and its parts.
 type union struct {
 	names    []string
 	schemas  map[string][]*value // that differ

@@ -87,10 +87,10 @@ func (v Value) Elements() iter.Seq[Value] {
 	}
 }
 
-// bytesOfTree is what a value takes in memory besides its text, about.
+// bytesOfTree estimates the memory of a value besides its text.
 const bytesOfTree = 120
 
-// Bytes is what the value takes in memory, about.
+// Bytes estimates the value's memory.
 func (v Value) Bytes() int64 {
 	if v.tree == nil {
 		return 0

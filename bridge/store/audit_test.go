@@ -312,8 +312,8 @@ func TestAnOlderList(t *testing.T) {
 	if len(report.Bad) != 1 || report.Bad[0].Chain != third || report.Bad[0].Problem != Truncated {
 		t.Errorf("the report is %+v", report)
 	}
-	// Without the chains after it, only a copy of the list shows that something is
-	// gone. This is what verify cannot see.
+	// Without the chains after it, only a copy of the list shows that something is gone. Verify
+	// cannot see it.
 	remove("audit/ID-1.jsonl", "audit/ID-2.jsonl", "audit/ID-3.jsonl")(t, dir, third)
 	if report := verified(t, dir); report.Bad != nil {
 		t.Errorf("the report is %+v", report)

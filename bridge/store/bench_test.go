@@ -45,8 +45,8 @@ func oneCall(b *testing.B, s *Store, wait bool) {
 	}
 }
 
-// BenchmarkCall is what a call that changes nothing pays: the queue is written
-// outside of the measured time, as between real calls.
+// BenchmarkCall measures a call that changes nothing: the queue is written outside of the measured
+// time, as between real calls.
 func BenchmarkCall(b *testing.B) {
 	s := benchStore(b)
 	b.ReportAllocs()
@@ -74,7 +74,7 @@ func BenchmarkThroughput(b *testing.B) {
 	}
 }
 
-// BenchmarkCallWaits is what a call that changes something pays.
+// BenchmarkCallWaits measures a call that changes something.
 func BenchmarkCallWaits(b *testing.B) {
 	s := benchStore(b)
 	for b.Loop() {
@@ -107,7 +107,7 @@ func BenchmarkSeal(b *testing.B) {
 	}
 }
 
-// BenchmarkIntent is what an intent adds to a call: a record in the file.
+// BenchmarkIntent measures an intent: a record in the file.
 func BenchmarkIntent(b *testing.B) {
 	s := benchStore(b)
 	b.ReportAllocs()
@@ -118,7 +118,7 @@ func BenchmarkIntent(b *testing.B) {
 	}
 }
 
-// BenchmarkLoad is what the document of a webtool reads.
+// BenchmarkLoad measures the read for a webtool's document.
 func BenchmarkLoad(b *testing.B) {
 	both(b, func(b *testing.B, s *Store) {
 		for i := range 10 {
@@ -134,7 +134,7 @@ func BenchmarkLoad(b *testing.B) {
 	})
 }
 
-// BenchmarkKnown is what the bridge reads of a site once a second.
+// BenchmarkKnown measures the bridge's read of a site once a second.
 func BenchmarkKnown(b *testing.B) {
 	both(b, func(b *testing.B, s *Store) {
 		for i := range 20 {
@@ -160,7 +160,7 @@ func both(b *testing.B, run func(*testing.B, *Store)) {
 	})
 }
 
-// BenchmarkFind is what a call pays whose consent may be kept.
+// BenchmarkFind measures the search for kept consent in a call.
 func BenchmarkFind(b *testing.B) { both(b, benchFind) }
 
 func benchFind(b *testing.B, s *Store) {

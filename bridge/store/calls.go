@@ -106,7 +106,7 @@ func (s *sqlCalls) write(records []*bridge.CallRecord) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = insert.Close() }() // the transaction is what counts
+		defer func() { _ = insert.Close() }() // the transaction reports errors
 		for _, c := range records {
 			record, err := json.Marshal(c)
 			if err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// This file is what the goroutines share that write in groups.
+// This file is shared by the goroutines that write in groups.
 
 const (
 	// linger is how long what comes is collected before it is written.

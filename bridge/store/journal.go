@@ -30,8 +30,8 @@ type journal struct {
 	stop    chan struct{}
 	stopped chan error
 
-	// mu is held over one write of about a kilobyte into the page cache, against
-	// the rule that no lock is held over I/O: it is what puts records in order.
+	// mu is held over one write of about a kilobyte into the page cache, against the rule that no
+	// lock is held over I/O: it puts records in order.
 	mu       sync.Mutex
 	part     *part
 	end      chain

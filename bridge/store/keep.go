@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// keeper is what keep owns.
+// keeper holds the state of keep.
 type keeper struct {
 	*journal
 	signAt   time.Time // when to sign the records that are not; zero when all are

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(bridgetest.Main(m, os.Stderr))
 }
 
-// help is what the other process does.
+// help runs in the other process.
 func help(mode, dir string) error {
 	ctx := context.Background()
 	s, err := Open(ctx, Options{Dir: dir, CheckpointRecords: 50, Busy: time.Minute, maxPart: 20_000})

@@ -12,7 +12,7 @@ import (
 type sqlReplies struct {
 	db *database
 	o  Options
-	// id is that of this owner of claims. dead reports whether another one has
+	// id identifies this owner of claims. dead reports whether another one has
 	// ended, and settle settles what it left.
 	id     string
 	dead   func(id string) bool

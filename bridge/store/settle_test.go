@@ -55,7 +55,7 @@ func keysAre(t *testing.T, s *Store, want map[string]bridge.ReplyStatus) {
 	}
 }
 
-// allUnknown is what the keys are when nobody can tell what ran.
+// allUnknown returns the keys' states when nobody can tell what ran.
 func allUnknown() map[string]bridge.ReplyStatus {
 	want := map[string]bridge.ReplyStatus{}
 	for key, status := range interrupted {

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// Problem is what is wrong with a record of the audit.
+// Problem names a fault of a record of the audit.
 type Problem string
 
 // The problems.
 const (
-	// Altered: the record is not what its hash, or a signed checkpoint, says.
+	// Altered: the record does not match its hash or a signed checkpoint.
 	Altered Problem = "altered"
 	// Missing: another record is in its place, or its file is gone.
 	Missing Problem = "missing"
@@ -25,7 +25,7 @@ const (
 	Truncated Problem = "truncated"
 )
 
-// Report is what Verify found. Without a data folder it is the zero Report.
+// Report holds the results of Verify. Without a data folder it is the zero Report.
 type Report struct {
 	// Records is how many records are good, and Checkpoints how many checkpoints
 	// agree with them, in the chains of all processes.

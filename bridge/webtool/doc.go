@@ -7,5 +7,5 @@
 //	d, err := h.Observe(ctx, catalog, func() *webtool.Document { return webtool.Draft("shop", "…", actions, config) })
 //	fmt.Println(d.Version) // 1.0.0; later changes bump it
 //
-// The rules of the versions are those of the webtools reference, A1.
+// Versions follow the rules of the webtools reference, A1.
 package webtool

@@ -111,8 +111,8 @@ type Document struct {
 	// Digest is the hex SHA-256 of the canonical document without version and
 	// digest (webtools reference, A1).
 	Digest string `json:"digest"`
-	// Stale is true when the site cannot be reached, and this is what it offered
-	// last (webtools reference, A17).
+	// Stale is true when the site cannot be reached, and this is its last offer (webtools
+	// reference, A17).
 	Stale bool `json:"stale,omitempty"`
 
 	json []byte       // as it was kept; nil for one that was made now
@@ -185,7 +185,7 @@ func (d *Document) Action(name string) *Action {
 	return &d.Actions[i]
 }
 
-// Config is what calls to a webtool may configure.
+// Config describes what calls to a webtool may configure.
 type Config struct {
 	Schema, Default json.RawMessage
 

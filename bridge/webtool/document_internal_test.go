@@ -9,7 +9,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/schema"
 )
 
-// TestParts: a document that is written in parts is what it is when it is written at once.
+// TestParts: a document written in parts equals one written at once.
 func TestParts(t *testing.T) {
 	raw := json.RawMessage(`{"type":"object","properties":{"b":{"const":1.0},"a":{}}}`)
 	tool := NewAction(Action{Name: "add", Description: `"actions":null ]`, Annotations: json.RawMessage(`{"z":true,"a":1}`)}, raw, nil)

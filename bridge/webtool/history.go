@@ -24,7 +24,7 @@ const maxVersions = 256
 // Latest is the version of a document that is not kept.
 const Latest = "latest"
 
-// History is what one webtool was: content-addressed semantic versions (webtools
+// History holds the past of one webtool: content-addressed semantic versions (webtools
 // reference, A1). Of documents it holds the newest; others are in the store, or, without
 // one, as many as its account has room for. It is safe for concurrent use.
 type History struct {
@@ -64,7 +64,7 @@ type Account interface {
 	Close()
 }
 
-// Options are what a history needs. The zero value remembers in this process, without a
+// Options configures a history. The zero value remembers in this process, without a
 // bound in bytes.
 type Options struct {
 	// Store keeps it; nil means that nothing outlives the process.
@@ -386,7 +386,7 @@ const (
 	PinFits        PinProblem = iota
 	PinUnknown                // there is no such version
 	PinWithout                // it has no such action
-	PinOutdated               // what would run is not what was pinned
+	PinOutdated               // the tool differs from the pinned one
 	PinUncheckable            // its schema is not one that is taken today
 )
 

@@ -145,7 +145,7 @@ func (p *program) authLogin(ctx context.Context, arg string, f authFlags) error 
 		if err != nil {
 			return refused(ctx, err)
 		}
-		p.say("logged in: %s", text.Line(entryText(e)))
+		p.say("logged in: %s", entryText(e))
 	}
 	return nil
 }
@@ -301,7 +301,7 @@ func (p *program) authLogout(ctx context.Context, arg string, f authFlags) error
 	}
 	gone, problems, err := s.keeper.Logout(ctx, s.principal, at)
 	for _, e := range gone {
-		p.say("forgotten: %s", text.Line(entryText(e)))
+		p.say("forgotten: %s", entryText(e))
 	}
 	for _, words := range problems {
 		p.say("warning: %s", text.Line(words))
@@ -348,7 +348,7 @@ func (p *program) authStatus(args []string, f authFlags) error {
 		if p.conf.Format != "text" {
 			err = terminal.Encode(p.stdout, e)
 		} else {
-			_, err = fmt.Fprintln(p.stdout, text.Line(entryText(e)))
+			_, err = fmt.Fprintln(p.stdout, entryText(e))
 		}
 		if err != nil {
 			return err
@@ -360,23 +360,25 @@ func (p *program) authStatus(args []string, f authFlags) error {
 	return nil
 }
 
-// entryText is a credential in one line.
+// entryText is a line about a kept login, without what a terminal obeys.
 func entryText(e oauth.Entry) string {
-	text := fmt.Sprintf("%s  %s  %s for %s", e.Resource, e.Scheme, e.Kind, e.Principal)
+	line := text.Line
+	resource, scheme, principal := line(e.Resource), line(e.Scheme), line(e.Principal)
 	if e.Damaged {
-		return fmt.Sprintf("%s  %s for %s  damaged: log in again", e.Resource, e.Scheme, e.Principal)
+		return fmt.Sprintf("%s  %s for %s  damaged: log in again", resource, scheme, principal)
 	}
+	words := fmt.Sprintf("%s  %s  %s for %s", resource, scheme, e.Kind, principal)
 	if e.Issuer != "" {
-		text += "  from " + e.Issuer
+		words += "  from " + line(e.Issuer)
 	}
 	if len(e.Scopes) > 0 {
-		text += "  scopes " + strings.Join(e.Scopes, " ")
+		words += "  scopes " + line(strings.Join(e.Scopes, " "))
 	}
 	if !e.Expires.IsZero() {
-		text += "  until " + clock(e.Expires)
+		words += "  until " + clock(e.Expires)
 	}
 	if e.Renews {
-		text += ", renewed by itself"
+		words += ", renewed by itself"
 	}
-	return text
+	return words
 }

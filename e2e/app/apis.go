@@ -92,8 +92,8 @@ func (a *App) keeper(of *egress.Grant) *oauth.Keeper {
 		Client: &http.Client{Transport: of.Transport(a.tlsConfig(nil))}})
 }
 
-// tlsConfig is that of requests with a certificate, or nil for none. The browser accepts the same
-// servers.
+// tlsConfig returns the TLS settings of requests with a certificate; nil means none. The browser
+// accepts the same servers.
 func (a *App) tlsConfig(certificate *tls.Certificate) *tls.Config {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: a.o.Local.AcceptInsecureCerts} //nolint:gosec // it was asked for
 	if certificate != nil {
@@ -102,7 +102,7 @@ func (a *App) tlsConfig(certificate *tls.Certificate) *tls.Config {
 	return c
 }
 
-// reach is what the pages and the API of the site may reach.
+// reach returns what the pages and the API of the site may reach.
 func (s *Site) reach() policy.Reach {
 	var reach policy.Reach
 	if s.Page.Tab.Reach != nil {

@@ -53,15 +53,16 @@ type Options struct {
 	// Manager holds the limits of sessions, and Bridge the rates of callers.
 	Manager session.Options
 	Bridge  bridge.Options
-	// Limits are those of both.
+	// Limits apply to both.
 	Limits bridge.Limits
-	// Memory is what outlives the app, which closes it; nil remembers nothing.
+	// Memory stores what outlives the app; the app closes it. Nil remembers nothing.
 	Memory *store.Store
-	// Credentials are those of APIs, by caller; nil has none. The app closes it.
+	// Credentials stores credentials for APIs, by caller; nil has none. The app closes
+	// it.
 	Credentials *oauth.Store
-	// Words are those of errors, for a reader who knows options by other names.
+	// Words rewords errors for a reader who knows options by other names.
 	Words text.Words
-	// Version is that of the program, which clients are told; "" is "dev".
+	// Version is the program's, which clients are told; "" means "dev".
 	Version string
 	Log     *slog.Logger // nil is silent
 }
@@ -78,7 +79,7 @@ type Site struct {
 	// Page is how its pages are opened; the site, its URL, its engine and the origins that its
 	// pages reach are filled in.
 	Page session.SiteOptions
-	// Tools is what the operator decided about its tools.
+	// Tools holds the operator's decisions about its tools.
 	Tools bridge.SiteOptions
 	// API is how what it publishes as OpenTools is used; the zero value does not.
 	API API
@@ -87,7 +88,7 @@ type Site struct {
 // App is everything that runs, wired.
 type App struct {
 	Manager *session.Manager
-	// APIs are those of sites that publish some; nil where none is looked for.
+	// APIs serves sites that publish OpenTools; nil where none is looked for.
 	APIs *opentools.Router
 	// Router has the pages and the APIs.
 	Router  bridge.Router
@@ -95,7 +96,8 @@ type App struct {
 	Metrics *transport.Metrics
 	// Proxy is how pages reach the network; nil with a remote browser, whose ways are its own.
 	Proxy *egress.Proxy
-	// Engine is that of the first site, and Kind what kind it is; nil where no site has a page.
+	// Engine opens the pages of the first site, and Kind names its kind; nil where no site has
+	// a page.
 	Engine *cdp.Engine
 	Kind   string
 
@@ -141,7 +143,7 @@ func (a *App) start(ctx context.Context) (err error) {
 		}
 		m.Engine, m.LightPages = a.lend(a.Engine), a.Engine.Kind() == chrome.Shell
 	}
-	if a.o.Remote.URL != "" { // whose memory is that of another machine
+	if a.o.Remote.URL != "" { // its memory is another machine's
 		m.FreeMemory = func() uint64 { return 0 }
 	}
 	b.Limits, b.Log, b.Sites = a.o.Limits, a.o.Log, map[string]bridge.SiteOptions{}
@@ -185,7 +187,7 @@ func (a *App) start(ctx context.Context) (err error) {
 	return err
 }
 
-// Findings are what a site's author should know of its declarations now.
+// Findings returns what a site's author should know of its declarations now.
 func (a *App) Findings(site string) []bridge.Finding {
 	all := slices.Concat(a.Manager.Findings(site), a.Bridge.Findings(site))
 	if a.APIs != nil {
@@ -317,8 +319,8 @@ func (s *Site) hasFirst(root *os.Root) error {
 	return nil
 }
 
-// Close ends everything that Start began. The error is that of the memory: not
-// everything could be recorded.
+// Close ends everything that Start began. An error comes from the memory: not everything
+// could be recorded.
 func (a *App) Close() error {
 	if a.Bridge != nil {
 		a.Bridge.Close()

@@ -9,8 +9,8 @@ import (
 	"github.com/pagetools/pagetools/session/egress"
 )
 
-// Browsers are browsers that outlive the apps that use them, and the proxy through which their
-// pages reach the network. The options about browsers of all these apps must be those of the first.
+// Browsers holds browsers that outlive the apps that use them, and the proxy through which their
+// pages reach the network. All these apps must have the first one's options about browsers.
 // The zero value has started none yet. It is safe for concurrent use.
 type Browsers struct {
 	mu      sync.Mutex

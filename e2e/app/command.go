@@ -34,7 +34,7 @@ func StartCommand(ctx context.Context, command, address string) (end func() erro
 		return nil, fmt.Errorf("something answers at %s already: end it, or choose another port", address)
 	}
 	said := &tail{}
-	c := exec.Command("sh", "-c", command) //nolint:gosec,noctx // whoever tests wrote it; it ends with end
+	c := exec.Command("sh", "-c", command) //nolint:gosec,noctx // the tester wrote it; it ends with end
 	c.Stdout, c.Stderr = said, said
 	c.WaitDelay = endTime
 	ownGroup(c)
@@ -177,7 +177,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String is what was said, as the end of a sentence.
+// String returns the kept output, as the end of a sentence.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

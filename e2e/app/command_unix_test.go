@@ -60,7 +60,7 @@ func TestStartCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	deadline := time.Now().Add(time.Minute)
-	for syscall.Kill(pid, 0) == nil && !zombie(pid) { // it is told of, and is another's to bury
+	for syscall.Kill(pid, 0) == nil && !zombie(pid) { // its parent, not we, must wait for it
 		if time.Now().After(deadline) {
 			t.Fatalf("the child %d of the command is there", pid)
 		}

@@ -57,7 +57,7 @@ type play struct {
 	all     sync.WaitGroup
 }
 
-// execution is what a page says of a run of its tool.
+// execution holds a page's report of a run of its tool.
 type execution struct {
 	Call, Title, Version, Origin, Start string
 	at                                  int
@@ -72,7 +72,7 @@ type askedCall struct {
 	busy                      bool
 }
 
-// asking is what a person was shown, and said.
+// asking records a question and the person's answer.
 type asking struct {
 	q     bridge.OpenQuestion
 	call  string

@@ -25,8 +25,8 @@ type LockedTarget struct {
 	Tools map[string]LockedTool `json:"tools"`
 }
 
-// LockedTool is the definition of a tool. The digest is what counts; the rest says what
-// changed. A file of version 1 has nothing but digests.
+// LockedTool is the definition of a tool. The digest counts; the rest says what changed.
+// A file of version 1 has nothing but digests.
 type LockedTool struct {
 	Digest       string          `json:"digest"`
 	Origin       string          `json:"origin,omitempty"`
@@ -50,8 +50,9 @@ func (l *Lock) Text() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// LockedTools are the tools of a page as they are written down. The page is that of the caller's
-// session, or the site's own. Tools of a folder have no origin, which has another port each time.
+// LockedTools returns the tools of a page as a lock file has them. It looks at the page of the
+// caller's session, or at the site's own. Tools of a folder have no origin, which has another
+// port each time.
 func (a *App) LockedTools(ctx context.Context, ref bridge.Ref, folder bool,
 ) (map[string]LockedTool, error) {
 	digests, catalog, err := a.Bridge.ToolDigests(ctx, ref)

@@ -15,7 +15,7 @@ import (
 	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
-// SiteName is what a site's name looks like.
+// SiteName matches the name of a site.
 var SiteName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
 
 // Target is a web application that we were pointed at: a URL, or a folder.

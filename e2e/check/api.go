@@ -11,7 +11,7 @@ import (
 type API struct {
 	// URL is where it is: an address, or a file.
 	URL string `json:"url"`
-	// Auth is what llm.json says of signing in; "" is nothing.
+	// Auth quotes what llm.json says of signing in; "" means nothing.
 	Auth string `json:"auth,omitempty"`
 	// Document is its text as JSON.
 	Document json.RawMessage `json:"document"`
@@ -26,11 +26,11 @@ type Left struct {
 	// Operation is its method and path, such as "POST /stamps".
 	Operation string `json:"operation"`
 	Reason    string `json:"reason"`
-	// Unusable is true when it is no tool at all.
+	// Unusable is true when it is not a tool at all.
 	Unusable bool `json:"unusable,omitempty"`
 }
 
-// description is what the rules read of a document.
+// description holds what the rules read of a document.
 type description struct {
 	*API       `json:"-"`
 	XLLM       map[string]json.RawMessage `json:"x-llm"`
@@ -59,8 +59,8 @@ type operation struct {
 // apiMethods are the members of a path that are operations.
 var apiMethods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace", "query"}
 
-// readAPI reads a document as far as it is one: what has another type than it should is left out, and is what
-// the bridge's own reading has found.
+// readAPI reads a document as far as it is one: what has another type than it should is left out,
+// because the bridge's own reading has found it.
 func readAPI(a *API) *description {
 	if a == nil {
 		return nil
@@ -88,7 +88,7 @@ func readAPI(a *API) *description {
 	return d
 }
 
-// name is what people call the operation by.
+// name returns the operation's name for people.
 func (o *operation) name() string { return strings.ToUpper(o.method) + " " + o.path }
 
 // reads reports whether the method only reads (RFC 9110, section 9.2.1).

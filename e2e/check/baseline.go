@@ -51,7 +51,7 @@ func knownOf(f Finding) Known {
 		Pointer: f.Where.Pointer}
 }
 
-// pathOf is what stays of an address on another host.
+// pathOf returns the part of an address that stays the same on another host.
 func pathOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || address == "" {

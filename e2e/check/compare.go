@@ -209,7 +209,7 @@ func oneEdit(a, b string) bool {
 	return a[i:] == b[i+1:]
 }
 
-// origin is that of the tool's document.
+// origin returns the origin of the tool's document.
 func (t *tool) origin() string {
 	if t.Origin != "" {
 		return t.Origin
@@ -217,7 +217,8 @@ func (t *tool) origin() string {
 	return origin.Of(t.page.URL)
 }
 
-// scriptOrigin is that of the script that registered the tool, or that of the document.
+// scriptOrigin returns the origin of the script that registered the tool, or of the
+// document.
 func (t *tool) scriptOrigin() string {
 	if t.Script != nil {
 		if from := origin.Of(t.Script.URL); from != "" {

@@ -316,7 +316,7 @@ func dense(s string) (more float64) {
 	return more
 }
 
-// size is what a declaration takes in a list, in characters and in bytes.
+// size returns the size of a declaration in a list, in characters and in bytes.
 func (t *tool) size() (characters, bytes int) {
 	for _, s := range []string{t.Name, t.Title, t.Description, string(t.Input), string(t.Output),
 		string(t.Annotations)} {

@@ -12,7 +12,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// Change is one way in which a tool, or a list of them, is not what it was.
+// Change is one way in which a tool, or a list of them, differs from before.
 type Change struct {
 	// Page is the page of the tool, by its key in a lock file or its address; "" is unknown.
 	Page string
@@ -30,14 +30,14 @@ type Change struct {
 	What, Reason string
 }
 
-// words are those of people for what a change is.
+// words maps changes to words for people.
 var words = map[schema.Change]string{schema.Major: "Breaking", schema.Minor: "Minor",
 	schema.Patch: "Patch"}
 
 // String says what changed, how bad that is, and why.
 func (c Change) String() string { return words[c.Change] + ": " + c.What + "; " + c.Reason + "." }
 
-// severities are those of findings about changes.
+// severities maps changes to severities of findings.
 var severities = map[schema.Change]Severity{schema.Major: Error, schema.Minor: Warning,
 	schema.Patch: Info}
 

@@ -168,7 +168,8 @@ func TestFixes(t *testing.T) {
 	}
 }
 
-// specified are the ids of the specification, by family; "off" are those off by default.
+// specified lists the ids of the specification, by family; "off" lists the rules off by
+// default.
 var specified = map[string]string{
 	"declaration": "tool-name-valid tool-name-style tool-name-budget duplicate-tool-name tool-shadowing tool-title-missing description-missing " +
 		"description-length description-vague description-when-to-use similar-descriptions naming-consistency too-many-tools list-budget tool-tokens no-tools",

@@ -9,7 +9,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// hintChange is what it means that a claim is made, and that it is not made any more.
+// hintChange rates that a claim is made, and that it is not made any more.
 type hintChange struct {
 	made, dropped  schema.Change
 	whyMade, whyNo string
@@ -62,7 +62,7 @@ func compareHints(before, now *Tool) (all []Change) {
 	return all
 }
 
-// said says how a value changed; "" is that there is none.
+// said says how a value changed; "" means no value.
 func said(before, now string) string {
 	switch "" {
 	case before:

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// languageRules are those that judge words.
+// languageRules judge words.
 var languageRules = []string{"description-injection", "unicode-smuggling", "encoded-payload", "split-payload"}
 
 // benign are descriptions as real tools have them, with words that attacks use, too.

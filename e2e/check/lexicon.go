@@ -114,8 +114,8 @@ func wordsOfName(name string) []string {
 	return append(splitWords(name[dot:]), splitWords(name[:dot])...)
 }
 
-// kind is what a tool's name says that it does: "read", "change" or "". The first word decides,
-// and the last one where the first is a noun: cart_add. An update_history is no update.
+// kind returns what a tool does by its name: "read", "change" or "". The first word decides,
+// and the last one where the first is a noun: cart_add. An update_history is not an update.
 func (t *tool) kind() string {
 	v := vocabulary()
 	if len(t.words) == 0 {

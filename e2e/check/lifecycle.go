@@ -141,7 +141,7 @@ func findDeprecated(r *run) {
 	}
 }
 
-// contract is what callers rely on, comparable.
+// contract returns what callers rely on, comparable.
 func contract(t *Tool) [4]string {
 	canonical := func(raw json.RawMessage) string {
 		c, err := schema.Canonical(raw)

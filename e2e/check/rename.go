@@ -11,7 +11,7 @@ const (
 	mostShared = 120     // words of a description that are compared
 )
 
-// traits are what tells whether a tool is another one under a new name.
+// traits tell whether a tool is another one under a new name.
 type traits struct {
 	tool   *Tool
 	exact  [4]string // its contract

@@ -9,11 +9,11 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// Rule is one thing that [Judge] looks for. Its texts are what [Explain] prints, and its
+// Rule is one thing that [Judge] looks for. [Explain] prints its texts, and its
 // examples are tests of it.
 type Rule struct {
 	ID string
-	// Severity is what findings have unless a setting says otherwise. Some rules have a second
+	// Severity applies to findings unless a setting says otherwise. Some rules have a second
 	// one for worse cases; What says which.
 	Severity Severity
 	// Off is true when the rule runs only if a setting switches it on.
@@ -137,8 +137,8 @@ func Explain(id string) (string, error) {
 // corpusTools is how many tools the applications of docs/corpus.md have.
 const corpusTools = 166
 
-// corpus is what rules found in them of which people may think otherwise: how often, and how often
-// wrongly.
+// corpus counts, for rules on which opinions differ, their findings in these applications,
+// and how many of them were wrong.
 var corpus = map[string]struct{ found, wrong int }{
 	"description-vague": {}, "description-injection": {}, "encoded-payload": {}, "split-payload": {},
 	"unicode-smuggling": {}, "schema-description-drift": {}, "suspicious-result": {}, "similar-descriptions": {},

@@ -316,8 +316,8 @@ func TestCallsOfMCPShape(t *testing.T) {
 	}
 }
 
-// lesson is what real applications taught the rules (docs/corpus.md): a finding that was wrong, or
-// one beside it that is right.
+// lesson records what real applications taught the rules (docs/corpus.md): a finding that was
+// wrong, or one beside it that is right.
 type lesson struct {
 	rule string
 	s    *Snapshot
@@ -355,7 +355,8 @@ func formed(c Call) *Snapshot {
 	return s
 }
 
-// result is what a call with arguments came to that the schema refuses.
+// result returns a snapshot of a call whose arguments the schema refuses, with its
+// result.
 func result(text string) *Snapshot {
 	return &Snapshot{Calls: []Call{{Page: "https://shop.example/", Tool: "x", Arguments: json.RawMessage(`{}`), Result: json.RawMessage(text)}}}
 }

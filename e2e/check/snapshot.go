@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Snapshot is what was seen of one site, as plain data: a live page and a file with a list of
-// tools give the same. The rules read it, and nothing else.
+// Snapshot records what was seen of one site, as plain data: a live page and a file with a
+// list of tools yield the same. The rules read it, and nothing else.
 type Snapshot struct {
-	// Target is what the site was called by: an address, a folder or a file.
+	// Target names the site: an address, a folder or a file.
 	Target string
 	// Pages are the pages that were opened, in order. A list from a file is one page without
 	// an URL.
@@ -17,9 +17,9 @@ type Snapshot struct {
 	API *API
 	// Locked are the tools of the lock file; nil means that there is none for this site.
 	Locked map[string]Tool
-	// Calls are what was seen when tools were called; nil means that none was.
+	// Calls records the calls of tools; nil means that none was called.
 	Calls []Call
-	// Questions are what pages asked people, and who can show that.
+	// Questions records what pages asked people, and who can show that.
 	Questions []Question
 	// Differences are calls whose doors did not agree.
 	Differences []Difference
@@ -33,16 +33,17 @@ type Snapshot struct {
 // Page is a page at the moment when its tools had settled.
 type Page struct {
 	URL string
-	// Target is what the page is called in a lock file: its address or its folder; "" elsewhere.
+	// Target names the page in a lock file: its address or its folder; "" elsewhere.
 	Target string
 	Tools  []Tool
 	// Rejected are declarations that are not offered, with the reason in the bridge's words.
 	Rejected []Rejected
-	// Timeline is what the page did to its list, in order; empty for a list from a file.
+	// Timeline lists the changes that the page made to its list, in order; empty for a
+	// list from a file.
 	Timeline []Event
 	Frames   []Frame
 	Forms    []Form
-	// Again are the tools of a second load of the page; nil means that there was none.
+	// Again lists the tools of a second load of the page; nil means that there was none.
 	Again []Tool
 }
 
@@ -95,7 +96,6 @@ type Event struct {
 // Frame is a frame of a page.
 type Frame struct {
 	URL, Origin string
-	CrossOrigin bool
 	// Registers is true when its document registered a tool; Allowed when the frame may.
 	Registers, Allowed bool
 }
@@ -109,7 +109,7 @@ type Form struct {
 	AutoSubmit        bool
 	Method, Action    string
 	Fields            []Field
-	// Schema is what the form's tool takes; nil when it has none.
+	// Schema is the input schema of the form's tool; nil when it has none.
 	Schema json.RawMessage
 	// Mismatch says what the schema admits and the form's own validation refuses, or the
 	// other way round; "" is nothing.
@@ -124,7 +124,7 @@ type Field struct {
 	Required     bool
 }
 
-// Call is what was seen when a tool was called once.
+// Call records one call of a tool.
 type Call struct {
 	Page, Tool string
 	Arguments  json.RawMessage
@@ -142,17 +142,18 @@ type Call struct {
 	// Reason is the contract's reason that refines the code, such as "RESULT_INVALID".
 	Reason string
 	Took   time.Duration
-	// OutputViolation is what the result has against the output schema; "" is nothing.
+	// OutputViolation says how the result breaks the output schema; "" means that it does
+	// not.
 	OutputViolation string
 	// CancelIgnored is true when the tool went on after its signal was aborted.
 	CancelIgnored bool
-	// Dialogs are the JavaScript dialogs that it opened, as what they said.
+	// Dialogs lists the texts of the JavaScript dialogs that it opened.
 	Dialogs []string
 	// Asked are the questions that it put by requestUserInteraction; WithoutAgent is true when
 	// it asked although it was given no agent.
 	Asked        []string
 	WithoutAgent bool
-	// Effects are what the call touched; nil means that nobody looked.
+	// Effects lists what the call touched; nil means that nobody looked.
 	Effects *Effects
 	// Second are the effects of the same call made again; nil means that it was not.
 	Second *Effects
@@ -160,7 +161,7 @@ type Call struct {
 	Other json.RawMessage
 }
 
-// Effects are what a call touched.
+// Effects lists what a call touched.
 type Effects struct {
 	Requests  []Request
 	Storage   []string // "cookie", "localStorage", "sessionStorage", "indexedDB", "cache": what was written
@@ -182,7 +183,8 @@ type Request struct {
 type Question struct {
 	Page, Tool string
 	Kind       string // "approve", "confirm", "prompt" or "interact"
-	// Hosts are those that were looked at, and Shown those of them that can show it.
+	// Hosts lists the hosts that were looked at, and Shown the ones among them that can
+	// show it.
 	Hosts, Shown []string
 }
 
@@ -191,6 +193,6 @@ type Difference struct {
 	Page, Tool string
 	Case       string // the scenario's name; "" is none
 	What       string // "result", "error" or "order"
-	// Doors are what each door gave, by "page", "webtool" and "mcp", as short texts.
+	// Doors maps "page", "webtool" and "mcp" to how the call ended there, as short texts.
 	Doors map[string]string
 }

@@ -255,7 +255,7 @@ func findTrifecta(r *run) {
 	}
 }
 
-// parsed reads a small JSON value of a call; what is not JSON is no value.
+// parsed reads a small JSON value of a call; what is not JSON is the zero Value.
 func parsed(raw json.RawMessage) schema.Value {
 	v, _ := schema.Read(raw, maxDepth) // the zero Value says it
 	return v

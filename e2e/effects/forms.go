@@ -15,7 +15,7 @@ import (
 // "". The form is filled in a copy that no script of the page sees, and validated.
 func mismatch(ctx context.Context, p session.Inspector, tool string, input json.RawMessage) string {
 	samples := schema.Samples(input, true)
-	tries := append(samples, others(input, samples)...)
+	tries := slices.Concat(samples, others(input, samples))
 	inputs := make([]json.RawMessage, len(tries))
 	for i := range tries {
 		inputs[i] = tries[i].Input

@@ -16,7 +16,7 @@ import (
 
 // Look returns what the page of a site declares, and what it did for that. The page is opened a
 // second time meanwhile, whose tools are Again; nil when that failed. The pages of the site must
-// record. Errors are those of [session.Manager.See].
+// record. Errors come from [session.Manager.See].
 func Look(ctx context.Context, a *app.App, site string) (check.Page, error) {
 	return LookAt(ctx, a, bridge.Ref{Site: site})
 }
@@ -165,7 +165,8 @@ func timeline(r *session.Record) []check.Event {
 	return all
 }
 
-// frames are those of the document, and those inside of them that registered a tool.
+// frames returns the frames of the document, and the frames inside of them that
+// registered a tool.
 func frames(seen *session.Seen) []check.Frame {
 	top := origin.Of(seen.URL)
 	var all []check.Frame
@@ -173,7 +174,7 @@ func frames(seen *session.Seen) []check.Frame {
 		from := cmp.Or(origin.Of(f.URL), top)
 		said := func(t session.RecordedFrame) bool { return t.URL == f.URL }
 		all = append(all, check.Frame{
-			URL: f.URL, Origin: from, CrossOrigin: from != top, Allowed: f.Allowed || from == top,
+			URL: f.URL, Origin: from, Allowed: f.Allowed || from == top,
 			Registers: slices.ContainsFunc(seen.Record.Told, said),
 		})
 	}

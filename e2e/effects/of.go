@@ -8,8 +8,8 @@ import (
 	"github.com/pagetools/pagetools/session"
 )
 
-// Alone is what a page does while nobody calls a tool in it, such as asking its server for news
-// every few seconds. The zero value is nothing.
+// Alone records what a page does while nobody calls a tool in it, such as asking its server for
+// news every few seconds. The zero value is nothing.
 type Alone struct{ seen map[string]bool }
 
 // Add adds what a page was seen to do.

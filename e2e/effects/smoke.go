@@ -114,8 +114,8 @@ type call struct {
 	check.Call
 
 	first, second *session.Activity
-	// aborted is what the tool did after the call was made again and aborted, with the requests
-	// that were under way then and got their responses; nil when that was not tried.
+	// aborted records what the tool did after the call was made again and aborted, with the
+	// requests that were under way then and got their responses; nil when that was not tried.
 	aborted *session.Activity
 }
 

@@ -33,7 +33,7 @@ type Log struct {
 	Comment string  `json:"comment,omitempty"`
 }
 
-// Creator is what wrote the file.
+// Creator names the program that wrote the file.
 type Creator struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
@@ -58,7 +58,7 @@ type Entry struct {
 	Timings  Timings  `json:"timings"`
 }
 
-// Request is what was asked.
+// Request is the recorded request.
 type Request struct {
 	Method      string `json:"method"`
 	URL         string `json:"url"` // without a fragment
@@ -85,7 +85,8 @@ type Post struct {
 	Encoding string `json:"_encoding,omitempty"`
 }
 
-// Response is what was answered. With a zero Status there was no response, and Failed is why.
+// Response is the recorded response. With a zero Status there was no response, and Failed is
+// why.
 type Response struct {
 	Status      int     `json:"status"`
 	StatusText  string  `json:"statusText"`
@@ -226,7 +227,7 @@ func (r *Request) SetBody(body []byte, mimeType string) {
 	}
 }
 
-// Body is that of the request.
+// Body returns the request's body.
 func (r *Request) Body() []byte {
 	if r.Post == nil {
 		return nil
@@ -247,7 +248,7 @@ func (r *Response) LeaveOut(size int64, why string) {
 	r.Content.Size, r.Content.Text, r.Content.Encoding, r.Content.Comment = size, "", "", why
 }
 
-// Body is that of the response; false when the recording lacks it.
+// Body returns the response's body; false when the recording lacks it.
 func (r *Response) Body() ([]byte, bool) {
 	if r.Content.Text == "" && (r.Content.Size > 0 || r.Content.Comment != "") {
 		return nil, false

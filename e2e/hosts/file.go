@@ -19,7 +19,7 @@ import (
 // mostBytes is how long a file of a host may be.
 const mostBytes = 64 << 10
 
-// words are what some lists and texts may hold, by their key.
+// words lists what some lists and texts may hold, by their key.
 var words = map[string][]string{
 	"objects": {"document", "navigator"},
 	"methods": {

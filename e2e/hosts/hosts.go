@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Host is what is known of one program. A limit that is nil is not known, and not judged.
+// Host describes one program. A limit that is nil is not known, and not judged.
 type Host struct {
 	Name  string `yaml:"name"`
 	Title string `yaml:"title"`
@@ -40,15 +40,15 @@ type Host struct {
 
 // Surface is the interface that a page meets in the host's browser. Nil is a host without one.
 type Surface struct {
-	// Objects are those that carry modelContext: document, navigator.
+	// Objects carry modelContext: document, navigator.
 	Objects []string `yaml:"objects"`
-	// Methods are those that exist. Empty is not known.
+	// Methods lists the methods that exist. Empty means not known.
 	Methods []string `yaml:"methods"`
 	Frozen  bool     `yaml:"frozen"`
 	Source  string   `yaml:"source"`
 }
 
-// Limits are what a host takes. Each has its own source.
+// Limits bound what a host takes. Each has its own source.
 type Limits struct {
 	Tools       *Limit   `yaml:"tools"`
 	Descriptor  *Limit   `yaml:"descriptor-bytes"` // of all tools together
@@ -83,8 +83,8 @@ type Timeout struct {
 	Source string        `yaml:"source"`
 }
 
-// Keywords are those of JSON Schema that the host refuses: Any wherever a schema is, Root in the
-// input schema itself.
+// Keywords lists keywords of JSON Schema that the host refuses: Any wherever a schema is, Root
+// in the input schema itself.
 type Keywords struct {
 	Any    []string `yaml:"any"`
 	Root   []string `yaml:"root"`
@@ -100,13 +100,13 @@ type Want struct {
 	Source string   `yaml:"source"`
 }
 
-// Loss is what a host takes no notice of.
+// Loss lists members that a host ignores.
 type Loss struct {
 	Members []string `yaml:"members"`
 	Source  string   `yaml:"source"`
 }
 
-// Over is what a host does when a limit is passed.
+// Over says what a host does when a limit is passed.
 type Over string
 
 // What hosts do.
@@ -205,7 +205,7 @@ type named struct {
 	at  **Limit
 }
 
-// all returns the limits that are numbers or forms. They are those of the receiver's copy.
+// all returns the limits that are numbers or forms. They point into the receiver.
 func (l *Limits) all() []named {
 	return []named{
 		{"tools", &l.Tools}, {"descriptor-bytes", &l.Descriptor}, {"name", &l.Name},

@@ -10,7 +10,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
-// State is what becomes of a tool, or of a page.
+// State says what becomes of a tool, or of a page.
 type State string
 
 // The states, from good to bad.
@@ -42,7 +42,7 @@ type Cell struct {
 	Reasons []Reason
 }
 
-// Row is a page as one host has it. Reasons are those about the whole page.
+// Row is a page as one host has it. Reasons concern the whole page.
 type Row struct {
 	Host    Host
 	State   State
@@ -57,7 +57,7 @@ type Table struct {
 }
 
 // Matrix returns what becomes of each tool in each host. Tools are judged in the order given,
-// which is that of their registration.
+// which must be the order of their registration.
 func Matrix(tools []check.Tool, page Page, hosts []Host) Table {
 	sizes := make([]measured, len(tools))
 	for i, t := range tools {

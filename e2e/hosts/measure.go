@@ -13,8 +13,8 @@ import (
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
-// members are those of a declaration that can count as bytes, in the order in which they are
-// written.
+// members lists a declaration's members that can count as bytes, in the order in which they
+// are written.
 var members = []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations"}
 
 // deepest is how far values of a declaration are read. The rest of one that goes deeper is not.
@@ -92,14 +92,15 @@ func has(t check.Tool, path string) bool {
 	return member.Exists() && !member.IsNull()
 }
 
-// measured is what was counted in an input schema.
+// measured holds what was counted in an input schema.
 type measured struct {
 	depth, properties int
 	names             []string        // of properties, as they come
 	root, any         map[string]bool // keywords of the root, and of all schemas
 }
 
-// measure walks the schemas of an input schema. What is no schema has no keywords.
+// measure walks the schemas of an input schema. A value that is not a schema has no
+// keywords.
 func measure(raw json.RawMessage) measured {
 	m := measured{root: map[string]bool{}, any: map[string]bool{}}
 	value, err := schema.Read(raw, deepest)
@@ -153,7 +154,7 @@ func (m *measured) child(v schema.Value, depth int) {
 	}
 }
 
-// Page is what hosts look at besides the tools.
+// Page holds what hosts look at besides the tools.
 type Page struct {
 	// URL names the page in findings; "" is a list from a file.
 	URL string

@@ -9,7 +9,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
-// commands are those of GitHub's workflows that make annotations.
+// commands maps severities to the commands of GitHub's workflows that make annotations.
 var commands = map[check.Severity]string{
 	check.Error: "error", check.Warning: "warning", check.Info: "notice",
 }

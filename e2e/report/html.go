@@ -26,7 +26,7 @@ const (
 	allPictures    = 32 << 20
 )
 
-// htmlPage is what the template of the page reads.
+// htmlPage holds the data of the page's template.
 type htmlPage struct {
 	Run       htmlRun
 	Verdict   string // passed or failed
@@ -117,7 +117,8 @@ func (c *Case) html(folder string, left *int) htmlCase {
 	return h
 }
 
-// traceFile is what is linked: a path that nobody can take for another address.
+// traceFile matches a path that is linked, because nobody can take it for another
+// address.
 var traceFile = regexp.MustCompile(`^[A-Za-z0-9_.-][A-Za-z0-9_./-]*/trace\.zip$`)
 
 // link is the way from a report to a trace; "" when it cannot be linked.

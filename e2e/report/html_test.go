@@ -99,7 +99,7 @@ func TestHTMLPolicyHasTheStyle(t *testing.T) {
 	}
 }
 
-// luminance is that of WCAG 2, of a color such as #1b1d22.
+// luminance returns the luminance of WCAG 2 of a color such as #1b1d22.
 func luminance(t *testing.T, color string) float64 {
 	t.Helper()
 	n, err := strconv.ParseUint(strings.TrimPrefix(color, "#"), 16, 32)

@@ -10,11 +10,11 @@ import (
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
-// DocumentVersion is that of [Document]. Members may be added to one version; what goes away or
-// changes its meaning makes the next.
+// DocumentVersion is the version of [Document]. Members may be added to one version; what goes
+// away or changes its meaning makes the next.
 const DocumentVersion = 1
 
-// Document is what the format json writes: one object, indented, with a line end after it.
+// Document is the output of the format json: one object, indented, with a line end after it.
 // Lists are never null; members marked omitempty are left out when there is nothing to say.
 // Times are RFC 3339 in UTC, durations whole milliseconds. Texts are cut at 8,000 characters and
 // names at 500, with a mark that says so. Invisible characters are written as escapes of JSON.
@@ -32,7 +32,7 @@ type Document struct {
 	Owed    string     `json:"owed,omitempty"`
 	Summary Summary    `json:"summary"`
 	Sites   []SiteJSON `json:"sites"`
-	// Findings are those of the run, in its order.
+	// Findings lists the findings of the run, in its order.
 	Findings []check.Finding `json:"findings"`
 	Cases    []CaseJSON      `json:"cases"`
 	Notes    []string        `json:"notes"`

@@ -52,8 +52,8 @@ type (
 type point struct {
 	suite, name string
 	took        time.Duration
-	skipped     string // why it did not run; "" is that it did
-	severity    string // of what did not pass; "" is that it passed
+	skipped     string // why it did not run; "" means that it did
+	severity    string // of a failure; "" means that it passed
 	message     string // one or more lines
 	details     string // lines that explain a failure
 	attached    string // the path of a file
@@ -137,7 +137,8 @@ func (c *Case) point() point {
 	return p
 }
 
-// attaches is what servers take for a path of theirs, wherever it is in an output.
+// attaches marks a path on the server, for servers that look for it anywhere in an
+// output.
 const attaches = "[[ATTACHMENT|"
 
 func writeJUnit(run *Run) ([]byte, error) {

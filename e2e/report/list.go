@@ -41,7 +41,7 @@ var ofSeverity = map[check.Severity]string{
 	check.Error: red, check.Warning: yellow, check.Info: blue,
 }
 
-// words are those for how a case ended, all of one width.
+// words maps how a case ended to its word and color, all of one width.
 var words = map[Status]struct{ word, color string }{
 	Passed: {"ok  ", green}, Failed: {"FAIL", red}, Skipped: {"skip", yellow},
 	NotApplicable: {"n/a ", dim},
@@ -61,7 +61,7 @@ func (l *list) caseDone(c Case) {
 	default:
 		said += " " + l.paint(dim, took(c.Took))
 	}
-	_, _ = io.WriteString(l.out, guard(said)+"\n") // whoever reads went away
+	_, _ = io.WriteString(l.out, guard(said)+"\n") // the reader went away
 }
 
 func (l *list) done(run *Run) error {
@@ -150,7 +150,7 @@ func (l *list) parts(b *bytes.Buffer, c *Case) {
 	}
 }
 
-// Text is what a list says of why the case failed, for those who print no list.
+// Text returns a list's text of why the case failed, for callers that print no list.
 func (c *Case) Text() string {
 	var b bytes.Buffer
 	whole := boundedCase(*c)
@@ -158,7 +158,8 @@ func (c *Case) Text() string {
 	return guard(b.String())
 }
 
-// FindingsText is what a list says of the findings of a run, for those who print no list.
+// FindingsText returns a list's text of the run's findings, for callers that print no
+// list.
 func (r *Run) FindingsText() string {
 	var b bytes.Buffer
 	(&list{}).findings(&b, bounded(r))

@@ -26,7 +26,7 @@ const (
 	toFolder
 )
 
-// kind is what is known of a format. Write is nil for list, which is written as cases end.
+// kind describes a format. Write is nil for list, which is written as cases end.
 type kind struct {
 	name  string
 	to    destination

@@ -20,7 +20,7 @@ import (
 
 // Run is all that one command found. The reporters read it, and change nothing.
 type Run struct {
-	// Command is "check", "test" or "diff"; Version is that of pagetools.
+	// Command is "check", "test" or "diff"; Version is the version of pagetools.
 	Command, Version string
 	Started          time.Time
 	Took             time.Duration
@@ -35,8 +35,8 @@ type Run struct {
 	Rules []Rule
 	// Interrupted is true when the run was ended before it was done.
 	Interrupted bool
-	// Owed is what a diff asks of the next version: "major", "minor", "patch" or "none"; "" for
-	// other commands.
+	// Owed is the version bump that a diff suggests: "major", "minor", "patch" or "none"; ""
+	// for other commands.
 	Owed string
 	// Notes are said once for the whole run, such as a question that nobody was asked.
 	Notes []string
@@ -44,7 +44,7 @@ type Run struct {
 	folder string // where a report is written, from which it links what is beside it
 }
 
-// Rule is what a reader of findings may want to know of a rule.
+// Rule describes a rule to a reader of findings.
 type Rule struct {
 	ID       string
 	Severity check.Severity // its default

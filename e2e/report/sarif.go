@@ -158,7 +158,7 @@ func (w *sarifWriter) rule(r Rule) int {
 	}
 	help := helpURL(r.ID)
 	if r.ID == ruleCase {
-		help = "" // it is no rule, and has no page
+		help = "" // it is not a rule, and has no page
 	}
 	w.index[r.ID] = len(w.rules)
 	w.rules = append(w.rules, sarifRule{

@@ -54,7 +54,7 @@ func tapBlock(b *bytes.Buffer, p point) {
 	}
 }
 
-// tapText is one line in which # is no directive.
+// tapText returns one line in which # is not a directive.
 func tapText(s string) string {
 	return strings.NewReplacer(`\`, `\\`, "#", `\#`).Replace(text.EscapeLine(s))
 }

@@ -83,7 +83,7 @@ func lines(s string) string {
 	return text.Escape(strings.NewReplacer("\r\n", "\n", "\t", "    ").Replace(s))
 }
 
-// severities are those of findings, from bad to good.
+// severities lists the severities of findings, from bad to good.
 var severities = []check.Severity{check.Error, check.Warning, check.Info}
 
 // severity is a word of ours, whatever a finding holds.

@@ -254,7 +254,7 @@ func (t *attempt) consents() bool {
 	return slices.ContainsFunc(t.made, func(m made) bool {
 		tool := c.Tool(m.step.Call)
 		claims := func(hint string) bool {
-			return string(of(tool.Annotations()).Get(hint).Text()) == "true"
+			return string(scenario.ReadAgain(tool.Annotations()).Get(hint).Text()) == "true"
 		}
 		return tool != nil && (claims("destructiveHint") || claims("consequentialHint"))
 	})

@@ -161,7 +161,7 @@ func (r *runner) underHost(o *app.Options) {
 	}
 }
 
-// row is what becomes of the page's tools in the host.
+// row returns what becomes of the page's tools in the host.
 func (d *hostDoor) row(ctx context.Context) (hosts.Row, error) {
 	page, err := effects.At(ctx, d.t.on.app, d.t.ref)
 	if err != nil {

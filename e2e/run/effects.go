@@ -115,7 +115,8 @@ func (t *attempt) sinceQuiet(ctx context.Context, from session.Mark) (*session.A
 	return all, err
 }
 
-// touched is what a scenario compares: to submit a form is to go elsewhere.
+// touched returns the effects that a scenario compares: submitting a form counts as
+// navigating.
 func touched(all *session.Activity, alone *effects.Alone) *check.Effects {
 	got := effects.Of(all, alone)
 	got.Navigated = append(got.Navigated, got.Submitted...)

@@ -83,7 +83,7 @@ func settingOf(r *scenario.Rule) (s check.Setting, err error) {
 	if err != nil {
 		return s, fmt.Errorf("invalid value for %s: %w", r.ID, err)
 	}
-	v := of(text)
+	v := scenario.ReadAgain(text)
 	if v.IsString() {
 		s.Severity = check.Severity(v.String())
 		return s, nil

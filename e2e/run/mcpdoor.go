@@ -197,9 +197,9 @@ func (d *mcpDoor) Elicit(ctx context.Context, r mcp.ElicitationRequest,
 	content := map[string]any{}
 	if value := answerTo(q, &a).Value; q.Kind == bridge.Prompt {
 		if len(value) == 0 {
-			value = of(q.Schema).Get("default").Text()
+			value = scenario.ReadAgain(q.Schema).Get("default").Text()
 		}
-		content["value"] = of(value).String()
+		content["value"] = scenario.ReadAgain(value).String()
 	}
 	out.Content = content
 	return out, nil

@@ -53,14 +53,14 @@ func (on *Stand) load(n *scenario.Network) error {
 	}
 	if errors.Is(err, os.ErrNotExist) {
 		return on.problem(n.Position, "the recording %s is not there, beside this file: record it, with "+
-			"network: {record: %s}", quoted(r.name), r.name)
+			"network: {record: %s}", scenario.Quoted(r.name), r.name)
 	}
 	if err != nil {
-		return on.problem(n.Position, "the recording %s cannot be read: %s", quoted(r.name), err)
+		return on.problem(n.Position, "the recording %s cannot be read: %s", scenario.Quoted(r.name), err)
 	}
 	f, err := har.Read(text)
 	if err != nil {
-		return on.problem(n.Position, "%s: %s", quoted(r.name), err.Error())
+		return on.problem(n.Position, "%s: %s", scenario.Quoted(r.name), err.Error())
 	}
 	r.tape = tape.Play(f)
 	return nil
@@ -158,7 +158,7 @@ func (on *Stand) recorded(selected []scenario.Selected) error {
 	}
 	if why := on.network.tape.Full(); why != "" {
 		return on.problem(on.file.Site.Network.Position, "%s was not written: %s: record fewer cases in "+
-			"one file", quoted(on.network.name), why)
+			"one file", scenario.Quoted(on.network.name), why)
 	}
 	var titles []string
 	for _, c := range on.file.Cases {

@@ -31,10 +31,10 @@ func (d *pageDoor) call(ctx context.Context, tool string, with json.RawMessage) 
 	if !slices.Contains(names, tool) {
 		near := text.Nearest(tool, names)
 		if near != "" {
-			near = "; there is " + quoted(near)
+			near = "; there is " + scenario.Quoted(near)
 		}
 		return result{err: failure(bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
-			"The page does not offer %s now%s.", quoted(tool), near))}, nil
+			"The page does not offer %s now%s.", scenario.Quoted(tool), near))}, nil
 	}
 	left := d.limit
 	running := func() (context.Context, context.CancelFunc) {
@@ -55,8 +55,8 @@ func (d *pageDoor) call(ctx context.Context, tool string, with json.RawMessage) 
 	return resultOfPage(step), nil
 }
 
-// resultOfPage is what executeTool came to: a string, null for a form that left the page, or an
-// error without words.
+// resultOfPage returns the result of executeTool: a string, null for a form that left the page,
+// or an error without words.
 func resultOfPage(step bridge.Step) result {
 	if e := step.Err; e != nil {
 		return result{err: failure(e), silent: e.Code == bridge.ToolError}

@@ -15,7 +15,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
-// person is who is asked in one attempt: it answers by the script of the case, wherever the
+// person is asked in one attempt: it answers by the script of the case, wherever the
 // answer is given. It is safe for concurrent use.
 type person struct {
 	humans  scenario.Humans
@@ -101,7 +101,7 @@ func (p *person) decide(ctx context.Context, q *bridge.Question) (a scenario.Ans
 		p.complain("%s", err.Error())
 		a = scenario.Answer{Act: scenario.Decline}
 	}
-	if value, err := a.Value.JSON(); err == nil && q.Kind == bridge.Prompt && !of(value).IsString() {
+	if value, err := a.Value.JSON(); err == nil && q.Kind == bridge.Prompt && !scenario.ReadAgain(value).IsString() {
 		p.complain("line %d: the page asks for a text by prompt(), and the answer is another value",
 			a.Value.Position().Line)
 		a = scenario.Answer{Act: scenario.Decline}
@@ -158,7 +158,7 @@ func (p *person) again(q *bridge.Question, when string) {
 func (p *person) operate(q *bridge.Question, a scenario.Answer) {
 	err := p.bridge.Answer(operator(), q.ID, answerTo(q, &a))
 	if err != nil {
-		p.complain("the answer to %s %s was refused: %s", q.Kind, quoted(q.Detail),
+		p.complain("the answer to %s %s was refused: %s", q.Kind, scenario.Quoted(q.Detail),
 			bridge.AsError(err).Message)
 		_ = p.bridge.Answer(operator(), q.ID, bridge.Answer{}) // so that the call goes on
 	}

@@ -24,7 +24,7 @@ tool('buy', () => confirm('Buy "it"?') ? prompt('For whom?') : 'left', {annotati
 tool('none', () => { throw new Error('No stamps left'); });
 </script>`
 
-// deskCases is what an agent does there.
+// deskCases lists what an agent does there.
 const deskCases = `site: {dir: .}
 via: webtool
 cases:

@@ -13,8 +13,8 @@ import (
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
-// result is what a call came to. A door may not tell apart what a webtool has in data: then each
-// form is one that it may be, the likeliest first.
+// result holds how a call ended. A door may not tell apart what a webtool has in data: then it
+// has every possible form, the likeliest first.
 type result struct {
 	forms []json.RawMessage
 	err   json.RawMessage // the contract's error object, when the call failed
@@ -34,15 +34,9 @@ func failure(e *bridge.Error) json.RawMessage {
 	return schema.MustEncode(object)
 }
 
-// of reads what was produced by ourselves or read before; of anything else it returns no value.
-func of(text json.RawMessage) schema.Value {
-	v, _ := schema.Read(text, 0)
-	return v
-}
-
 // errorText is the code and the message of an error object.
 func errorText(object json.RawMessage) string {
-	e := of(object)
+	e := scenario.ReadAgain(object)
 	code := e.Get("code").String()
 	if reason := e.Get("reason").String(); reason != "" {
 		code += " (" + reason + ")"
@@ -51,10 +45,13 @@ func errorText(object json.RawMessage) string {
 }
 
 // code is the code of an error object.
-func code(object json.RawMessage) bridge.Code { return bridge.Code(of(object).Get("code").String()) }
+func code(object json.RawMessage) bridge.Code {
+	return bridge.Code(scenario.ReadAgain(object).Get("code").String())
+}
 
-// formsOfText are what a string of executeTool may have been: what an object or a list is written
-// as, a string as it is, or another value. An empty string and undefined have words of their own.
+// formsOfText returns what a string of executeTool may have been: what an object or a list is
+// written as, a string as it is, or another value. An empty string and undefined have words of
+// their own.
 func formsOfText(text string) []json.RawMessage {
 	bare := json.RawMessage(schema.AppendString(nil, text))
 	switch text {
@@ -63,13 +60,13 @@ func formsOfText(text string) []json.RawMessage {
 	case "undefined":
 		return []json.RawMessage{json.RawMessage("null"), bare}
 	}
-	if parsed := of(json.RawMessage(text)); parsed.Exists() {
+	if parsed := scenario.ReadAgain(json.RawMessage(text)); parsed.Exists() {
 		return []json.RawMessage{json.RawMessage(text), bare}
 	}
 	return []json.RawMessage{bare}
 }
 
-// formsOfMCP are what a result of tools/call may have been made of.
+// formsOfMCP returns what a result of tools/call may have been made of.
 func formsOfMCP(content []json.RawMessage, structured json.RawMessage) (all []json.RawMessage) {
 	add := func(content []json.RawMessage, structured json.RawMessage, more map[string]json.RawMessage) {
 		if content == nil {
@@ -86,9 +83,9 @@ func formsOfMCP(content []json.RawMessage, structured json.RawMessage) (all []js
 	}
 	var last schema.Value
 	if len(content) > 0 {
-		block := of(content[len(content)-1])
+		block := scenario.ReadAgain(content[len(content)-1])
 		text := block.Get("text")
-		last = of(json.RawMessage(text.String()))
+		last = scenario.ReadAgain(json.RawMessage(text.String()))
 		if len(content) == 1 && block.Len() == 2 && text.IsString() {
 			if last.Exists() {
 				all = append(all, last.Text())
@@ -102,7 +99,7 @@ func formsOfMCP(content []json.RawMessage, structured json.RawMessage) (all []js
 	}
 	// What is structured follows the blocks of the page as a text, unless one of them tells it.
 	head := content[:len(content)-1]
-	told := structured != nil && last.Equal(of(structured))
+	told := structured != nil && last.Equal(scenario.ReadAgain(structured))
 	if told && len(head) > 0 {
 		add(head, structured, nil)
 	}
@@ -190,7 +187,7 @@ func (r *result) ended(s *scenario.Step, mustFail bool) *report.Failure {
 
 // isList reports whether the result may be a list.
 func (r *result) isList() bool {
-	return slices.ContainsFunc(r.forms, func(form json.RawMessage) bool { return of(form).IsArray() })
+	return slices.ContainsFunc(r.forms, func(form json.RawMessage) bool { return scenario.ReadAgain(form).IsArray() })
 }
 
 // differ compares two ends of the same call.
@@ -231,14 +228,11 @@ func differ(mine, theirs *made) *scenario.Mismatch {
 		members = append(members, "message")
 	}
 	for _, name := range members {
-		a := schema.AppendString(nil, of(x.err).Get(name).String())
-		b := schema.AppendString(nil, of(y.err).Get(name).String())
+		a := schema.AppendString(nil, scenario.ReadAgain(x.err).Get(name).String())
+		b := schema.AppendString(nil, scenario.ReadAgain(y.err).Get(name).String())
 		if m := scenario.Unlike(scenario.Value{}, a, b); m != nil {
 			return apart(name, m.Why)
 		}
 	}
 	return nil
 }
-
-// quoted is a value in a message.
-func quoted(s string) string { return `"` + text.Short(s, 60) + `"` }

@@ -47,7 +47,7 @@ func TestForms(t *testing.T) {
 	} {
 		has := func(text string) bool {
 			return slices.ContainsFunc(test.forms, func(form json.RawMessage) bool {
-				return of(form).Equal(of(json.RawMessage(text)))
+				return scenario.ReadAgain(form).Equal(scenario.ReadAgain(json.RawMessage(text)))
 			})
 		}
 		if !has(test.want) || has(test.never) {
@@ -111,7 +111,7 @@ func TestDiffer(t *testing.T) {
 	}
 }
 
-// TestPassAt: the estimate is that of one run, and that of all.
+// TestPassAt: one estimate is for one run, the other for all.
 func TestPassAt(t *testing.T) {
 	t.Parallel()
 	for want, got := range map[string]string{

@@ -21,16 +21,16 @@ import (
 type Options struct {
 	// Select says which cases run.
 	Select scenario.Options
-	// Open starts what serves a target. It calls complete with its options, whose one site is that
-	// target, before the app starts. Files closes the app. An error ends the run.
+	// Open starts what serves a target. It calls complete with its options, which have that target
+	// as their site, before the app starts. Files closes the app. An error ends the run.
 	Open func(ctx context.Context, t *app.Target, complete func(*app.Options)) (*app.App, error)
 	// Site replaces the sites of the files; its Dir is relative to the current folder. A zero one
 	// replaces none.
 	Site scenario.Site
-	// Host is whose limits the pages are held to, and whose interface they meet; nil is ours.
+	// Host sets the limits of the pages and the interface that they meet; nil means ours.
 	Host *hosts.Host
 	// Model makes the calls of cases that come from evals: it returns the next call, or nil when the
-	// model is done. Nil makes the calls that are expected.
+	// model is done. Nil makes the expected calls.
 	Model func(ctx context.Context, r *scenario.ModelRequest) (*scenario.ModelCall, error)
 	// Env returns a variable of the environment, as in [scenario.Scope].
 	Env func(name string) (string, bool)
@@ -65,11 +65,11 @@ type Options struct {
 	Words text.Words
 	// CaseDone is called as cases end, one at a time; nil is not called.
 	CaseDone func(*report.Case)
-	// Version is that of pagetools.
+	// Version is the version of pagetools.
 	Version string
 }
 
-// again is what repeats the case, or the file for "".
+// again returns the command that repeats the case, or the file for "", if there is one.
 func (o *Options) again(file, name string) string {
 	if o.Again == nil {
 		return ""
@@ -324,7 +324,7 @@ func (on *Stand) repeated(ctx context.Context, s *scenario.Selected, before []*a
 	return c, last
 }
 
-// passAt is how probable it is that one of k runs passes, for one and for all of n of which some
+// passAt returns the probability that one of k runs passes, for k = 1 and k = n, when some of n
 // passed: the unbiased estimate of pass@k.
 func passAt(n, passed int) string {
 	var words []string

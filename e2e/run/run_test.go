@@ -40,7 +40,7 @@ func open(ctx context.Context, t *app.Target, complete func(*app.Options)) (*app
 	return app.Start(ctx, o)
 }
 
-// browsers are those of all tests of the package.
+// browsers serve all tests of the package.
 var browsers app.Browsers
 
 func TestMain(m *testing.M) {
@@ -71,10 +71,10 @@ func scenarios(t *testing.T, name string) *scenario.File {
 	return f
 }
 
-// differsByRun is what of a report differs from run to run.
+// differsByRun matches what differs in a report from run to run.
 var differsByRun = regexp.MustCompile(`\b[0-9.]+ ?(ms|s)\b|0\.[0-9]{3,}|127\.0\.0\.1:[0-9]+`)
 
-// transcript is what a run said of each case.
+// transcript returns a run's words about each case.
 func transcript(done *report.Run) string {
 	var b strings.Builder
 	for _, c := range done.Cases {

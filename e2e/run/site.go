@@ -71,7 +71,7 @@ func (on *Stand) open(ctx context.Context) error {
 		t.Folder, path = folder, site.URL
 		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 			return on.problem(site.Position, "invalid value %s for dir: it is not a folder; it is "+
-				"relative to the file", quoted(site.Dir))
+				"relative to the file", scenario.Quoted(site.Dir))
 		}
 	} else if err := t.Read(); err != nil {
 		return on.problem(site.Position, "invalid value for url: %s", err.Error())
@@ -172,7 +172,7 @@ func (on *Stand) config(site scenario.Site, origin string) (*pageconfig.Stored, 
 	if err != nil {
 		return nil, wrong(err)
 	}
-	all := of(text)
+	all := scenario.ReadAgain(text)
 	name := all.Get("storageState").String()
 	rest, err := all.Edit(func(key string) bool { return key == "storageState" })
 	if err != nil {
@@ -223,7 +223,7 @@ func (on *Stand) questionTime() time.Duration {
 	return 2*longest + 2*time.Second
 }
 
-// serve serves the site on a port of its own, to whoever has a credential.
+// serve serves the site on a port of its own, to callers with a credential.
 func (on *Stand) serve(ctx context.Context) error {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -256,11 +256,11 @@ func (on *Stand) serve(ctx context.Context) error {
 // Close ends all that Open began, the last one first.
 func (on *Stand) Close() {
 	for i := len(on.ends) - 1; i >= 0; i-- {
-		_ = on.ends[i]() // whoever was served is gone
+		_ = on.ends[i]() // its callers are gone
 	}
 }
 
-// operator is who may answer all questions.
+// operator returns a caller that may answer all questions.
 func operator() bridge.Caller {
 	return bridge.Caller{Name: "operator", May: []bridge.Right{bridge.MayAnswer}}
 }

@@ -270,13 +270,13 @@ func (t *attempt) wait(ctx context.Context, s *scenario.Step) *report.Failure {
 	if w.Idle {
 		return t.idle(ctx, s, patience)
 	}
-	what := "the tool " + quoted(w.Tool)
+	what := "the tool " + scenario.Quoted(w.Tool)
 	m, err := eventually(ctx, patience, func() (*scenario.Mismatch, error) {
 		if w.Tool != "" {
 			names, err := t.way.names(ctx)
 			return (&scenario.Tools{Include: []string{w.Tool}}).Match(names), err
 		}
-		what = "an element of " + quoted(w.Selector)
+		what = "an element of " + scenario.Quoted(w.Selector)
 		e, err := t.probe.Look(ctx, w.Selector)
 		if e.Count > 0 {
 			return nil, err
@@ -334,7 +334,7 @@ func lookedAt(l *scenario.Look) string {
 	case l.Visible != "":
 		kind = "visible"
 	}
-	return kind + " of " + quoted(l.Selector())
+	return kind + " of " + scenario.Quoted(l.Selector())
 }
 
 // look returns what an element shows, as JSON.

@@ -16,8 +16,8 @@ import (
 	"github.com/pagetools/pagetools/session"
 )
 
-// Open opens the site of a file. The caller must close the stand, before ctx ends. Errors are those
-// of [Files].
+// Open opens the site of a file. The caller must close the stand, before ctx ends. Errors are as in
+// [Files].
 func Open(ctx context.Context, f *scenario.File, o Options) (*Stand, error) {
 	if err := able([]scenario.Selected{{File: f}}, false, o.Words); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (on *Stand) Visit(ctx context.Context, path string) (*Visit, error) {
 		Door: scenario.ThroughWebtool})
 	if path != "" {
 		page := map[string]json.RawMessage{"path": schema.MustEncode(path)}
-		for name, value := range of(json.RawMessage(t.ref.Page)).Members() {
+		for name, value := range scenario.ReadAgain(json.RawMessage(t.ref.Page)).Members() {
 			page[name] = value.Text()
 		}
 		t.ref.Page = string(schema.MustEncode(page))
@@ -208,7 +208,7 @@ func (c *Called) Effects(ctx context.Context) (*check.Effects, error) {
 	v := c.visit
 	if c.number != v.calls {
 		return nil, fmt.Errorf("the page ran another call after %s: ask for the effects before it",
-			quoted(c.step.Call))
+			scenario.Quoted(c.step.Call))
 	}
 	all, err := v.t.sinceQuiet(ctx, c.from)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
-// Read reads a scenario file, at most 1 MiB of YAML. name is what messages call it, such as its
-// path. The error is a [*Problems] with all that is wrong, each with line and column.
+// Read reads a scenario file, at most 1 MiB of YAML. Messages use name, such as its path. The
+// error is a [*Problems] with all that is wrong, each with line and column.
 func Read(name string, text []byte) (*File, error) {
 	d := &decoder{problems: &problems{file: name}}
 	f := &File{Name: name}
@@ -80,7 +80,7 @@ func (l *Look) check(d *decoder) {
 	case l.Visible != "":
 		l.Matches = Value{&node{kind: 't', at: l.Position}}
 	default:
-		d.add(l.Position, "matches is missing in page: write what %s must match", quoted(l.Selector()))
+		d.add(l.Position, "matches is missing in page: write what %s must match", Quoted(l.Selector()))
 	}
 }
 
@@ -122,7 +122,7 @@ func (s *Site) check(d *decoder) {
 	switch {
 	case s.Serve != "" && s.URL == "":
 		d.add(s.Position, "url is missing in site: write the address under which %s serves the app",
-			quoted(s.Serve))
+			Quoted(s.Serve))
 	case s.Serve != "" && s.Dir != "":
 		d.add(s.Position, "invalid site: it has dir and serve; write one of them")
 	case s.Dir == "" && s.URL == "":
@@ -154,7 +154,7 @@ func (p *problems) config(v Value) {
 	known := configKeys()
 	for _, key := range v.n.keys {
 		if !slices.Contains(known, key) {
-			p.add(v.Position(), "unknown key %s in config: %s", quoted(key), instead(key, known))
+			p.add(v.Position(), "unknown key %s in config: %s", Quoted(key), instead(key, known))
 		}
 	}
 }
@@ -266,7 +266,7 @@ func (s *Step) checkError(d *decoder) {
 		known = append(known, string(c))
 	}
 	if !slices.Contains(known, code.text) {
-		d.add(code.at, "unknown code %s: %s", quoted(code.text), instead(code.text, known))
+		d.add(code.at, "unknown code %s: %s", Quoted(code.text), instead(code.text, known))
 	}
 }
 
@@ -332,7 +332,7 @@ func (d *decoder) file(root *yaml.Node, f *File) {
 		}
 		if line := seen[c.Name]; line > 0 && c.Name != "" {
 			d.add(c.Position, "the case %s is also in line %d: give each case a name of its own",
-				quoted(c.Name), line)
+				Quoted(c.Name), line)
 		}
 		seen[c.Name] = c.Line
 		d.references(c)
@@ -370,7 +370,7 @@ func (d *decoder) references(c *Case) {
 	}
 }
 
-// names are those that a step makes known.
+// names returns the names that a step makes known.
 func (s *Step) names() (all []string) {
 	if s.Kind() == DoCall {
 		all = append(all, s.Ref())
@@ -389,7 +389,7 @@ type references struct {
 func (r *references) step(s *Step, known []string, named map[string]bool) {
 	if s.Name != "" {
 		if named[s.Name] {
-			r.add(s.Position, "the step %s is there twice: give each a name of its own", quoted(s.Name))
+			r.add(s.Position, "the step %s is there twice: give each a name of its own", Quoted(s.Name))
 		}
 		named[s.Name] = true
 	}
@@ -432,10 +432,10 @@ func (r *references) pieces(known []string, at Position, pieces []piece) {
 		case ok:
 			advice = `write .member, [0] or ["member"] for a part of the result`
 		case isLater:
-			advice = fmt.Sprintf("the step %s does not come before it", quoted(name))
+			advice = fmt.Sprintf("the step %s does not come before it", Quoted(name))
 		case len(known) > 0:
 			advice = instead(first, known)
 		}
-		r.add(at, "invalid reference %s: %s", quoted(p.ref.String()), advice)
+		r.add(at, "invalid reference %s: %s", Quoted(p.ref.String()), advice)
 	}
 }

@@ -26,7 +26,7 @@ func MatchAny(want Value, forms []json.RawMessage) ([]json.RawMessage, *Mismatch
 
 // LikeFirst returns the forms of a result, those of the kind of a value first.
 func LikeFirst(value json.RawMessage, forms []json.RawMessage) []json.RawMessage {
-	kind := kindOf(of(value))
+	kind := kindOf(ReadAgain(value))
 	return first(forms, func(v schema.Value) bool { return kindOf(v) == kind })
 }
 
@@ -34,7 +34,7 @@ func LikeFirst(value json.RawMessage, forms []json.RawMessage) []json.RawMessage
 func first(forms []json.RawMessage, fits func(schema.Value) bool) []json.RawMessage {
 	var front, rest []json.RawMessage
 	for _, form := range forms {
-		if fits(of(form)) {
+		if fits(ReadAgain(form)) {
 			front = append(front, form)
 		} else {
 			rest = append(rest, form)
@@ -60,7 +60,7 @@ func sameKind(want *node, got schema.Value) bool {
 // Unlike compares two results of the same call, and returns the first place where they differ, or
 // nil. Where a matcher is expected, only their kinds count. Expected shows theirs, Actual mine.
 func Unlike(want Value, mine, theirs json.RawMessage) *Mismatch {
-	d := unlike(want.n, of(mine), of(theirs), nil)
+	d := unlike(want.n, ReadAgain(mine), ReadAgain(theirs), nil)
 	if d == nil {
 		return nil
 	}

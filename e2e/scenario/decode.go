@@ -72,7 +72,7 @@ func (d *decoder) structure(n *yaml.Node, what string, into reflect.Value) {
 				return
 			}
 		}
-		d.add(at(k), "unknown key %s in %s: %s", quoted(k.Value), what, instead(k.Value, names))
+		d.add(at(k), "unknown key %s in %s: %s", Quoted(k.Value), what, instead(k.Value, names))
 	})
 	for _, f := range fields {
 		if f.tag.Get("required") != "" && !found[f.key] {
@@ -114,7 +114,7 @@ func (d *decoder) decode(n *yaml.Node, f field) {
 		d.text(n, f)
 	case reflect.Bool:
 		if n.Tag != "!!bool" {
-			d.add(at(n), "invalid value %s for %s: it must be true or false", quoted(n.Value), f.key)
+			d.add(at(n), "invalid value %s for %s: it must be true or false", Quoted(n.Value), f.key)
 		}
 		f.value.SetBool(n.Value == "true")
 	case reflect.Int:
@@ -175,7 +175,7 @@ func (d *decoder) text(n *yaml.Node, f field) {
 		case n.Tag == "!!null":
 			what = "empty"
 		case n.Kind == yaml.ScalarNode:
-			what = quoted(n.Value) + ", which is not text in YAML"
+			what = Quoted(n.Value) + ", which is not text in YAML"
 		}
 		d.add(at(n), "invalid value for %s: it must be text, and is %s; put text in quotes", f.key, what)
 		return
@@ -186,12 +186,12 @@ func (d *decoder) text(n *yaml.Node, f field) {
 	f.value.SetString(n.Value)
 	if enum := f.tag.Get("enum"); enum != "" {
 		if words := strings.Split(enum, ","); !slices.Contains(words, n.Value) {
-			d.add(at(n), "invalid value %s for %s: %s", quoted(n.Value), f.key, instead(n.Value, words))
+			d.add(at(n), "invalid value %s for %s: %s", Quoted(n.Value), f.key, instead(n.Value, words))
 		}
 		return
 	}
 	if wrong := wrongText(n.Value, f.tag.Get("check")); wrong != "" {
-		d.add(at(n), "invalid value %s for %s: %s", quoted(n.Value), f.key, wrong)
+		d.add(at(n), "invalid value %s for %s: %s", Quoted(n.Value), f.key, wrong)
 	}
 	if f.tag.Get("refs") != "" {
 		d.environment(n, f.key)
@@ -228,7 +228,7 @@ func (d *decoder) environment(n *yaml.Node, key string) {
 	for _, p := range pieces {
 		if p.ref != nil && p.ref.kind != "env" && key != "open" {
 			d.add(at(n), "invalid reference %s in %s: only ${env.NAME} is known there",
-				quoted(p.ref.String()), key)
+				Quoted(p.ref.String()), key)
 		}
 	}
 }
@@ -238,7 +238,7 @@ func (d *decoder) integer(n *yaml.Node, f field) {
 	most, _ := strconv.Atoi(f.tag.Get("max"))
 	i, err := strconv.Atoi(n.Value)
 	if n.Kind != yaml.ScalarNode || err != nil || i < least || i > most {
-		d.add(at(n), "invalid value %s for %s: it must be a whole number from %d to %d", quoted(n.Value),
+		d.add(at(n), "invalid value %s for %s: it must be a whole number from %d to %d", Quoted(n.Value),
 			f.key, least, most)
 		return
 	}
@@ -256,7 +256,7 @@ func (d *decoder) duration(n *yaml.Node, key string) time.Duration {
 	if n.Kind != yaml.ScalarNode || err != nil || t <= 0 || t > mostDuration {
 		d.add(at(n), "invalid value %s for %s: it must be a duration above 0 and up to 1h, such as "+
 			"500ms or 2s",
-			quoted(n.Value), key)
+			Quoted(n.Value), key)
 	}
 	return t
 }
@@ -299,7 +299,7 @@ func (a *Answer) decode(d *decoder, key string, n *yaml.Node) {
 			}
 			return
 		}
-		d.add(at(n), "invalid value %s for %s: %s; {value: …} answers with a value", quoted(text), key,
+		d.add(at(n), "invalid value %s for %s: %s; {value: …} answers with a value", Quoted(text), key,
 			instead(text, list))
 		return
 	}
@@ -325,7 +325,7 @@ func (r *Rules) decode(d *decoder, key string, n *yaml.Node) {
 		options := d.builder("verbatim").build(v)
 		if options.kind != '"' && options.kind != '{' {
 			d.add(at(v), "invalid value for the rule %s: it must be a severity or a mapping of options",
-				quoted(k.Value))
+				Quoted(k.Value))
 		}
 		*r = append(*r, Rule{at(k), k.Value, Value{options}})
 	})
@@ -397,8 +397,8 @@ func (p *problems) err() error {
 	return &Problems{List: list[:n], More: len(list) - n}
 }
 
-// quoted is a value in a message.
-func quoted(s string) string {
+// Quoted returns a text for a message: in quotes, at most 60 characters.
+func Quoted(s string) string {
 	return `"` + text.Short(s, 60) + `"`
 }
 

@@ -15,13 +15,13 @@ import (
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
-// Draft is what a first scenario file is made of.
+// Draft holds the contents of a first scenario file.
 type Draft struct {
 	// Dir is the folder of the app, relative to the file, or URL its address. Exactly one is set.
 	Dir, URL string
 	// Lock is the lock file, relative to the file; "" is none.
 	Lock string
-	// Tools are those of the page; at least one.
+	// Tools lists the page's tools; at least one.
 	Tools []check.Tool
 }
 
@@ -95,7 +95,7 @@ func caseOf(name string, arguments []byte, made, asks bool) *yaml.Node {
 		human = listOf(mapping("on", on, "answer", "accept"))
 	}
 	key := wordOf("with")
-	switch v := of(arguments); {
+	switch v := ReadAgain(arguments); {
 	case !v.Exists():
 		key.HeadComment = "nothing says which arguments work: write them"
 		with = inline(mapping())
@@ -116,12 +116,12 @@ func siteOf(dir, url string) *yaml.Node {
 // readsOnly reports whether the page says that a tool changes nothing. What a frame says does not
 // count.
 func readsOnly(t *check.Tool) bool {
-	return t.Frame == "" && string(of(t.Annotations).Get("readOnlyHint").Text()) == "true"
+	return t.Frame == "" && string(ReadAgain(t.Annotations).Get("readOnlyHint").Text()) == "true"
 }
 
 // fits reports whether arguments stay the same when they are written as YAML and read.
 func fits(arguments []byte) bool {
-	want := of(arguments)
+	want := ReadAgain(arguments)
 	text, err := encodeYAML(mapping("site", siteOf("", "https://shop.example/"), "cases",
 		listOf(caseOf("x", arguments, false, false))))
 	if err != nil {
@@ -140,7 +140,7 @@ func fits(arguments []byte) bool {
 		return false
 	}
 	got, err := with.JSON()
-	return err == nil && want.Exists() && of(got).Equal(want)
+	return err == nil && want.Exists() && ReadAgain(got).Equal(want)
 }
 
 // mapping makes an object of keys and values: nodes, or words. It leaves out what is nil or "".

@@ -12,7 +12,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
-// Effects are what a call may touch. A member that is missing is not looked at.
+// Effects limits what a call may touch. A member that is missing is not looked at.
 type Effects struct {
 	Position
 	Network    *Touched `key:"network" items:"request" help:"the requests that the call sent; GET and HEAD count only where an entry names one of them"`
@@ -50,7 +50,7 @@ func (t *Touched) decode(d *decoder, key string, n *yaml.Node) {
 		case key == "network" && v.n.kind == '{':
 			for _, name := range v.n.keys {
 				if !slices.Contains(requestKeys, name) {
-					d.add(v.n.at, "unknown key %s in network: %s", quoted(name), instead(name, requestKeys))
+					d.add(v.n.at, "unknown key %s in network: %s", Quoted(name), instead(name, requestKeys))
 				}
 			}
 		case key == "network" && v.n.kind != '$':
@@ -58,7 +58,7 @@ func (t *Touched) decode(d *decoder, key string, n *yaml.Node) {
 				"POST, url: /orders}")
 		case key == "storage" && v.n.kind == '"' && v.n.refs == nil && !slices.Contains(storages,
 			v.n.text):
-			d.add(v.n.at, "unknown storage %s: %s", quoted(v.n.text), instead(v.n.text, storages))
+			d.add(v.n.at, "unknown storage %s: %s", Quoted(v.n.text), instead(v.n.text, storages))
 		}
 	}
 }
@@ -116,8 +116,8 @@ func encodeAll(texts []string) []json.RawMessage {
 	return out
 }
 
-// requests are those that count: GET and HEAD change nothing by their definition (RFC 9110,
-// 9.2.1), and a page sends them all the time.
+// requests returns the requests that count: GET and HEAD change nothing by their definition
+// (RFC 9110, 9.2.1), and a page sends them all the time.
 func (t *Touched) requests(all []check.Request) []json.RawMessage {
 	reads := slices.ContainsFunc(t.Items, func(v Value) bool {
 		method := v.n.get("method")
@@ -213,7 +213,7 @@ func (t *Tools) Match(names []string) *Mismatch {
 	missing := func(want []string) *Mismatch {
 		for _, name := range want {
 			if !slices.Contains(names, name) {
-				return t.mismatch(names, want, fmt.Sprintf("the tool %s is missing%s", quoted(name), hint(name,
+				return t.mismatch(names, want, fmt.Sprintf("the tool %s is missing%s", Quoted(name), hint(name,
 					names)))
 			}
 		}
@@ -225,7 +225,7 @@ func (t *Tools) Match(names []string) *Mismatch {
 	for _, name := range t.Exclude {
 		if slices.Contains(names, name) {
 			return t.mismatch(names, t.Exclude, fmt.Sprintf("the tool %s is there, and must not be",
-				quoted(name)))
+				Quoted(name)))
 		}
 	}
 	if t.Exactly == nil {
@@ -236,7 +236,7 @@ func (t *Tools) Match(names []string) *Mismatch {
 	}
 	for _, name := range names {
 		if !slices.Contains(t.Exactly, name) {
-			return t.mismatch(names, t.Exactly, fmt.Sprintf("the tool %s is not expected", quoted(name)))
+			return t.mismatch(names, t.Exactly, fmt.Sprintf("the tool %s is not expected", Quoted(name)))
 		}
 	}
 	return nil

@@ -17,14 +17,14 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// Eval is what a case of an evals.json has besides its steps: what a model is judged by.
+// Eval holds what a case of an evals.json has besides its steps, to judge a model.
 type Eval struct {
 	Messages []Message
 	// Expected are the calls that a model should make, in order. NoCall means that it should make
 	// none, which cannot be tested without a model: the case has no calls then.
 	Expected []ExpectedCall
 	NoCall   bool
-	// Tools are those that are there at the end; nil when that does not count.
+	// Tools lists the tools at the end; nil when that does not count.
 	Tools []string
 }
 
@@ -47,7 +47,7 @@ type ExpectedCall struct {
 	Arguments Value `key:"arguments" value:"expected" help:"matches the arguments"`
 	// Result matches what the tool returns; none accepts all.
 	Result Value `key:"result" value:"expected" help:"matches the result"`
-	// Mock is what a model is told that a tool returned when there is no page.
+	// Mock replaces the tool's result for a model when there is no page.
 	Mock Value `key:"mockOutput" value:"verbatim" help:"the result where there is no page"`
 	// Optional is true for a call that need not be made.
 	Optional  bool           `key:"optional" help:"the call need not be made"`
@@ -302,7 +302,7 @@ func sampleOfPattern(pattern string) string {
 	return text
 }
 
-// exportedCase and exportedCall are what is written, in the order in which people read it.
+// exportedCase and exportedCall are written, in the order in which people read them.
 type exportedCase struct {
 	Name     string    `json:"name"`
 	Messages []Message `json:"messages"`
@@ -409,7 +409,8 @@ func (n *node) looksLikeMatchers() bool {
 		func(k string) bool { return !strings.HasPrefix(k, "$") })
 }
 
-// inEvals is what evals have in the place of a part that JSON has no word for, or nil.
+// inEvals returns what evals have in the place of a part that JSON cannot express, or
+// nil.
 func inEvals(n *node) []byte {
 	switch {
 	case n.refs != nil, n.kind == '{' && n.looksLikeMatchers():

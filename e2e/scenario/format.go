@@ -26,7 +26,7 @@ func Schema() json.RawMessage {
 	return schema.MustEncode(s)
 }
 
-// constrained is what types add to the schema of their fields.
+// constrained types add constraints to the schema of their fields.
 type constrained interface{ constraints() object }
 
 // objectOf describes a struct.
@@ -151,7 +151,7 @@ func expectedSchema() object {
 type Options struct {
 	// Run must match somewhere in the [Selected.Name]; nil matches all.
 	Run *regexp.Regexp
-	// Tags are those of which a case must have one; none means that tags do not count.
+	// Tags selects cases that have one of them; none means that tags do not count.
 	Tags []string
 	// Via are the doors that are used of those that a case has; none means all.
 	Via []Door
@@ -160,7 +160,7 @@ type Options struct {
 }
 
 // Selected is one case through one door. A case with a reason in Skip, and one whose Eval expects
-// no call, is selected, too: whoever runs it reports the reason.
+// no call, is selected, too: its runner reports the reason.
 type Selected struct {
 	File *File
 	Case *Case
@@ -188,7 +188,7 @@ func Select(files []*File, o Options) ([]Selected, error) {
 				continue
 			}
 			wrong.List = append(wrong.List, Problem{f.Name, c.Position,
-				text.EscapeLine("the case " + quoted(c.Name) + " has only, with which all others are left out: " +
+				text.EscapeLine("the case " + Quoted(c.Name) + " has only, with which all others are left out: " +
 					"remove it before CI")})
 		}
 	}

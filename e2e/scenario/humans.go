@@ -58,7 +58,7 @@ func (h *Humans) Next(q Question) (Answer, error) {
 		why = append(why, fmt.Sprintf("line %d %s", e.Line, reason))
 	}
 	asked := fmt.Sprintf("a question was asked that nobody answers: %s by %s: %s %s", q.Kind,
-		quoted(q.Tool), quoted(q.Title), quoted(q.Message))
+		Quoted(q.Tool), Quoted(q.Title), Quoted(q.Message))
 	advice := "write an answer for it under human"
 	if len(why) > 0 {
 		advice = "of human, " + strings.Join(why[:min(len(why), 5)], "; ")

@@ -14,8 +14,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// Mismatch says where and why a value is not what was expected. All its texts are fit for a
-// terminal: invisible characters are escaped.
+// Mismatch says where and why a value differs from the expected one. All its texts are fit
+// for a terminal: invisible characters are escaped.
 type Mismatch struct {
 	// Path is where they differ, such as content[0].text; "" is the whole value.
 	Path string
@@ -87,8 +87,8 @@ func (p path) to(step any) path { return append(slices.Clip(p), step) }
 type difference struct {
 	at  path
 	why string // what follows the name of the place
-	// want is what was expected there, and got what there is; nil where members are missing or
-	// elements are too many, which concerns what is around.
+	// want was expected there, and got was found; nil where members are missing or elements
+	// are too many, which concerns the value around.
 	want *node
 	got  schema.Value
 }
@@ -182,7 +182,7 @@ func matchObject(want *node, got schema.Value, at path, exact bool) *difference 
 // hint names the member that was probably meant.
 func hint(key string, names []string) string {
 	if near := text.Nearest(key, names); near != "" {
-		return fmt.Sprintf("; there is %s", quoted(near))
+		return fmt.Sprintf("; there is %s", Quoted(near))
 	}
 	return ""
 }
@@ -329,7 +329,7 @@ func Show(words json.RawMessage, member string) string {
 }
 
 func shown(words json.RawMessage, mark path) string {
-	v := of(words)
+	v := ReadAgain(words)
 	if !v.Exists() { // nested deeper than people read
 		return text.EscapeLine(shorten(string(words)))
 	}
@@ -370,8 +370,8 @@ func (p *printer) text() string {
 	return strings.Join(out, "\n")
 }
 
-// print adds the lines of a value. before is what its first line begins with, and mark the way
-// that is left to the marked place, nil when it is elsewhere.
+// print adds the lines of a value. Its first line begins with before; mark is the rest of the
+// path to the marked place, nil when that is elsewhere.
 func (p *printer) print(n *node, indent, before string, mark path) {
 	switch n.kind {
 	case '[':

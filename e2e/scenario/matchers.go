@@ -152,7 +152,7 @@ func prepareType(o *op) string {
 		return "it must be the name of a type; use " + text.List(typeNames, "or")
 	}
 	if !slices.Contains(typeNames, o.arg.text) {
-		return quoted(o.arg.text) + " is not a type of JSON; " + instead(o.arg.text, typeNames)
+		return Quoted(o.arg.text) + " is not a type of JSON; " + instead(o.arg.text, typeNames)
 	}
 	return ""
 }
@@ -205,7 +205,7 @@ func rational(literal string) *big.Rat {
 
 func matchPattern(o *op, v schema.Value, at path) *difference {
 	if !v.IsString() {
-		return differs(at, "is %s, and must be a string that matches %s", kindOf(v), quoted(o.arg.text))
+		return differs(at, "is %s, and must be a string that matches %s", kindOf(v), Quoted(o.arg.text))
 	}
 	err := o.check.Check(v)
 	if err == nil {
@@ -213,17 +213,17 @@ func matchPattern(o *op, v schema.Value, at path) *difference {
 	}
 	if isUndecided(err) {
 		return differs(at, "takes too long to be matched with %s; use a simpler pattern",
-			quoted(o.arg.text))
+			Quoted(o.arg.text))
 	}
-	return differs(at, "is %s, and must match %s", brief(v), quoted(o.arg.text))
+	return differs(at, "is %s, and must match %s", brief(v), Quoted(o.arg.text))
 }
 
 func matchContains(o *op, v schema.Value, at path) *difference {
 	switch {
 	case !v.IsString():
-		return differs(at, "is %s, and must be a string that contains %s", kindOf(v), quoted(o.arg.text))
+		return differs(at, "is %s, and must be a string that contains %s", kindOf(v), Quoted(o.arg.text))
 	case !strings.Contains(v.String(), o.arg.text):
-		return differs(at, "is %s, and must contain %s", brief(v), quoted(o.arg.text))
+		return differs(at, "is %s, and must contain %s", brief(v), Quoted(o.arg.text))
 	}
 	return nil
 }

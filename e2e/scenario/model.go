@@ -10,8 +10,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// ModelRequest is what the program of --model-cmd gets on stdin, as JSON: the conversation so far,
-// and the tools that the page has now.
+// ModelRequest is the input of the program of --model-cmd on stdin, as JSON: the conversation so
+// far, and the tools that the page has now.
 type ModelRequest struct {
 	Messages []Message   `json:"messages"`
 	Tools    []ModelTool `json:"tools"`
@@ -28,7 +28,7 @@ type ModelTool struct {
 type ModelCall struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
-	// Result is what the tool returned, or nil; the program does not write it.
+	// Result holds the tool's result, or nil; the program does not write it.
 	Result json.RawMessage `json:"-"`
 }
 
@@ -63,7 +63,7 @@ func ParseModelReply(words []byte) (*ModelCall, error) {
 	for name := range call.Members() {
 		if name != "name" && name != "arguments" {
 			return nil, fmt.Errorf("unknown key %s in the call of the model command: %s; %s",
-				text.EscapeLine(quoted(name)),
+				text.EscapeLine(Quoted(name)),
 				instead(name, []string{"name", "arguments"}), form)
 		}
 	}
@@ -111,10 +111,10 @@ func (e *Eval) Judge(calls []ModelCall) *Mismatch {
 	}
 	at := fmt.Sprintf("calls[%d]", j.furthest)
 	why := fmt.Sprintf("%s is a call of %s, and no more calls are expected", at,
-		quoted(calls[j.furthest].Name))
+		Quoted(calls[j.furthest].Name))
 	if j.missing != "" {
 		why = fmt.Sprintf("%s is a call of %s, and must be one of %s%s", at,
-			quoted(calls[j.furthest].Name), j.missing, j.because)
+			Quoted(calls[j.furthest].Name), j.missing, j.because)
 	}
 	return j.mismatch(e, at, why)
 }
@@ -192,7 +192,7 @@ func (j *judge) explains(n *ExpectedCall, at int) bool {
 		because = ": " + m.Why[:len(m.Why)-1]
 	}
 	if at == j.furthest && !n.Optional && (j.missing == "" || j.because == "" && because != "") {
-		j.missing, j.because = quoted(n.Function), because
+		j.missing, j.because = Quoted(n.Function), because
 	}
 	return false
 }

@@ -41,7 +41,7 @@ func compilePattern(text string) (s *schema.Schema, why string) {
 	s, err := schema.CompileResult(doc, schema.Limits{Pattern: mostPattern})
 	if err != nil {
 		return nil, fmt.Sprintf("%s is not a regular expression of JavaScript, or is too large",
-			quoted(text))
+			Quoted(text))
 	}
 	return s, ""
 }
@@ -57,7 +57,7 @@ type patternWriter struct {
 	out              strings.Builder
 }
 
-// lineEnds are those of ECMA-262, 12.3.
+// lineEnds matches the line terminators of ECMA-262, 12.3.
 const lineEnds = `[\n\r\u2028\u2029]`
 
 // write goes through the pattern, and says why its flags cannot be written out, or returns "".

@@ -95,22 +95,22 @@ func (r *Recorder) Recording(name string) (all *Recording, missed int) {
 	return all, r.missed
 }
 
-// Recording is what callers did with the tools of a site, of which a scenario file is made that
+// Recording records what callers did with the tools of a site, to make a scenario file that
 // does the same. What differs when it runs again becomes a matcher: see [Recording.Loosen].
 type Recording struct {
-	// Dir and URL name the site, as those of a [Draft].
+	// Dir and URL name the site, as in a [Draft].
 	Dir, URL string
 	Cases    []*RecordedCase
 }
 
-// RecordedCase is what one caller did in one session.
+// RecordedCase records what one caller did in one session.
 type RecordedCase struct {
 	Name  string
 	Human []RecordedAnswer
 	Calls []*RecordedCall
 }
 
-// RecordedAnswer is what a person answered.
+// RecordedAnswer records a person's answer.
 type RecordedAnswer struct {
 	Kind          bridge.Kind
 	Tool, Message string
@@ -180,7 +180,7 @@ func (a *RecordedAnswer) node() *yaml.Node {
 	case !a.OK:
 		said = wordOf(string(Decline))
 	case len(a.Value) > 0:
-		said = inline(mapping("value", nodeOf(of(a.Value))))
+		said = inline(mapping("value", nodeOf(ReadAgain(a.Value))))
 	}
 	return mapping("on", inline(mapping("kind", string(a.Kind), "tool", textOf(a.Tool))),
 		"message", message, "answer", said)
@@ -190,12 +190,12 @@ func (a *RecordedAnswer) node() *yaml.Node {
 func (c *RecordedCase) step(i int) *yaml.Node {
 	call := c.Calls[i]
 	var with *yaml.Node
-	if sent := of(call.With); sent.Len() > 0 {
+	if sent := ReadAgain(call.With); sent.Len() > 0 {
 		with = c.sent(sent, i)
 	}
-	key, want := wordOf("expect"), call.expected(of(call.Result), nil)
+	key, want := wordOf("expect"), call.expected(ReadAgain(call.Result), nil)
 	if call.Error != nil {
-		key, want = wordOf("expect-error"), call.expected(of(call.Error), nil)
+		key, want = wordOf("expect-error"), call.expected(ReadAgain(call.Error), nil)
 	}
 	var differ []string
 	for _, at := range call.at {
@@ -207,7 +207,7 @@ func (c *RecordedCase) step(i int) *yaml.Node {
 	return mapping("call", call.Tool, "name", call.Name, "with", with, key, want)
 }
 
-// expected is what a result must match, or nil for nothing.
+// expected returns what a result must match, or nil for nothing.
 func (r *RecordedCall) expected(v schema.Value, at path) *yaml.Node {
 	return yamlOf(v, at, styleOf, func(_ schema.Value, at path) (*yaml.Node, bool) {
 		as, is := r.loose[at.String()]
@@ -237,7 +237,7 @@ func (c *RecordedCase) sent(v schema.Value, before int) *yaml.Node {
 		for i := before - 1; i >= 0 && !v.IsArray() && !v.IsObject(); i-- {
 			call := c.Calls[i]
 			for _, at := range call.at {
-				if was := at.in(of(call.Result)); was.Exists() && was.Equal(v) && len(v.Text()) > 1 {
+				if was := at.in(ReadAgain(call.Result)); was.Exists() && was.Equal(v) && len(v.Text()) > 1 {
 					return wordOf("${steps." + c.named(i) + dotted(at) + "}"), true
 				}
 			}
@@ -289,9 +289,9 @@ func (r *Recording) Loosen(f *File, changes []Change) bool {
 				call, step := r.Cases[i].Calls[j], &c.Steps[j]
 				switch {
 				case step.Expect.Exists() && step.Expect.Position() == where:
-					changed = call.loosen(of(call.Result), of(change.Actual), nil) || changed
+					changed = call.loosen(ReadAgain(call.Result), ReadAgain(change.Actual), nil) || changed
 				case step.ExpectError.Exists() && step.ExpectError.Position() == where:
-					changed = call.loosen(of(call.Error), of(change.Actual), nil) || changed
+					changed = call.loosen(ReadAgain(call.Error), ReadAgain(change.Actual), nil) || changed
 				}
 			}
 		}

@@ -24,7 +24,7 @@ type piece struct {
 	ref  *reference
 }
 
-// reference is what stands between ${ and }.
+// reference holds the text between ${ and }.
 type reference struct {
 	kind string // "steps", "env" or "unique"
 	name string // what follows the kind: NAME.path of steps, NAME of env
@@ -57,7 +57,7 @@ func splitReferences(words string) (pieces []piece, wrong string) {
 		case strings.HasPrefix(rest[i:], "${"):
 			body, after, closed := strings.Cut(rest[i+2:], "}")
 			if !closed {
-				return nil, fmt.Sprintf("invalid text %s: ${ has no }; write $${ for the text ${", quoted(words))
+				return nil, fmt.Sprintf("invalid text %s: ${ has no }; write $${ for the text ${", Quoted(words))
 			}
 			ref, wrong := readReference(body)
 			if wrong != "" {
@@ -83,7 +83,7 @@ func splitReferences(words string) (pieces []piece, wrong string) {
 
 func readReference(body string) (*reference, string) {
 	kind, name, _ := strings.Cut(body, ".")
-	whole := quoted("${" + body + "}")
+	whole := Quoted("${" + body + "}")
 	switch {
 	case !slices.Contains(kindsOfReferences, kind):
 		return nil, fmt.Sprintf("unknown reference %s: %s; write $${ for the text ${", whole,
@@ -147,12 +147,12 @@ func readPath(path string) (steps []string, ok bool) {
 	return steps, true
 }
 
-// Scope is what references stand for while one case runs through one door. It is safe for
+// Scope resolves references while one case runs through one door. It is safe for
 // concurrent use: steps of [Step.Parallel] share it.
 type Scope struct {
 	// Env returns a variable of the environment, and whether it is set. Nil means that none is.
 	Env func(name string) (string, bool)
-	// Unique is what ${unique} stands for: the same text in the whole case, and another one in
+	// Unique replaces ${unique}: the same text in the whole case, and another one in
 	// each run and through each door.
 	Unique string
 
@@ -247,7 +247,7 @@ func (s *Scope) join(pieces []piece) (string, error) {
 	return b.String(), nil
 }
 
-// value is what a reference stands for, as text.
+// value returns the value of a reference, as text.
 func (s *Scope) value(r *reference) (string, error) {
 	switch r.kind {
 	case "unique":
@@ -296,7 +296,7 @@ func (s *Scope) step(r *reference) (schema.Value, error) {
 		next := part(v, step)
 		if !next.Exists() {
 			return v, fmt.Errorf("%s: %s is %s without %s", text.EscapeLine(r.String()), text.EscapeLine(here), kindOf(v),
-				text.EscapeLine(quoted(step)))
+				text.EscapeLine(Quoted(step)))
 		}
 		v, here = next, here+"."+step
 	}

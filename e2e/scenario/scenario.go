@@ -13,7 +13,7 @@ import (
 
 // File is a file of scenarios.
 type File struct {
-	// Name is what the file was read under, such as its path.
+	// Name is the name given to [Read], such as the file's path.
 	Name string `key:"-"`
 	Position
 
@@ -134,7 +134,7 @@ func (s *Step) Kind() Kind {
 	return DoPage
 }
 
-// kinds are those of its keys that are kinds.
+// kinds returns the step's keys that are kinds.
 func (s *Step) kinds() (all []Kind) {
 	for _, k := range []struct {
 		kind Kind
@@ -178,8 +178,8 @@ func (s *Step) Title() string {
 	return text.EscapeLine(title)
 }
 
-// Tools is what the list of tools must be. At least one member is set; an empty Exactly that is
-// not nil means no tools.
+// Tools says what the list of tools must be. At least one member is set; an empty Exactly that
+// is not nil means no tools.
 type Tools struct {
 	Position
 	Include    []string   `key:"include" one:"yes" help:"tools that are there"`
@@ -204,7 +204,7 @@ type Look struct {
 // Selector returns the CSS selector.
 func (l *Look) Selector() string { return l.Text + l.Value + l.Count + l.Visible }
 
-// WaitFor is what a step waits for. Exactly one member is set.
+// WaitFor says what a step waits for. Exactly one member is set.
 type WaitFor struct {
 	Position
 	Tool     string `key:"tool" help:"a tool with this name"`
@@ -212,7 +212,7 @@ type WaitFor struct {
 	Idle     bool   `key:"idle" help:"true: an idle network"`
 }
 
-// Entry is what the person answers to a question that fits it. One without On, Title and Message
+// Entry answers a question that fits it, for the person. One without On, Title and Message
 // fits every question.
 type Entry struct {
 	Position
@@ -234,7 +234,7 @@ type On struct {
 	Title Value  `key:"title" value:"expected" help:"matches the title of the question"`
 }
 
-// Act is what a person does with a question.
+// Act says what a person does with a question.
 type Act string
 
 // What can be done. Refused leaves the question open: the next entry that fits it answers it.
@@ -257,18 +257,18 @@ func acts() []string {
 	return words
 }
 
-// Answer is what an entry answers.
+// Answer is the answer of an entry.
 type Answer struct {
 	Act Act
 	// Value is the value of an accepted prompt or form; it does not exist where there is none.
 	Value Value
-	// After and From are those of the entry.
+	// After and From come from the entry.
 	After time.Duration
 	From  string
 }
 
-// Question is what is asked: of a [bridge.Question], its kind, tool, title, and its detail, which
-// is the page's own text, as Message.
+// Question holds the kind, the tool and the title of a [bridge.Question], and its detail, the
+// page's own text, as Message.
 type Question struct {
 	Kind                 bridge.Kind
 	Tool, Title, Message string

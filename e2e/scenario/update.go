@@ -129,8 +129,8 @@ func find(
 
 var errPlace = errors.New("this value is not written in a way that can be changed in place")
 
-// apply replaces the bytes of one value. The nodes are those of the text before all edits, which
-// is the same up to this place.
+// apply replaces the bytes of one value. The nodes belong to the text before all edits, which is
+// the same up to this place.
 func (e edit) apply(text []byte, root *yaml.Node) ([]byte, error) {
 	n, parent, inFlow := find(root, e.at, 1, false)
 	if n == nil || n.Anchor != "" {
@@ -329,7 +329,7 @@ func verify(before *yaml.Node, text []byte, edits []edit) bool {
 	return same(before, after)
 }
 
-// nowhere takes the places away, which are those of another text.
+// nowhere takes the places away, which belong to another text.
 func nowhere(n *yaml.Node) {
 	n.Line, n.Column = 0, 0
 	for _, child := range n.Content {

@@ -162,7 +162,7 @@ func (b builder) scalar(n *yaml.Node) *node {
 		b.text(out, n.Value)
 	default:
 		out.kind = 'n'
-		b.add(at(n), "invalid value with the tag %s: use JSON's types, without a tag", quoted(n.Tag))
+		b.add(at(n), "invalid value with the tag %s: use JSON's types, without a tag", Quoted(n.Tag))
 	}
 	return out
 }
@@ -171,7 +171,7 @@ func (b builder) scalar(n *yaml.Node) *node {
 func (b builder) number(n *yaml.Node) string {
 	if json.Valid([]byte(n.Value)) {
 		if err := schema.CheckJSON([]byte(n.Value), 1); err != nil {
-			b.add(at(n), "invalid number %s: use one with fewer digits", quoted(n.Value))
+			b.add(at(n), "invalid number %s: use one with fewer digits", Quoted(n.Value))
 			return "0"
 		}
 		return n.Value // with all its digits
@@ -187,7 +187,7 @@ func (b builder) number(n *yaml.Node) string {
 		}
 	}
 	b.add(at(n), "invalid number %s: JSON has none like it; put it in quotes if it is text",
-		quoted(n.Value))
+		Quoted(n.Value))
 	return "0"
 }
 
@@ -270,13 +270,13 @@ func (b builder) matchers(n *yaml.Node, out *node) *node {
 		switch {
 		case !isOperator(k.Value):
 			b.add(at(k), "the key %s is beside matchers: an object has matchers or members, "+
-				"and not both; write $$x for a key $x", quoted(k.Value))
+				"and not both; write $$x for a key $x", Quoted(k.Value))
 		case b.role == sent:
 			b.add(at(k), "invalid key %s: matchers are for what is expected; write %s for a key that "+
-				"begins with $", quoted(k.Value), quoted("$"+k.Value))
+				"begins with $", Quoted(k.Value), Quoted("$"+k.Value))
 		case m == nil:
-			b.add(at(k), "unknown matcher %s: %s; write %s for a key that begins with $", quoted(k.Value),
-				instead(k.Value, matcherNames()), quoted("$"+k.Value))
+			b.add(at(k), "unknown matcher %s: %s; write %s for a key that begins with $", Quoted(k.Value),
+				instead(k.Value, matcherNames()), Quoted("$"+k.Value))
 		default:
 			inner := b
 			if m.inner != expected {
@@ -312,7 +312,7 @@ func (p *problems) pairs(n *yaml.Node, each func(k, v *yaml.Node)) {
 		case k.Tag == "!!merge":
 			p.add(at(k), "<< merges nothing here: write the members out")
 		case seen[k.Value]:
-			p.add(at(k), "the key %s is there twice: remove one of them", quoted(k.Value))
+			p.add(at(k), "the key %s is there twice: remove one of them", Quoted(k.Value))
 		default:
 			seen[k.Value] = true
 			each(k, v)
@@ -320,8 +320,9 @@ func (p *problems) pairs(n *yaml.Node, each func(k, v *yaml.Node)) {
 	}
 }
 
-// of reads what was produced by ourselves or read before; of anything else it returns no value.
-func of(text json.RawMessage) schema.Value {
+// ReadAgain reads JSON that was read or written before. Of anything else it returns no
+// value.
+func ReadAgain(text json.RawMessage) schema.Value {
 	v, _ := schema.Read(text, 0)
 	return v
 }
@@ -368,7 +369,7 @@ func (n *node) json() (json.RawMessage, error) {
 			wrong = fmt.Errorf("the value has the matcher %s, and only what is expected can have one",
 				x.ops[0].matcher.name)
 		case x.refs != nil:
-			wrong = fmt.Errorf("the reference in %s was not expanded", text.EscapeLine(quoted(x.text)))
+			wrong = fmt.Errorf("the reference in %s was not expanded", text.EscapeLine(Quoted(x.text)))
 		}
 	})
 	if wrong != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
 
-// Scratch is where everything of this run is written: TMPDIR of the tests and of
-// every process that they start.
+// Scratch is the folder for everything that this run writes: TMPDIR of the tests and of
+// every process that they start. Main makes it, and removes it.
 var Scratch string
 
 // Main runs the tests of a package in a folder of their own, and returns the exit code. It fails
@@ -94,7 +94,7 @@ func leaks() error {
 	return errors.Join(all, err)
 }
 
-// IsNightly reports whether tests take all the time that they need.
+// IsNightly reports whether PAGETOOLS_NIGHTLY is set: tests then take all the time that they need.
 func IsNightly() bool { return os.Getenv("PAGETOOLS_NIGHTLY") != "" }
 
 // Nightly skips a test that takes too long for each change, and says why. make nightly runs it.
@@ -105,7 +105,7 @@ func Nightly(t *testing.T, why string) {
 	}
 }
 
-// Pagetools returns the path of the binary under test.
+// Pagetools returns the path of the binary under test, which it builds if need be.
 func Pagetools(t *testing.T) string {
 	t.Helper()
 	path, err := docs.Binary()

@@ -19,7 +19,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// OverStdio is a client of "pagetools mcp".
+// OverStdio is a client of "pagetools mcp" that writes and reads lines. Its errors fail the test.
 type OverStdio struct {
 	t      *testing.T
 	Cmd    *exec.Cmd
@@ -30,20 +30,21 @@ type OverStdio struct {
 	Tmp    string
 }
 
-// StartMCP starts pagetools mcp and speaks to it.
+// StartMCP starts pagetools mcp with the arguments, and kills it when the test ends.
 func StartMCP(t *testing.T, args ...string) *OverStdio {
 	t.Helper()
 	return StartMCPWith(t, nil, args...)
 }
 
-// StartMCPWith does, with a file for standard error; nil keeps what it says.
+// StartMCPWith starts pagetools mcp with a file for standard error; nil keeps it in Stderr.
 func StartMCPWith(t *testing.T, stderr *os.File, args ...string) *OverStdio {
 	t.Helper()
 	tmp, err := os.MkdirTemp(Scratch, "m")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &OverStdio{t: t, Cmd: exec.Command(Pagetools(t), append([]string{"mcp"}, args...)...), lines: make(chan string, 1000), Stderr: &LockedBuffer{}, Tmp: tmp}
+	c := &OverStdio{t: t, Cmd: exec.Command(Pagetools(t), append([]string{"mcp"}, args...)...),
+		lines: make(chan string, 1000), Stderr: &LockedBuffer{}, Tmp: tmp}
 	c.Cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "PAGETOOLS_DATA_DIR="+tmp+"-data")
 	if c.Cmd.Stderr = c.Stderr; stderr != nil {
 		c.Cmd.Stderr = stderr
@@ -71,6 +72,7 @@ func StartMCPWith(t *testing.T, stderr *os.File, args ...string) *OverStdio {
 	return c
 }
 
+// Send writes one line, which is one message.
 func (c *OverStdio) Send(line string) {
 	c.t.Helper()
 	if _, err := io.WriteString(c.in, line+"\n"); err != nil {
@@ -78,7 +80,7 @@ func (c *OverStdio) Send(line string) {
 	}
 }
 
-// Next returns the next message that is no notification.
+// Next returns the next line with an id: a reply or a request, and not a notification.
 func (c *OverStdio) Next() string {
 	c.t.Helper()
 	hang := time.After(ReplyWithin)
@@ -97,7 +99,7 @@ func (c *OverStdio) Next() string {
 	}
 }
 
-// Close closes stdin, and waits for the end.
+// Close closes stdin, and fails the test when the process does not end well within StopWithin.
 func (c *OverStdio) Close() {
 	c.t.Helper()
 	_ = c.in.Close()
@@ -113,10 +115,10 @@ func (c *OverStdio) Close() {
 	}
 }
 
-// MCPVersions are the eras of MCP.
+// MCPVersions lists the protocol versions that pagetools speaks, oldest first.
 var MCPVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
 
-// SomeVersions returns the newest of MCPVersions, and all of them at night: transport/mcp tests
+// SomeVersions returns the n newest of MCPVersions, and all of them at night: transport/mcp tests
 // every version in process.
 func SomeVersions(n int) []string {
 	if IsNightly() {
@@ -125,16 +127,19 @@ func SomeVersions(n int) []string {
 	return MCPVersions[len(MCPVersions)-n:]
 }
 
-// MCPAgent is a client of the library that speaks one version.
+// MCPAgent is a client of the library that speaks one version of MCP. Set Version, and Hears and
+// Elicits where a test needs them, then connect with OverHTTP or OverStdio, which set Client.
 type MCPAgent struct {
-	*client.Client
-
+	Client  *client.Client
 	Version string
 	Hears   func(mcp.JSONRPCNotification)
 	Elicits client.ElicitationHandler
 }
 
-// OverHTTP connects to an address, with a token or without.
+// Close ends the connection, and the process of OverStdio.
+func (a *MCPAgent) Close() error { return a.Client.Close() }
+
+// OverHTTP connects to the MCP endpoint at url and initializes. An empty token sends none.
 func (a *MCPAgent) OverHTTP(ctx context.Context, url, token string) error {
 	// The library cancels the post of an answer when its call ends. With the reply to that post just
 	// read, net/http passes the cancellation on to the next request of the connection.
@@ -146,7 +151,7 @@ func (a *MCPAgent) OverHTTP(ctx context.Context, url, token string) error {
 		o = append(o, transport.WithHTTPHeaders(map[string]string{"Authorization": "Bearer " + token}))
 	}
 	if !a.Modern() {
-		o = append(o, transport.WithContinuousListening()) //nolint:staticcheck // older eras have no other stream
+		o = append(o, transport.WithContinuousListening()) //nolint:staticcheck // older versions have no other stream
 	}
 	over, err := transport.NewStreamableHTTP(url, o...)
 	if err != nil {
@@ -155,13 +160,14 @@ func (a *MCPAgent) OverHTTP(ctx context.Context, url, token string) error {
 	return a.connect(ctx, over)
 }
 
-// OverStdio starts "pagetools mcp", which writes below tmp.
+// OverStdio starts the binary at path as "pagetools mcp", which writes below tmp, and initializes.
 func (a *MCPAgent) OverStdio(ctx context.Context, path, tmp string, args ...string) error {
 	env := append(os.Environ(), "TMPDIR="+tmp, "PAGETOOLS_DATA_DIR="+tmp+"-data")
 	ctx = context.WithoutCancel(ctx) // the library kills the process when it ends; Close lets it end by itself
 	return a.connect(ctx, transport.NewStdioWithOptions(path, env, append([]string{"mcp"}, args...)))
 }
 
+// Modern reports whether its version is one without sessions, as since 2026-07-28.
 func (a *MCPAgent) Modern() bool { return mcp.IsModernProtocol(a.Version) }
 
 func (a *MCPAgent) connect(ctx context.Context, over transport.Interface) error {
@@ -171,24 +177,24 @@ func (a *MCPAgent) connect(ctx context.Context, over transport.Interface) error 
 	}
 	a.Client = client.NewClient(over, o...)
 	if a.Hears != nil {
-		a.OnNotification(a.Hears)
+		a.Client.OnNotification(a.Hears)
 	}
-	if err := a.Start(ctx); err != nil {
+	if err := a.Client.Start(ctx); err != nil {
 		return err
 	}
 	hello := mcp.InitializeRequest{}
 	hello.Params.ProtocolVersion = a.Version
 	hello.Params.ClientInfo = mcp.Implementation{Name: "e2e", Version: "1"}
-	got, err := a.Initialize(ctx, hello)
+	got, err := a.Client.Initialize(ctx, hello)
 	if err == nil && got.ProtocolVersion != a.Version {
 		err = fmt.Errorf("it speaks %s", got.ProtocolVersion)
 	}
 	return err
 }
 
-// Names lists the tools.
+// Names returns the names of the listed tools, with spaces between.
 func (a *MCPAgent) Names(ctx context.Context) (string, error) {
-	all, err := a.ListTools(ctx, mcp.ListToolsRequest{})
+	all, err := a.Client.ListTools(ctx, mcp.ListToolsRequest{})
 	if err != nil {
 		return "", err
 	}
@@ -199,14 +205,14 @@ func (a *MCPAgent) Names(ctx context.Context) (string, error) {
 	return strings.Join(names, " "), nil
 }
 
-// Run calls a tool. A progress token asks for progress; "" does not. What a tool
-// refuses is a toolRefused.
+// Run calls a tool, and decodes the text of its result into into; a *string gets the text as it
+// is. A progress token asks for progress; "" does not. A failed tool is a ToolRefused.
 func (a *MCPAgent) Run(ctx context.Context, tool string, arguments any, progress string, into any) error {
 	r := mcp.CallToolRequest{Params: mcp.CallToolParams{Name: tool, Arguments: arguments}}
 	if progress != "" {
 		r.Params.Meta = &mcp.Meta{ProgressToken: progress}
 	}
-	got, err := a.CallTool(ctx, r)
+	got, err := a.Client.CallTool(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -226,12 +232,12 @@ func (a *MCPAgent) Run(ctx context.Context, tool string, arguments any, progress
 	return json.Unmarshal([]byte(said.String()), into)
 }
 
-// ToolRefused is the text of a failed tool.
+// ToolRefused is the error of a tool that failed: its text.
 type ToolRefused string
 
 func (e ToolRefused) Error() string { return "the tool says: " + string(e) }
 
-// ListChanged waits until the client is told that the list is another.
+// ListChanged waits for a notification that the tool list changed, and skips other messages.
 func (c *OverStdio) ListChanged() {
 	c.t.Helper()
 	for line := range c.lines {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// LastProcesses is how long processes may take to vanish after who owns them.
+// LastProcesses bounds how long processes may take to vanish after their owner.
 const LastProcesses = 20 * time.Second
 
 // Process is one line of the process table.
@@ -19,7 +19,7 @@ type Process struct {
 	Line        string // the command line, with spaces
 }
 
-// Processes lists the living processes that keep says yes of. Where there is no
+// Processes returns the living processes that keep accepts, without zombies. Where there is no
 // /proc the list is empty.
 func Processes(keep func(Process) bool) []Process {
 	entries, _ := filepath.Glob("/proc/[0-9]*")
@@ -50,7 +50,7 @@ func Processes(keep func(Process) bool) []Process {
 	return out
 }
 
-// Descendants lists the processes below pid.
+// Descendants returns the processes below pid.
 func Descendants(pid int) []Process {
 	all := Processes(func(Process) bool { return true })
 	family := []int{pid}
@@ -66,7 +66,7 @@ func Descendants(pid int) []Process {
 	return out
 }
 
-// Within reports whether ok became true before bound.
+// Within reports whether ok became true before bound. It asks every 20 ms.
 func Within(bound time.Duration, ok func() bool) bool {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
@@ -81,7 +81,7 @@ func Within(bound time.Duration, ok func() bool) bool {
 	return true
 }
 
-// Eventually fails the test when ok does not become true.
+// Eventually fails the test when ok does not become true within bound.
 func Eventually(t *testing.T, bound time.Duration, what string, ok func() bool) {
 	t.Helper()
 	if !Within(bound, ok) {

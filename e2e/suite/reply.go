@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Value reads the JSON of a reply.
+// Value returns the JSON object of a reply.
 func (r Reply) Value(t *testing.T) map[string]any {
 	t.Helper()
 	if got := r.Header.Get("Content-Type"); got != "application/json" {
@@ -23,7 +23,7 @@ func (r Reply) Value(t *testing.T) map[string]any {
 	return v
 }
 
-// OK checks the envelope of success, and returns what is in it.
+// OK checks the envelope of success, and returns its data.
 func (r Reply) OK(t *testing.T) any {
 	t.Helper()
 	v := r.Value(t)
@@ -34,7 +34,7 @@ func (r Reply) OK(t *testing.T) any {
 	return data
 }
 
-// Refused checks the envelope of errors.
+// Refused checks the envelope of errors, and returns the error object.
 func (r Reply) Refused(t *testing.T, status int, code string) map[string]any {
 	t.Helper()
 	v := r.Value(t)
@@ -49,7 +49,7 @@ func (r Reply) Refused(t *testing.T, status int, code string) map[string]any {
 	return e
 }
 
-// Older checks an error of the older dialect.
+// Older checks an error of the older dialect, whose text must contain part.
 func (r Reply) Older(t *testing.T, status int, part string) {
 	t.Helper()
 	v := r.Value(t)
@@ -58,7 +58,7 @@ func (r Reply) Older(t *testing.T, status int, part string) {
 	}
 }
 
-// Compare holds a reply to the contract's table of errors. An empty outcome is
+// Compare compares a reply with a row of the contract's table of errors. An empty outcome is
 // not compared.
 func Compare(t *testing.T, r Reply, status int, want Failure) {
 	t.Helper()
@@ -71,7 +71,7 @@ func Compare(t *testing.T, r Reply, status int, want Failure) {
 	}
 }
 
-// IsGood calls the good tool of a page.
+// IsGood calls the page's tool echo, and fails the test when that does not work.
 func IsGood(t *testing.T, s *Server, site string) {
 	t.Helper()
 	r := s.Ask("/webtools/"+site, `{"action":"echo","request":{"text":"still here"}}`)
@@ -81,7 +81,7 @@ func IsGood(t *testing.T, s *Server, site string) {
 	}
 }
 
-// As makes a request of a caller.
+// As makes a request with a token, within ReplyWithin.
 func (s *Server) As(t *testing.T, token, method, url, body string) Reply {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), ReplyWithin)
@@ -89,9 +89,13 @@ func (s *Server) As(t *testing.T, token, method, url, body string) Reply {
 	return s.In(ctx, token, method, url, body)
 }
 
-const AgentToken, PersonToken = "agent-token-of-the-tests", "person-token-of-the-tests"
+// AgentToken and PersonToken are the credentials of the callers agent and person.
+const (
+	AgentToken  = "agent-token-of-the-tests"
+	PersonToken = "person-token-of-the-tests"
+)
 
-// Waiting reads the question and the token of a call that stopped.
+// Waiting returns the question and the resume token of a call that stopped.
 func (r Reply) Waiting(t *testing.T, status int, code string) (question map[string]any, token string) {
 	t.Helper()
 	f := r.Failed(t)

@@ -19,14 +19,14 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite/docs"
 )
 
-// Bounds that only a defect reaches.
+// Bounds that only a defect reaches: until a server is ready, for one reply, and until it stopped.
 const (
 	ReadyWithin = 3 * time.Minute
 	ReplyWithin = 3 * time.Minute
 	StopWithin  = time.Minute
 )
 
-// Server is a pagetools that serves.
+// Server is a running pagetools serve, with its output.
 type Server struct {
 	Cmd    *exec.Cmd
 	URL    string // http://127.0.0.1:port
@@ -52,26 +52,28 @@ type ready struct {
 	} `json:"sites"`
 }
 
-// LockedBuffer keeps what a process says.
+// LockedBuffer keeps the output of a process. It is safe for concurrent use.
 type LockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
 }
 
+// Write implements io.Writer.
 func (b *LockedBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buf.Write(p)
 }
 
+// String returns all output so far.
 func (b *LockedBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buf.String()
 }
 
-// Launch starts a verb that serves, without waiting for it. It runs in dir, and
-// its TMPDIR is tmp.
+// Launch starts a command that serves, without waiting for it. It runs in dir, and
+// its TMPDIR is tmp. The error says that it did not start.
 func Launch(path, dir, tmp string, args ...string) (*Server, error) {
 	s := &Server{Cmd: exec.Command(path, args...), Stdout: &LockedBuffer{}, Stderr: &LockedBuffer{}, Tmp: tmp, Ended: make(chan struct{})}
 	s.Cmd.Dir = dir
@@ -88,6 +90,7 @@ func Launch(path, dir, tmp string, args ...string) (*Server, error) {
 	return s, nil
 }
 
+// HasEnded reports whether the process has ended.
 func (s *Server) HasEnded() bool {
 	select {
 	case <-s.Ended:
@@ -97,7 +100,8 @@ func (s *Server) HasEnded() bool {
 	}
 }
 
-// Start starts a verb that serves and waits for its ready line.
+// Start starts a command that serves and waits for its ready line. A server without one is killed,
+// and the error has its output.
 func Start(path, dir, tmp string, args ...string) (*Server, error) {
 	s, err := Launch(path, dir, tmp, append(args, "--listen", "127.0.0.1:0", "--format", "json")...)
 	if err != nil {
@@ -114,13 +118,14 @@ func Start(path, dir, tmp string, args ...string) (*Server, error) {
 	return s, nil
 }
 
-// Stop ends the server as an operator does, and says what it did not do well.
+// Stop ends the server as an operator does, with SIGTERM. Its errors are End's.
 func (s *Server) Stop() error {
 	_ = s.Cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
 	return s.End()
 }
 
-// End waits for the end that a signal brings.
+// End waits until a signal has ended the server. It fails when that takes longer than StopWithin,
+// when the exit code is not 0, and when files are left.
 func (s *Server) End() error {
 	select {
 	case <-s.Ended:
@@ -135,7 +140,7 @@ func (s *Server) End() error {
 	return s.Leftovers()
 }
 
-// Leftovers tells of files below the server's own TMPDIR.
+// Leftovers returns an error when a file is left in the server's own TMPDIR.
 func (s *Server) Leftovers() error {
 	entries, err := os.ReadDir(s.Tmp)
 	if err == nil && len(entries) > 0 {
@@ -144,7 +149,7 @@ func (s *Server) Leftovers() error {
 	return err
 }
 
-// TempDir makes a short folder for one process.
+// TempDir makes a folder with a short path for one process. Main removes it.
 func TempDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp(Scratch, "s") // browsers make sockets below it: the path must be short
@@ -154,7 +159,7 @@ func TempDir(t *testing.T) string {
 	return dir
 }
 
-// Serve starts pagetools serve for one test.
+// Serve starts pagetools serve for one test, and stops it when the test ends.
 func Serve(t *testing.T, args ...string) *Server {
 	t.Helper()
 	s, err := Start(Pagetools(t), "", TempDir(t), append([]string{"serve"}, args...)...)
@@ -169,8 +174,7 @@ func Serve(t *testing.T, args ...string) *Server {
 	return s
 }
 
-// Once returns a server that several tests share, started when the first one
-// needs it.
+// Once returns a function for a server that several tests share: the first call starts it.
 func Once(args func() []string) func(t *testing.T) *Server {
 	start := Starter(args)
 	return func(t *testing.T) *Server {
@@ -179,6 +183,7 @@ func Once(args func() []string) func(t *testing.T) *Server {
 	}
 }
 
+// MustStart returns the server that start starts, and fails the test with its error.
 func MustStart(t *testing.T, start func() (*Server, error)) *Server {
 	t.Helper()
 	s, err := start()
@@ -188,7 +193,7 @@ func MustStart(t *testing.T, start func() (*Server, error)) *Server {
 	return s
 }
 
-// Starter starts a server once, and stops it after all tests.
+// Starter returns a function that starts pagetools serve once. Main stops it after all tests.
 func Starter(args func() []string) func() (*Server, error) {
 	return sync.OnceValues(func() (*Server, error) {
 		path, err := docs.Binary()
@@ -207,15 +212,15 @@ func Starter(args func() []string) func() (*Server, error) {
 	})
 }
 
-// Reply is what a server answered.
+// Reply is a server's reply, or Err where there was none.
 type Reply struct {
 	Status int
 	Header http.Header
 	Body   []byte
-	Err    error // there was no answer
+	Err    error
 }
 
-// Failure is the error of the current dialect.
+// Failure is an error object of the current webtools dialect.
 type Failure struct {
 	Code    string         `json:"code"`
 	Reason  string         `json:"reason"`
@@ -224,7 +229,7 @@ type Failure struct {
 	Details map[string]any `json:"details"`
 }
 
-// Ask makes one request. An empty body is a GET.
+// Ask makes one request without a token, within ReplyWithin: a GET when body is empty, else a POST.
 func (s *Server) Ask(path, body string) Reply {
 	ctx, cancel := context.WithTimeout(context.Background(), ReplyWithin)
 	defer cancel()
@@ -235,8 +240,7 @@ func (s *Server) Ask(path, body string) Reply {
 	return s.In(ctx, "", method, s.URL+path, body)
 }
 
-// In makes a request of a caller within ctx; the caller without a token has none. The
-// header is names and values in turn.
+// In makes a request within ctx. An empty token sends none. header has names and values in turn.
 func (s *Server) In(ctx context.Context, token, method, url, body string, header ...string) Reply {
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
@@ -260,14 +264,14 @@ func (s *Server) In(ctx context.Context, token, method, url, body string, header
 	return Reply{Status: res.StatusCode, Header: res.Header, Body: data, Err: err}
 }
 
-// Later makes the request in the background.
+// Later makes the request of Ask in the background. The channel gets its one reply.
 func (s *Server) Later(path, body string) <-chan Reply {
 	out := make(chan Reply, 1)
 	go func() { out <- s.Ask(path, body) }()
 	return out
 }
 
-// Failed reads the error of the reply.
+// Failed returns the error of the reply, and fails the test when it is not one.
 func (r Reply) Failed(t *testing.T) Failure {
 	t.Helper()
 	var e struct {
@@ -283,7 +287,7 @@ func (r Reply) Failed(t *testing.T) Failure {
 	return e.Error
 }
 
-// Data reads the result of the reply.
+// Data returns the data of the reply, and fails the test when it is not a result.
 func (r Reply) Data(t *testing.T) json.RawMessage {
 	t.Helper()
 	var ok struct {
@@ -299,7 +303,7 @@ func (r Reply) Data(t *testing.T) json.RawMessage {
 	return ok.Data
 }
 
-// Actions lists the names of the actions of a document.
+// Actions returns the names of the actions in a webtool's document.
 func (r Reply) Actions(t *testing.T) []string {
 	t.Helper()
 	var d struct {
@@ -317,6 +321,7 @@ func (r Reply) Actions(t *testing.T) []string {
 	return names
 }
 
+// Shorten returns the first 300 bytes, for messages.
 func Shorten(b []byte) string {
 	if len(b) > 300 {
 		return string(b[:300]) + "…"
@@ -324,7 +329,7 @@ func Shorten(b []byte) string {
 	return string(b)
 }
 
-// PagetoolsRun runs a command that ends with the code, and returns what it said.
+// PagetoolsRun runs pagetools, and returns all its output. Another exit code than code fails the test.
 func PagetoolsRun(t *testing.T, code int, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(Pagetools(t), args...)
@@ -336,7 +341,7 @@ func PagetoolsRun(t *testing.T, code int, args ...string) string {
 	return string(out)
 }
 
-// WriteFile makes a file that only we can read.
+// WriteFile makes a file that only its owner can read, and returns its path.
 func WriteFile(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -346,7 +351,7 @@ func WriteFile(t *testing.T, name, text string) string {
 	return path
 }
 
-// AsksFor calls a tool without arguments for a caller.
+// AsksFor calls a tool without arguments, with a token; config is a JSON object.
 func AsksFor(t *testing.T, s *Server, token, site, session, tool, config string) Reply {
 	t.Helper()
 	return s.As(t, token, http.MethodPost, s.URL+"/webtools/"+site, fmt.Sprintf(`{"sessionId":%q,"action":%q,"request":{},"config":%s}`, session, tool, config))

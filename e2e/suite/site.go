@@ -18,17 +18,17 @@ import (
 	"github.com/pagetools/pagetools/examples/recipes"
 )
 
-// site is a web server with the pages of testdata/pages, and with addresses that
+// Site is a web server with the pages of testdata/pages, and with addresses that
 // answer late, never, or badly.
-type site struct {
+type Site struct {
 	*httptest.Server
 	held    chan struct{} // one for each request that /hold keeps
 	release chan struct{} // closed: /hold answers
 	once    sync.Once
 }
 
-func newSite() *site {
-	s := &site{held: make(chan struct{}, 1000), release: make(chan struct{})}
+func newSite() *Site {
+	s := &Site{held: make(chan struct{}, 1000), release: make(chan struct{})}
 	mux := http.NewServeMux()
 	mux.Handle("/", http.FileServer(http.Dir("../testdata/pages")))
 	mux.HandleFunc("/hold", s.hold)
@@ -42,7 +42,7 @@ func newSite() *site {
 }
 
 // hold answers when the test lets it, or never.
-func (s *site) hold(w http.ResponseWriter, r *http.Request) {
+func (s *Site) hold(w http.ResponseWriter, r *http.Request) {
 	s.held <- struct{}{}
 	select {
 	case <-s.release:
@@ -53,7 +53,7 @@ func (s *site) hold(w http.ResponseWriter, r *http.Request) {
 
 // session logs a page in with POST, by a cookie that no script sees, and says who is
 // logged in.
-func (s *site) session(w http.ResponseWriter, r *http.Request) {
+func (s *Site) session(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
 		user, _ := io.ReadAll(io.LimitReader(r.Body, 100)) // of a page of ours
 		http.SetCookie(w, &http.Cookie{Name: "sid", Value: string(user), Path: "/", HttpOnly: true, MaxAge: 1e6})
@@ -66,10 +66,11 @@ func (s *site) session(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, user) // a page that is gone needs no answer
 }
 
-func (s *site) Let() { s.once.Do(func() { close(s.release) }) }
+// Let lets /hold answer, now and from now on.
+func (s *Site) Let() { s.once.Do(func() { close(s.release) }) }
 
-// AwaitHeld waits until a page asked /hold.
-func (s *site) AwaitHeld(t *testing.T) {
+// AwaitHeld waits until a page asked /hold, and fails the test after ReplyWithin.
+func (s *Site) AwaitHeld(t *testing.T) {
 	t.Helper()
 	select {
 	case <-s.held:
@@ -78,31 +79,31 @@ func (s *site) AwaitHeld(t *testing.T) {
 	}
 }
 
-func (s *site) close() {
+func (s *Site) close() {
 	s.Let()
 	s.CloseClientConnections()
 	s.Close()
 }
 
-// Page is the address of a file of testdata/pages of the suites.
-func (s *site) Page(name string) string { return s.URL + "/" + name }
+// Page returns the address of a file of testdata/pages of the suites.
+func (s *Site) Page(name string) string { return s.URL + "/" + name }
 
-// Pages makes a site for one test.
-func Pages(t *testing.T) *site {
+// Pages starts a site for one test, and stops it when the test ends.
+func Pages(t *testing.T) *Site {
 	t.Helper()
 	s := newSite()
 	t.Cleanup(s.close)
 	return s
 }
 
-// PageServer is the site that shared servers open.
-var PageServer = sync.OnceValue(func() *site {
+// PageServer returns the site that shared servers open. The first call starts it.
+var PageServer = sync.OnceValue(func() *Site {
 	s := newSite()
 	atEnd(func() error { s.close(); return nil })
 	return s
 })
 
-// SelfSigned is a server whose certificate nobody vouches for.
+// SelfSigned starts a server with a self-signed certificate, and returns its address.
 func SelfSigned() string {
 	s := httptest.NewUnstartedServer(http.FileServer(http.Dir("../testdata/pages")))
 	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
@@ -112,7 +113,7 @@ func SelfSigned() string {
 	return s.URL
 }
 
-// RefusedAddress is where nobody listens: the port is taken until the tests end, and not listened to.
+// RefusedAddress returns host:port where nobody listens: the port stays taken until the tests end.
 func RefusedAddress() (string, error) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err != nil {
@@ -129,11 +130,11 @@ func RefusedAddress() (string, error) {
 	return fmt.Sprintf("127.0.0.1:%d", name.(*syscall.SockaddrInet4).Port), nil
 }
 
-// ports counts the ports that closedPort gave away.
+// ports counts the ports that ClosedPort returned.
 var ports atomic.Int32
 
-// ClosedPort is an address where nobody listens yet. Systems give ports from 32768 on to whoever
-// asks for any, so that one of those could be taken before it is used.
+// ClosedPort returns host:port where nobody listens yet. Systems assign ports from 32768 on to any
+// request for a free port, so that one of those could be taken before it is used.
 func ClosedPort() (string, error) {
 	var err error
 	for range 100 {

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Trace is what happened in one case. Write reads it, and changes nothing.
+// Trace records what happened in one case. Write reads it, and changes nothing.
 type Trace struct {
 	// Title is shown at the top, and URL as the address of pictures.
 	Title, URL string
@@ -89,6 +89,6 @@ type Request struct {
 	// Protocol is such as "h2", MIMEType that of the response, and Size its bytes on the wire.
 	Protocol, MIMEType string
 	Size               int64
-	// Headers are those of both. Write leaves out the ones that hold logins.
+	// Write leaves out headers that hold logins.
 	RequestHeaders, ResponseHeaders http.Header
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/har"
 )
 
-// version is that of the format.
+// version is the version of the format.
 const version = 8
 
 // What a trace holds at most, in bytes before they are compressed.
@@ -54,7 +54,7 @@ type writer struct {
 	shown           map[*Picture]string // their snapshots
 }
 
-// Write writes a trace as a zip archive. The error is that of out.
+// Write writes a trace as a zip archive. Errors come from out.
 func Write(out io.Writer, t *Trace) error {
 	w := &writer{t: t, left: mostBytes, files: map[string][]byte{}, shown: map[*Picture]string{}}
 	w.event(contextOptions{

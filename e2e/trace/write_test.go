@@ -57,7 +57,7 @@ func gray(shade uint8) image.Image {
 	return m
 }
 
-// files are those of a trace.
+// files returns the files of a trace.
 func files(t *testing.T, one *trace.Trace) map[string]string {
 	t.Helper()
 	var b bytes.Buffer
@@ -86,7 +86,7 @@ func files(t *testing.T, one *trace.Trace) map[string]string {
 	return all
 }
 
-// TestWrite: the lines of a trace are those of the golden files, and its resources are named by
+// TestWrite: the lines of a trace match the golden files, and its resources are named by
 // their sums.
 func TestWrite(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// document is what GET of a webtool returns, as far as an agent needs it.
+// document is the reply to GET of a webtool, as far as an agent needs it.
 type document struct {
 	Name    string
 	Version string
@@ -44,7 +44,7 @@ type config struct {
 	Wait   int    `json:"wait,omitempty"` // milliseconds
 }
 
-// reply is what POST returns: data, or an error.
+// reply is the reply to POST: data, or an error.
 type reply struct {
 	Data  json.RawMessage
 	Error *struct {

@@ -23,7 +23,7 @@ const (
 // run does an action of a request on a cookbook, and returns its result.
 type run func(*cookbook, *http.Request) (any, error)
 
-// actions are what can be done: each is one function of the cookbook with two faces.
+// actions maps requests to functions of the cookbook: each has two faces.
 var actions = map[action]run{
 	{"GET /recipes", readScope}: func(b *cookbook, r *http.Request) (any, error) {
 		q, err := queryOf(r)

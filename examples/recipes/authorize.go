@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// request is what a client asks a person for.
+// request holds what a client asks a person for.
 type request struct {
 	client    *client
 	redirect  string

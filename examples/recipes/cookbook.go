@@ -36,7 +36,7 @@ var house = func() (all []Recipe) {
 	return all
 }()
 
-// cookbook is what one person, or one guest, has.
+// cookbook holds the recipes and credits of one person, or of one guest.
 type cookbook struct {
 	own     []Recipe
 	made    int // so many recipes were ever saved: ids are not used twice
@@ -126,7 +126,7 @@ func (b *cookbook) remove(id string) error {
 	return nil
 }
 
-// plan is what to cook on some days, and what is left to pay the next plan with.
+// plan says what to cook on some days, and how many credits are left.
 type plan struct {
 	Days        []planned `json:"days"`
 	CreditsLeft int       `json:"creditsLeft"`

@@ -43,7 +43,8 @@ func (s *server) startDevice(r *http.Request) reply {
 	})
 }
 
-// userCode is what a person types: eight consonants, so that no word comes of it (section 6.1).
+// userCode returns a code for a person to type: eight consonants, so that no word comes of it
+// (section 6.1).
 func userCode() string {
 	const letters = "BCDFGHJKLMNPQRSTVWXZ"
 	var code strings.Builder

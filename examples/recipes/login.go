@@ -16,7 +16,7 @@ type person struct {
 	tries    throttle
 }
 
-// session is what a browser has open: of a person, or of a guest with a cookbook for a day.
+// session belongs to a browser of a person, or of a guest with a cookbook for a day.
 type session struct {
 	person *person   // nil for a guest
 	guest  *cookbook // nil for a person
@@ -142,8 +142,7 @@ func signIn(r *http.Request) reply {
 	return redirect("/login?" + url.Values{"next": {r.URL.RequestURI()}}.Encode())
 }
 
-// agreed reports whether a form of this session says yes. The error is that of a form of another
-// one.
+// agreed reports whether a form of this session says yes. A form of another session is an error.
 func agreed(x *session, form url.Values) (bool, error) {
 	if !same(x.csrf, form.Get("csrf")) {
 		return false, fail(http.StatusForbidden, "invalid_request",

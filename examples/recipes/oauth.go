@@ -19,7 +19,7 @@ import (
 
 var scopes = []string{readScope, writeScope}
 
-// scopeWords is what a person reads.
+// scopeWords maps scopes to words for people.
 var scopeWords = map[string]string{
 	readScope:  "Search and read your recipes",
 	writeScope: "Save and delete recipes, and spend credits on plans",

@@ -1,7 +1,8 @@
 // Package recipes is a small web application that people and agents use alike. The same five
 // actions, on the same cookbooks, are behind two faces: a web page, whose scripts declare them as
-// tools (WebMCP), for whoever has the page's cookie; and an API, described by OpenAPI with x-llm,
-// for clients that a person let in by OAuth. The authorization server is its own: see oauth.go.
+// tools (WebMCP), for a browser with the page's cookie; and an API, described by OpenAPI with
+// x-llm, for clients that a person let in by OAuth. The authorization server is its own: see
+// oauth.go.
 //
 // Everything is in memory and bounded, and is gone when the process ends. It is an example and an
 // instrument of tests, with the password in its source: do not put it on a network.

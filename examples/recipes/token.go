@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// grant is what a person let a client do: one family of tokens. There is one access token and one
-// refresh token at a time. Both name the grant, so that a refresh token which was used before is
-// known as such however long ago that was, and costs no memory.
+// grant records what a person let a client do: one family of tokens. There is one access token
+// and one refresh token at a time. Both name the grant, so that a refresh token which was used
+// before is known as such however long ago that was, and costs no memory.
 type grant struct {
 	client *client
 	person *person

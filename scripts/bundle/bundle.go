@@ -142,7 +142,7 @@ func newManifest(version string, p platform) manifest {
 	}
 }
 
-// schemaVersion is that of server.json.
+// schemaVersion is the version of server.json's schema.
 const schemaVersion = "2025-12-11"
 
 // server is server.json. What the program is given is in the manifest of each bundle.

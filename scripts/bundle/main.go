@@ -1,6 +1,6 @@
 // Command bundle builds what registries and desktop clients take: an MCPB bundle
 // for each platform, and server.json for the MCP registry. The same source and the
-// same Go give the same bytes.
+// same Go yield the same bytes.
 //
 //	go run ./scripts/bundle [-version 1.2.3] [-out bin/bundle] [-platforms linux/amd64,…]
 package main
@@ -26,10 +26,10 @@ func main() {
 	}
 }
 
-// allPlatforms are those that pagetools builds for.
+// allPlatforms lists the platforms that pagetools builds for.
 const allPlatforms = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64"
 
-// devVersion is that of a bundle that is not a release.
+// devVersion is the version of a bundle that is not a release.
 const devVersion = "0.0.0-devel"
 
 var semver = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?$`)

@@ -1,4 +1,4 @@
-// Command demo is what "make demo" runs: it starts "pagetools demo", talks to
+// Command demo runs for "make demo": it starts "pagetools demo", talks to
 // it over HTTP as an agent would, and stops it again. Usage: demo BINARY.
 //
 // Every step has a bound. It exits 0 only when every step went well. It is a Go

@@ -52,7 +52,7 @@ func commands(words []string) (all [][]string) {
 	return all
 }
 
-// report is what was said so far.
+// report collects the output so far.
 type report struct {
 	mu    sync.Mutex
 	w     io.Writer

@@ -52,7 +52,7 @@ func main() {
 	}
 }
 
-// listed is what go list says of a package.
+// listed holds go list's facts about a package.
 type listed struct {
 	ImportPath, Dir, Export string
 	GoFiles                 []string

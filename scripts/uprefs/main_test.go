@@ -11,7 +11,7 @@ import (
 )
 
 // TestBest: layers have no reference upwards, whatever order their files come in; of a
-// circle the weakest reference is the one that runs upwards.
+// circle the weakest reference runs upwards.
 func TestBest(t *testing.T) {
 	t.Parallel()
 	layers := &graph{files: []string{"b", "a", "d", "c"}, uses: [][]int{{0, 0, 1, 4}, {5, 0, 2, 1}, {0, 0, 0, 0}, {0, 0, 7, 0}}}

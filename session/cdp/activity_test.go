@@ -164,7 +164,7 @@ func TestProbeIsBounded(t *testing.T) {
 	t.Parallel()
 	origin := site(t, map[string]http.HandlerFunc{"/": html(``), "/never": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }})
 	for does, cut := range map[string]bool{
-		`for (let i = 0; i < 1000; i++) console.error('x'.repeat(9000))`: true,
+		`for (let i = 0; i < 2200; i++) console.error('x'.repeat(9000))`: true,
 		`for (let i = 0; i < 10500; i++) localStorage.a = i`:             true,
 		`void fetch('/never')`: false,
 	} {

@@ -268,7 +268,7 @@ func (b *instance) forgot(ctx context.Context) bool {
 	return false
 }
 
-// networkProcess is what the browser calls the process that speaks to the network.
+// networkProcess is the browser's name of the process that speaks to the network.
 const networkProcess = "network.mojom.NetworkService"
 
 // closeTarget closes a page, if it is there.

@@ -52,8 +52,8 @@ type early struct {
 	ok    bool
 }
 
-// answer is what the page said of a call: the step that it came to, or that it
-// stopped for a person, or that it submitted a form.
+// answer holds the page's answer to a call: its step, or that it stopped for a person or
+// submitted a form.
 type answer struct {
 	bridge.Step
 
@@ -79,7 +79,7 @@ func (c *call) notSent(ctx context.Context) *bridge.Error {
 	if c.doc.target.Reason() != nil {
 		return c.doc.lost(bridge.NotRun)
 	}
-	return stopped(ctx, bridge.NotRun)
+	return session.Stopped(ctx, bridge.NotRun)
 }
 
 // end takes a call from the tab.
@@ -236,7 +236,7 @@ func refused(r *shim.Reply) *bridge.Error {
 // the deadline passed, and not when the caller left.
 func (c *call) giveUp(ctx context.Context) bridge.Step {
 	c.quiet() // a dialog would keep the page from hearing it
-	left := stopped(ctx, bridge.Unknown)
+	left := session.Stopped(ctx, bridge.Unknown)
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortPatience)
 	defer cancel()
 	if _, err := c.doc.send(bounded, shim.Abort(c.of.name, c.id, left.Message)); err != nil {

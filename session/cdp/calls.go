@@ -65,8 +65,8 @@ func (c *callIDs) put(id string) {
 	c.free = append(c.free, id)
 }
 
-// calls are those of a tab, in the order of their dispatch. It is safe for concurrent
-// use.
+// calls holds the calls of a tab, in the order of their dispatch. It is safe for
+// concurrent use.
 type calls struct {
 	name        string // of the page script
 	times       times
@@ -148,7 +148,7 @@ func (cs *calls) pulse(ctx context.Context, d *document) *bridge.Error {
 	case d.target.Reason() != nil:
 		return d.lost(bridge.NotRun)
 	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return stopped(ctx, bridge.NotRun)
+		return session.Stopped(ctx, bridge.NotRun)
 	case bounded.Err() != nil:
 		if ctx.Err() == nil && cs.inFlight() == 0 { // else another call may be at work, and has its own deadline
 			revive(d.target)

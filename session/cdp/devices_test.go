@@ -13,8 +13,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 )
 
-// devices are what a page may ask a person for, and what it may get when nobody allowed it.
-// A TypeError says that the browser has no such thing.
+// devices maps what a page may ask a person for to the errors that it may get when nobody
+// allowed it. A TypeError says that the browser has no such thing.
 var devices = map[string]struct{ ask, denied string }{
 	"a camera":           {`navigator.mediaDevices.getUserMedia({video: true})`, "NotAllowedError NotFoundError"},
 	"a microphone":       {`navigator.mediaDevices.getUserMedia({audio: true})`, "NotAllowedError NotFoundError"},

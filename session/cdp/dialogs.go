@@ -69,7 +69,7 @@ func (d *dialog) answer(ok bool, text string) error {
 	return err
 }
 
-// dialogs are those that a page opens. Only the owner uses it.
+// dialogs holds the open dialogs of a page. Only the owner uses it.
 type dialogs struct {
 	page  *wire.Session
 	calls *calls

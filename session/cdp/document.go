@@ -98,7 +98,7 @@ type evaluateResult struct {
 	} `json:"exceptionDetails"`
 }
 
-// newDocument is what a session shows. began is how many events of the page came
+// newDocument returns the document that a session shows. began counts the page's events
 // before it.
 func newDocument(target *wire.Session, f *cdp.Frame, began int64) *document {
 	origin := strings.TrimSuffix(f.SecurityOrigin, "/")

@@ -84,21 +84,6 @@ func loadError(text, address string) *bridge.Error {
 		"%s cannot be opened: %s (%s).", where, say, name)
 }
 
-// stopped returns the outcome of a call whose context ended: the deadline's own
-// error, or CANCELLED.
-func stopped(ctx context.Context, o bridge.Outcome) *bridge.Error {
-	if e, ok := errors.AsType[*bridge.Error](context.Cause(ctx)); ok {
-		c := *e
-		c.Outcome = o
-		return &c
-	}
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return bridge.Errorf(bridge.InternalError, bridge.Timeout, o,
-			"The tool did not answer in time.")
-	}
-	return bridge.GaveUp(o).With(context.Cause(ctx))
-}
-
 // late returns the outcome of work before a call whose context ended.
 func late(ctx context.Context, text string) *bridge.Error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {

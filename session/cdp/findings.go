@@ -9,7 +9,7 @@ import (
 	"github.com/pagetools/pagetools/shim"
 )
 
-// findings are what there is to tell of a document: how it came, what the page script did
+// findings returns the findings about a document: how it came, what the page script did
 // not send, and what went wrong.
 func findings(d *document) []bridge.Finding {
 	var out []bridge.Finding

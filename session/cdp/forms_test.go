@@ -20,8 +20,8 @@ import (
 	"github.com/pagetools/pagetools/session/cdp/wire"
 )
 
-// reference is a page without the page script, in a browser with WebMCP of its own:
-// what it says is what the page script is held to.
+// reference is a page without the page script, in a browser with WebMCP of its own. The
+// page script must do the same.
 type reference struct {
 	t      *testing.T
 	target *wire.Session

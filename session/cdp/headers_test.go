@@ -68,7 +68,7 @@ func (h *heard) await(t *testing.T, address string) http.Header {
 
 func empty(http.ResponseWriter, *http.Request) {}
 
-// kinds are what noise requests.
+// kinds lists the kinds of noise's requests.
 var kinds = []string{"img", "quiet-img", "get", "quiet", "cors", "post", "keep", "beacon", "worker", "blob"}
 
 // noise is a script that makes requests of many kinds to an origin, to paths that

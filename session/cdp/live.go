@@ -234,7 +234,7 @@ var mouseTypes = map[bridge.InputType]input.DispatchMouseEventType{
 // buttons are the bits of the buttons that are held.
 var buttons = map[string]int64{"left": 1, "right": 2, "middle": 4}
 
-// inputCommand is what a person does, in the words of the protocol.
+// inputCommand returns the protocol's command for a person's input.
 func inputCommand(in bridge.Input) wire.Command {
 	switch in.Type {
 	case bridge.Text:

@@ -11,7 +11,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// workedPage shows what a person did in it by its colour.
+// workedPage shows what a person did in it by its color.
 const workedPage = `<style>html, body { margin: 0; height: 100% } #hit, #name { position: absolute; left: 0; top: 0; width: 100px; height: 100px }
 	#name { top: 200px; caret-color: transparent } #far { position: absolute; top: 5000px }</style>
 <body style="background: #ff0000"><button id=hit></button><input id=name><p id=far>far</p>` + askingPage + `<script>
@@ -27,7 +27,7 @@ const workedPage = `<style>html, body { margin: 0; height: 100% } #hit, #name { 
 	tool('boil', () => setInterval(() => done('#' + Math.floor(Math.random() * 4096).toString(16).padStart(3, '0')), 20) && 'boils');
 </script>`
 
-// colourOf returns the colour of a frame's corner, rounded to what JPEG keeps.
+// colourOf returns the color of a frame's corner, rounded to what JPEG keeps.
 func colourOf(t *testing.T, f bridge.Frame) [3]bool {
 	t.Helper()
 	img, err := jpeg.Decode(bytes.NewReader(f.JPEG))
@@ -49,7 +49,7 @@ func watchTab(t *testing.T, w *shown) bridge.View {
 	return v
 }
 
-// until reads frames until one has the colour.
+// until reads frames until one has the color.
 func until(t *testing.T, v bridge.View, want [3]bool) bridge.Frame {
 	t.Helper()
 	over := time.After(hang)

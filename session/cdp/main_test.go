@@ -63,8 +63,9 @@ func closeNative() error {
 	return e.Close()
 }
 
-// localOptions are those of every browser of the tests: the headless shell where there is
-// one. Like the binary, tests take the sandbox away only when they are told to.
+// localOptions returns the options of every browser of the tests: the headless shell
+// where there is one. Like the binary, tests take the sandbox away only when they are
+// told to.
 func localOptions() LocalOptions {
 	return LocalOptions{Options: chrome.Options{
 		Path:      cmp.Or(os.Getenv("PAGETOOLS_HEADLESS_SHELL"), os.Getenv("PAGETOOLS_EXECUTABLE_PATH")),

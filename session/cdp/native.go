@@ -98,7 +98,7 @@ func (n *native) upToDate(ctx context.Context, d *document, step bridge.Step) br
 	return step
 }
 
-// nativeTool is what a call needs to know of a declaration.
+// nativeTool holds what a call needs to know of a declaration.
 type nativeTool struct {
 	name string
 	id   webmcp.ToolID // of newer browsers

@@ -50,7 +50,7 @@ func (n *native) form(ctx context.Context, c *call, x nativeTool,
 		return formAnswer(c.doc, inv, a)
 	case <-ctx.Done():
 	}
-	left := stopped(ctx, bridge.Unknown)
+	left := session.Stopped(ctx, bridge.Unknown)
 	if !x.alone && left.Reason == bridge.Timeout {
 		left = awaiting()
 	}
@@ -69,7 +69,7 @@ func (n *native) form(ctx context.Context, c *call, x nativeTool,
 	return left.Step()
 }
 
-// rejectedText is what the browser says when a page refused a form's call; the
+// rejectedText is the browser's error when a page refused a form's call; the
 // page's own words are not passed on.
 const rejectedText = "respondWith promise was rejected"
 
@@ -108,8 +108,8 @@ func formAnswer(d *document, inv session.Invocation, a nativeAnswer) bridge.Step
 	return step
 }
 
-// formError is what a form failed with. One that was cancelled, or that prevented its
-// submit without an answer, may have been sent.
+// formError returns the error of a failed form. One that was cancelled, or that prevented
+// its submit without an answer, may have been sent.
 func formError(a nativeAnswer) *bridge.Error {
 	outcome := bridge.Failed
 	if a.Status == webmcp.InvocationStatusCanceled ||

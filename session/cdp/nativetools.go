@@ -22,7 +22,7 @@ import (
 // what JavaScript counts to.
 const firstForm = 1 << 52
 
-// nativeState is what the owner knows of a document through the browser.
+// nativeState stores what the browser told the owner of a document.
 type nativeState struct {
 	forms []nativeForm
 	ids   map[string]webmcp.ToolID // of scripts' tools, in newer browsers

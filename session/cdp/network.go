@@ -30,10 +30,10 @@ import (
 	"github.com/pagetools/pagetools/session/egress"
 )
 
-// reaching is what a page may reach in the network, and what became of its navigations. The
-// proxy judges the addresses of all connections; which origins the top of the page and its
-// windows may show is judged here, before each request and each redirect. It is safe for
-// concurrent use.
+// reaching limits what a page may reach in the network, and records what became of its
+// navigations. The proxy judges the addresses of all connections; which origins the top of
+// the page and its windows may show is judged here, before each request and each redirect.
+// It is safe for concurrent use.
 type reaching struct {
 	reach *policy.Reach // nil: the page may show anything
 	grant *egress.Grant // nil: the browser has no proxy of ours

@@ -386,8 +386,8 @@ func TestIdleBrowser(t *testing.T) {
 	})
 }
 
-// connections are those that the proxy made or refused to make, and the requests whose credential
-// it does not know.
+// connections counts those that the proxy made or refused to make, and requests with an unknown
+// credential.
 func connections(p *egress.Proxy) (all, unknown int64) {
 	c := p.Counts()
 	all = c.Opened + c.Failed

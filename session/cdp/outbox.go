@@ -11,7 +11,7 @@ import (
 // a page that navigates so often is closed.
 const maxQueue = 256
 
-// outbox is what a tab reports and nobody has read yet. Only the owner uses it.
+// outbox queues a tab's events until they are read. Only the owner uses it.
 type outbox struct{ queue []session.Event }
 
 // emit queues an event; a tool change takes the place of an unread one of its

@@ -25,7 +25,7 @@ func (t *tab) Probe() *session.Probe {
 		Photographer: t, Watchable: t}
 }
 
-// ofThePage is whose calls they are that Execute makes.
+// ofThePage is the caller of Execute's calls.
 const ofThePage = "the page"
 
 // Execute implements session.Driver. It is a call of the tab, so that dialogs are its questions, and

@@ -24,7 +24,7 @@ type reach struct {
 	parent        string // origin of the document that holds the frame
 }
 
-// holder is what the element that holds a frame says about its document.
+// holder stores the policy and origin that a frame's element sets for its document.
 type holder struct {
 	policy mayOffer
 	origin string

@@ -32,7 +32,7 @@ type settings struct {
 	origin  string       // of the site, as the browser writes it
 	headers *headers     // nil without any
 	view    *chrome.View // nil leaves it to the browser
-	// languages are those of a page whose config names none; empty leaves them to the browser.
+	// languages apply to a page whose config names none; empty leaves them to the browser.
 	languages string
 }
 
@@ -149,9 +149,8 @@ func (s *settings) viewport() *pageconfig.Viewport {
 	return s.Viewport
 }
 
-// worker are the commands for a worker, which gets those of workers that it starts
-// itself, too. Its requests are those of the frame that started it: they wait for us
-// there.
+// worker returns the commands for a worker, which reports workers that it starts itself,
+// too. Its requests wait for us at the frame that started it.
 func (s *settings) worker() []wire.Command {
 	if s == nil {
 		return nil
@@ -167,7 +166,7 @@ func (s *settings) worker() []wire.Command {
 					Type: "worker"}}}})
 }
 
-// languages is the list that goes with a locale: "de-CH,de".
+// languages returns the list for a locale: "de-CH,de".
 func languages(locale string) string {
 	if base, _, more := strings.Cut(locale, "-"); more {
 		return locale + "," + base
@@ -251,7 +250,7 @@ func metadataOf(userAgent string) *emulation.UserAgentMetadata {
 // the filter leaves them out.
 const frameType = "iframe"
 
-// setup is what the targets of a page need before they show anything.
+// setup holds what the targets of a page need before they show anything.
 type setup struct {
 	invoker  []wire.Command // of the way in which calls reach the tools
 	settings *settings      // nil when nothing is set

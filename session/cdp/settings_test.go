@@ -21,7 +21,7 @@ const look = async () => ({
   hints: navigator.userAgentData ? navigator.userAgentData.platform + ' ' + navigator.userAgentData.brands.map((b) => b.brand + b.version).join() : '',
 });`
 
-// seen is what look gives.
+// seen is the result of look.
 type seen struct {
 	Language, Languages, Intl, Zone, Agent, Hints string
 }

@@ -116,7 +116,7 @@ func (b *instance) atOrigin(ctx context.Context, in cdp.BrowserContextID, origin
 	return do(tgt)
 }
 
-// emptyHeaders are those of the empty document.
+// emptyHeaders come with the empty document.
 var emptyHeaders = []*fetch.HeaderEntry{{Name: "Content-Type", Value: "text/html"},
 	{Name: "Cache-Control", Value: "no-store"},
 	{Name: "Content-Security-Policy", Value: "default-src 'none'"}}

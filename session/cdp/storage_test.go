@@ -26,7 +26,7 @@ func keepers(t *testing.T, h *heard) string {
 	})
 }
 
-// first is what the page's first script found.
+// first returns what the page's first script found.
 func (s *shown) first() (cookies string, items map[string]string, history float64) {
 	s.t.Helper()
 	var text string

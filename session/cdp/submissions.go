@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/shim"
 )
 
@@ -38,7 +39,7 @@ func (c *call) follow(ctx context.Context, sub *submission) bridge.Step {
 		case <-c.of.tasks.gone:
 			return goneError(c.doc.target.Page().Reason(), bridge.Unknown).Step()
 		case <-ctx.Done():
-			return stopped(ctx, bridge.Unknown).Step()
+			return session.Stopped(ctx, bridge.Unknown).Step()
 		}
 		if a.err != nil {
 			return a.err.Step()
@@ -62,7 +63,7 @@ func (c *call) follow(ctx context.Context, sub *submission) bridge.Step {
 func unanswered(ctx context.Context, d *document, err error) *bridge.Error {
 	switch {
 	case ctx.Err() != nil:
-		return stopped(ctx, bridge.Unknown)
+		return session.Stopped(ctx, bridge.Unknown)
 	case d.target.Reason() != nil:
 		return d.lost(bridge.Unknown)
 	}
@@ -75,13 +76,13 @@ func noAnswer(text string, cause error) *bridge.Error {
 		"%s", text).With(cause)
 }
 
-// unread is what comes of a form whose target is not a frame of the page, or not any
-// more.
+// unread returns the arrival of a form whose target is not a frame of the page, or not
+// any more.
 func unread() arrival {
 	return arrival{err: noAnswer("The form was submitted into another window or frame, whose page is not read.", nil)}
 }
 
-// submissions are those that no document answered yet. Only the owner uses it.
+// submissions holds forms that no document answered yet. Only the owner uses it.
 type submissions struct {
 	frames *frames
 	open   []*submission

@@ -145,7 +145,7 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 	return t
 }
 
-// surfaceJSON is what of the interface pages that record are shown, as JSON.
+// surfaceJSON returns the interface that pages which record are shown, as JSON.
 func surfaceJSON(s *session.Surface) string {
 	text, err := json.Marshal(s)
 	if err != nil {

@@ -28,8 +28,8 @@ const (
 // up the page.
 const foreignPatience = time.Second
 
-// anyRoom is what the tools of each document may take in answers that come at any time, and
-// mostRoom of one whose turn it is.
+// anyRoom limits the tools of each document in answers that come at any time, and mostRoom
+// those of the document whose turn it is, in bytes.
 const anyRoom, mostRoom = 256 << 10, 8 << 20
 
 // largePatience is how long a document that says much may keep the others from it.
@@ -50,8 +50,8 @@ type watcher struct {
 	large chan struct{}
 }
 
-// watched is what an awaited evaluation brought. The text is "" when it failed, which
-// it does when the document goes away.
+// watched holds the result of an awaited evaluation. The text is "" when it failed, as it
+// does when the document goes away.
 type watched struct {
 	frame *frame
 	doc   *document

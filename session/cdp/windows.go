@@ -16,7 +16,7 @@ import (
 // looked for a few times: after each of sweepTimes.
 var sweepTimes = []time.Duration{0, 50 * time.Millisecond, 200 * time.Millisecond, time.Second}
 
-// windows are those that a page opened. Only the owner uses it.
+// windows holds the windows that a page opened. Only the owner uses it.
 type windows struct {
 	of     *instance
 	in     cdp.BrowserContextID

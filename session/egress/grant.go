@@ -15,7 +15,7 @@ const maxRemembered = 64
 // Grant is the credential of one page, with what the page may reach. It is safe for
 // concurrent use.
 type Grant struct {
-	// User and Password are what the browser shows to the proxy (Basic, RFC 7617).
+	// User and Password authenticate the browser to the proxy (Basic, RFC 7617).
 	User, Password string
 
 	exit    *exit

@@ -25,10 +25,10 @@ const Home = "http://pagetools.invalid/"
 
 // Options configures a proxy. The zero value resolves names as this machine does.
 type Options struct {
-	// Resolver resolves names; nil is that of this machine.
+	// Resolver resolves names; nil uses this machine's.
 	Resolver *net.Resolver
 	// Upstream is the operator's own proxy, which then resolves names: ports and addresses
-	// that pages write are judged, and what names resolve to is that proxy's to judge. It is
+	// that pages write are judged here, and what names resolve to by that proxy. It is
 	// http, https, socks5 or socks5h; nil means none.
 	Upstream *url.URL
 	// Words are those of a [Refusal], for whoever may allow what it refuses.

@@ -21,7 +21,7 @@ type upstream struct {
 	address string // host:port
 }
 
-// defaultPorts are those of the schemes that an operator's proxy may have.
+// defaultPorts maps the schemes of an operator's proxy to their ports.
 var defaultPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
 
 // ParseUpstream reads the address of an operator's proxy: host:port, or a URL whose scheme

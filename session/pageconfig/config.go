@@ -11,7 +11,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/origin"
 )
 
-// Request is what a call's config asks of its page.
+// Request holds a call's config of its page.
 type Request struct {
 	Settings
 

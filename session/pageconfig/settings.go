@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// Settings are what a call's config changes about its page. The zero value
+// Settings hold the changes of a call's config to its page. The zero value
 // changes nothing, and costs nothing. Settings must not be changed once they are in use.
 // The members of the JSON are the keys of config.
 //
@@ -118,7 +118,7 @@ type Geolocation struct {
 	Accuracy float64 `json:"accuracy,omitempty"`
 }
 
-// ColorScheme is what a page sees as the preference of its user; empty means the
+// ColorScheme is the user's preference as a page sees it; empty means the
 // browser's own.
 type ColorScheme string
 

@@ -206,7 +206,7 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// TestParseStored: what is no login of the site is refused, and not shown.
+// TestParseStored: what is not a login of the site is refused, and not shown.
 func TestParseStored(t *testing.T) {
 	const origin = "https://shop.test"
 	for _, text := range []string{"", "{}", "[]", "null", `"s3cret"`, `{"s3cret":1}`, `{"cookies":"s3cret"}`, `{"cookies":[]} s3cret`, "s3cret",

@@ -13,7 +13,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/origin"
 )
 
-// Stored is what a site's host and origin keep in a browser.
+// Stored holds what a browser keeps for a site's host and origin.
 type Stored struct {
 	Cookies      []Cookie
 	LocalStorage map[string]Secret

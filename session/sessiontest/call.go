@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
 )
 
 // Call is one run of a tool of a fake document.
@@ -28,8 +29,7 @@ type Call struct {
 	err    *bridge.Error
 }
 
-// Ways in which a tool may end besides a result. Any other error is what the
-// tool threw.
+// Ways in which a tool may end besides a result. The tool threw any other error.
 var (
 	// ErrInvalid is a result that has no JSON.
 	ErrInvalid = errors.New("circular reference")
@@ -131,7 +131,7 @@ func (t *Tab) wait(ctx context.Context, c *Call, abort context.CancelCauseFunc) 
 		}
 	case <-ctx.Done():
 		defer end()
-		left := stopped(ctx, bridge.Unknown)
+		left := session.Stopped(ctx, bridge.Unknown)
 		c.finish(nil, left)
 		abort(left)
 	}

@@ -19,7 +19,7 @@ import (
 
 // Page is one address of a site, described twice: for browsers and for the fake.
 type Page struct {
-	// HTML is what browsers get. The function tool(name, execute, more) is there.
+	// HTML is the page for browsers. The function tool(name, execute, more) is there.
 	HTML string
 	// Handler answers browsers instead of HTML.
 	Handler http.HandlerFunc

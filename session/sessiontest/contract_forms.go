@@ -33,7 +33,7 @@ func formPage(elsewhere string) Page {
 
 const formSchema = `{"type":"object","properties":{"q":{"type":"string","description":"What"}},"required":["q"]}`
 
-// answers is what the script of the page does, and the form before it.
+// answers plays the script of the page, and the form before it.
 func answers(c *Call) (json.RawMessage, error) {
 	var in map[string]any
 	if err := json.Unmarshal(c.Input, &in); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/pagetools/pagetools/session"
 )
 
-// Script is what a document does when it arrives: it registers tools and more.
+// Script plays a document that arrives: it registers tools and more.
 // The load event follows when it returns.
 type Script func(d *Document)
 
@@ -104,7 +104,7 @@ func (e *Engine) Open(ctx context.Context, o session.TabOptions) (session.Tab, e
 		}
 	}
 	if ctx.Err() != nil {
-		return nil, stopped(ctx, bridge.NotRun)
+		return nil, session.Stopped(ctx, bridge.NotRun)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -161,7 +161,7 @@ func lost(o bridge.Outcome) *bridge.Error {
 
 func asLost(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return stopped(ctx, bridge.NotRun)
+		return session.Stopped(ctx, bridge.NotRun)
 	}
 	if e, ok := errors.AsType[*bridge.Error](err); ok {
 		return e
@@ -169,21 +169,7 @@ func asLost(ctx context.Context, err error) error {
 	return lost(bridge.NotRun).With(err)
 }
 
-// stopped returns the outcome of work whose context ended.
-func stopped(ctx context.Context, o bridge.Outcome) *bridge.Error {
-	if e, ok := errors.AsType[*bridge.Error](context.Cause(ctx)); ok {
-		c := *e
-		c.Outcome = o
-		return &c
-	}
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return bridge.Errorf(bridge.InternalError, bridge.Timeout, o,
-			"The tool did not answer in time.")
-	}
-	return bridge.GaveUp(o).With(context.Cause(ctx))
-}
-
-// Unreachable is what Arrive may return for a site that is down.
+// Unreachable returns an error for Arrive to return for a site that is down.
 func Unreachable() *bridge.Error {
 	return bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun,
 		"The site cannot be reached (ERR_CONNECTION_REFUSED).")

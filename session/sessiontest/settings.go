@@ -32,7 +32,7 @@ func (t *Tab) StorageState(ctx context.Context) (json.RawMessage, error) {
 	case t.Dead():
 		return nil, t.death(bridge.NotRun)
 	case ctx.Err() != nil:
-		return nil, stopped(ctx, bridge.NotRun)
+		return nil, session.Stopped(ctx, bridge.NotRun)
 	case t.options.Origin == "":
 		return nil, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun,
 			"The login cannot be read.")
@@ -47,7 +47,7 @@ func (t *Tab) StorageState(ctx context.Context) (json.RawMessage, error) {
 	return text, nil
 }
 
-// Settings are those of the tab.
+// Settings returns the settings of the tab.
 func (d *Document) Settings() (s pageconfig.Settings) {
 	if c := d.tab.options.Config; c != nil {
 		s = c.Settings

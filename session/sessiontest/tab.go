@@ -118,7 +118,7 @@ func (t *Tab) Load(ctx context.Context, address string) error {
 		case <-t.gone:
 			return t.death(bridge.NotRun)
 		case <-ctx.Done():
-			return stopped(ctx, bridge.NotRun)
+			return session.Stopped(ctx, bridge.NotRun)
 		}
 	} else if script == nil {
 		return Unreachable()
@@ -174,7 +174,7 @@ func (t *Tab) endCalls(gone func(*Document) bool) {
 	}
 }
 
-// Document is what the tab shows; nil before the first.
+// Document returns the tab's document; nil before the first.
 func (t *Tab) Document() *Document {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -190,7 +190,7 @@ func (t *Tab) Invoke(ctx context.Context, inv session.Invocation) bridge.Step {
 		return t.death(bridge.NotRun).Step()
 	case ctx.Err() != nil:
 		t.mu.Unlock()
-		return stopped(ctx, bridge.NotRun).Step()
+		return session.Stopped(ctx, bridge.NotRun).Step()
 	case t.hung:
 		t.mu.Unlock()
 		return bridge.Errorf(bridge.InternalError, bridge.PageHung, bridge.NotRun, "The page does not react. The call did not reach it.").Step()
@@ -288,7 +288,7 @@ type registration struct {
 	tool Tool
 }
 
-// Tool is what a document registers.
+// Tool describes a tool that a document registers.
 type Tool struct {
 	// Name is required; Description is its name when it is empty.
 	Name, Title, Description   string
@@ -376,8 +376,8 @@ func (d *Document) byID(id int64) *registration {
 	return nil
 }
 
-// Frame shows a document in a frame that may have tools. An origin of "" is that
-// of the page.
+// Frame shows a document in a frame that may have tools. An empty origin means the
+// page's.
 func (d *Document) Frame(name, origin string, script Script) *Document {
 	path := name
 	if d.frame.Path != "" {

@@ -66,7 +66,8 @@ func (f *Face) operator(w http.ResponseWriter, r *http.Request) (bridge.Caller, 
 // of its user.
 const OperatorHeader = "Pagetools-Operator"
 
-// operatorName is who answers: on a socket, whom the process at its other end names.
+// operatorName returns the caller who answers: on a socket, with the name from the process at its
+// other end.
 func (f *Face) operatorName(r *http.Request, c bridge.Caller) bridge.Caller {
 	if name := strings.TrimSpace(r.Header.Get(OperatorHeader)); f.named && name != "" {
 		c.Name = name

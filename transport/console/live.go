@@ -50,7 +50,7 @@ type told struct {
 	Error *transport.ErrorBody `json:"error,omitempty"`
 }
 
-// state is what a viewer of a call must know.
+// state tells a viewer about the call.
 type state struct {
 	Question *bridge.Question `json:"question"` // null while the call runs
 	Pen      string           `json:"pen"`      // name of its holder; empty is nobody
@@ -58,7 +58,7 @@ type state struct {
 	Over     bool             `json:"over"`
 }
 
-// size is what frames show from now on, in CSS pixels.
+// size is the size of the following frames, in CSS pixels.
 type size struct {
 	Width  float64 `json:"width"`
 	Height float64 `json:"height"`

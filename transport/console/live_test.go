@@ -45,7 +45,7 @@ type viewer struct {
 	t *testing.T
 }
 
-// message is what the server says.
+// message is a message of the server.
 type message struct {
 	Type     string
 	Question *bridge.Question

@@ -58,7 +58,7 @@ func eachPeer(ctx context.Context, peers map[string]http.RoundTripper, path stri
 	all.Wait()
 }
 
-// Live are those of the processes that answer.
+// Live returns the processes that answer.
 func Live(ctx context.Context, peers map[string]http.RoundTripper) map[string]http.RoundTripper {
 	live := map[string]http.RoundTripper{}
 	eachPeer(ctx, peers, "/api/console", func(name string, _ *http.Response) { live[name] = peers[name] })
@@ -128,7 +128,7 @@ func (f *Face) elsewhere(here http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// Questions is what the API says of the calls that wait.
+// Questions is the API's list of the calls that wait.
 type Questions struct {
 	Questions []bridge.OpenQuestion `json:"questions"`
 }

@@ -39,7 +39,7 @@ const waits = `{"jsonrpc":"2.0","id":"w","method":"tools/call","params":{"name":
 
 const cancels = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"w"}}`
 
-// requestText is what an error says of its request.
+// requestText matches the request's id in an error.
 var requestText = regexp.MustCompile(`,"data":\{"request":"[A-Z2-7]{26}(-\d+)?"\}`)
 
 // TestBatches: clients of protocol version 2025-03-26 send several messages at a time, and get

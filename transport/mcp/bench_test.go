@@ -39,5 +39,5 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// modernMeta is what a request of 2026-07-28 says of itself.
+// modernMeta is the _meta of a request of 2026-07-28.
 const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`

@@ -165,7 +165,7 @@ func (x *exchange) about() mcpgo.Implementation {
 	return info
 }
 
-// discover is what 2026-07-28 has in the place of a handshake.
+// discover returns the result of server/discover, which replaces the handshake in 2026-07-28.
 func (x *exchange) discover() json.RawMessage {
 	r := mcpgo.DiscoverResult{SupportedVersions: mcpgo.ValidProtocolVersions,
 		Capabilities: capabilities(), Instructions: x.instructions()}
@@ -175,7 +175,7 @@ func (x *exchange) discover() json.RawMessage {
 	return encode(r)
 }
 
-// capabilities are those of the server. Lists always change: pages make them.
+// capabilities returns the server's capabilities. Lists always change: pages make them.
 func capabilities() (c mcpgo.ServerCapabilities) {
 	c.Tools = &struct {
 		ListChanged bool `json:"listChanged,omitempty"`

@@ -18,7 +18,7 @@ import (
 
 // Options configures a Face. The zero value serves with the contract's defaults.
 type Options struct {
-	// Version is that of the program, which clients are told.
+	// Version of the program, sent to clients.
 	Version string
 	// Tools is auto, direct, hybrid or meta; empty is auto.
 	Tools string
@@ -54,7 +54,7 @@ type Face struct {
 
 	mu     sync.Mutex
 	lists  map[listKey]*list
-	fading *time.Timer // drops lists that are not those of now
+	fading *time.Timer // drops outdated lists
 	soon   bool        // it will in a second
 	used   map[listKey]*used
 }
@@ -91,7 +91,7 @@ func (f *Face) Routes() []transport.Route {
 		{Pattern: "/mcp/{site}", Methods: methods}}
 }
 
-// scope is what one endpoint offers to one caller: all sites that it sees, or one.
+// scope limits an endpoint to the sites of one caller: all that it sees, or one.
 type scope struct {
 	caller  bridge.Caller
 	site    string // empty: all

@@ -58,7 +58,7 @@ func checkReply(t *testing.T, id json.RawMessage, text []byte) {
 	}
 }
 
-// FuzzState: what a client brings back opens only when it is what we closed, whole.
+// FuzzState: only a state that we sealed opens, and only whole.
 func FuzzState(f *testing.F) {
 	s, err := newSeal(make([]byte, KeySize))
 	if err != nil {

@@ -153,7 +153,7 @@ func checkModern(r *http.Request, m *message, version string) *rpcError {
 	return nil
 }
 
-// headerMismatch says which header is missing, or is not what the body says.
+// headerMismatch names the header that is missing, or that contradicts the body.
 func headerMismatch(err error) *rpcError {
 	e, ok := errors.AsType[mcpgo.HeaderMismatchError](err)
 	if !ok {

@@ -310,7 +310,7 @@ func FuzzForClients(f *testing.F) {
 	})
 }
 
-// TestRendering: what is written is what the library reads, and would write.
+// TestRendering: the library reads our lists, and would write the same.
 func TestRendering(t *testing.T) {
 	x := listOf(append(named("a<b", "x.y"), bridgetest.Returning(bridgetest.Tool("r", ""), `{"type":"object","properties":{"a":true}}`))...)
 	for _, e := range []protocol{mcpgo.ProtocolVersion20251125, mcpgo.ProtocolVersion20260728} {

@@ -26,7 +26,7 @@ type watch struct {
 	events   <-chan bridge.Event
 	used     <-chan struct{} // closed when the caller has found or called other tools
 	last     string          // the digest of the list that the client knows
-	stale    bool            // that is not the one of the beginning
+	stale    bool            // last differs from the list at the beginning
 }
 
 // watch begins with the list as it is now: whoever is told after that that somebody
@@ -39,7 +39,7 @@ func (f *Face) watch(ctx context.Context, sc scope, e protocol) *watch {
 	return w
 }
 
-// digest is that of the list now.
+// digest returns the digest of the current list.
 func (w *watch) digest(ctx context.Context) string {
 	_, w.used = w.face.usedBy(w.scope)
 	return w.face.list(ctx, w.scope).Digest(w.protocol)

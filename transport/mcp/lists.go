@@ -18,8 +18,7 @@ type listKey struct{ caller, site, session string }
 
 func (sc scope) key() listKey { return listKey{sc.caller.Name, sc.site, sc.session} }
 
-// list is what a scope offers, and what that was made of. Where there is only the past of it,
-// the List is nil, and so is what it was made of.
+// list holds a scope's tool list and its sources. Where only its past is left, both are nil.
 type list struct {
 	sc   scope
 	past toolset.Past
@@ -166,11 +165,11 @@ func (f *Face) fadeIn(d time.Duration) {
 	f.fading = time.AfterFunc(d, f.fade)
 }
 
-// fadeEvery is how often it is looked for lists that are not those of now.
+// fadeEvery is the interval of fade.
 const fadeEvery = 15 * time.Second
 
-// fade drops lists that are not those of now, but for their past: they hold all that pages
-// declared, and who had them may never come again.
+// fade drops outdated lists, but keeps their past: they hold all that pages declared, and their
+// callers may never come back.
 func (f *Face) fade() {
 	f.mu.Lock()
 	all := maps.Clone(f.lists)
@@ -274,7 +273,7 @@ func (l *list) keep(i int, last *list) {
 	}
 }
 
-// before is what there was until then; l may be nil.
+// before returns the past up to and with l, which may be nil.
 func (l *list) before() toolset.Past {
 	switch {
 	case l == nil:

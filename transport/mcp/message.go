@@ -22,8 +22,8 @@ type message struct {
 	meta   requestMeta
 }
 
-// requestMeta is what params._meta says that we read. What has another type is as if
-// it were not there.
+// requestMeta holds the members of params._meta that we read. One of the wrong type counts as
+// absent.
 type requestMeta struct {
 	version      string          // the protocol version of a modern request
 	capabilities bridge.Value    // of the client of a modern request
@@ -126,8 +126,8 @@ func (m *message) text(name string) (string, *rpcError) {
 // which question it asks.
 type elicits struct{ form, url, kit bool }
 
-// readElicits reads that from the capabilities of a client. It is not ok when they
-// are not what the protocol says.
+// readElicits reads that from the capabilities of a client. ok is false when they violate the
+// protocol.
 func readElicits(capabilities bridge.Value) (can elicits, ok bool) {
 	e := capabilities.Get("elicitation")
 	form, url := e.Get("form"), e.Get("url")

@@ -44,7 +44,7 @@ func (p *peer) met(e protocol, can elicits) {
 	p.protocol, p.can = e, can
 }
 
-// client is what the handshake came to.
+// client returns the results of the handshake.
 func (p *peer) client() (protocol, elicits) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -169,7 +169,7 @@ func formOf(q *bridge.Question) any {
 	return form
 }
 
-// wording is what the person reads: our words first, and the page's as a quotation.
+// wording returns the text for the person: our words first, and the page's as a quotation.
 func wording(q *bridge.Question) string {
 	var b strings.Builder
 	b.WriteString(q.Title)

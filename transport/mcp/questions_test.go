@@ -15,7 +15,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/bridgetest"
 )
 
-// operator is who answers elsewhere.
+// operator answers elsewhere.
 var operator = bridge.Caller{Name: "person", May: []bridge.Right{bridge.MayAnswer}}
 
 const forms, urls, nothing = `{"elicitation":{"form":{}}}`, `{"elicitation":{"form":{},"url":{}}}`, `{}`

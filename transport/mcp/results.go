@@ -202,8 +202,8 @@ func promise(t *bridge.Tool, e protocol, candidates ...json.RawMessage) json.Raw
 	return nil
 }
 
-// candidates are what the tool's outputSchema can mean, as the bridge checked it: what the
-// page says it is, the JSON in its only text, or all of the result.
+// candidates returns the parts that the tool's outputSchema can describe, as the bridge checked it:
+// the page's structured content, the JSON in its only text, or all of the result.
 func (p pageResult) candidates(data json.RawMessage) []json.RawMessage {
 	list := []json.RawMessage{p.structured.Text()}
 	if len(p.blocks) == 1 && p.blocks[0].kind() == "text" {

@@ -15,7 +15,7 @@ import (
 // it: AES-GCM, with a key that only we have.
 type seal struct{ aead cipher.AEAD }
 
-// KeySize is that of the key of Options, in bytes: AES-256.
+// KeySize is the size of Options' key in bytes: AES-256.
 const KeySize = 32
 
 func newSeal(key []byte) (*seal, error) {
@@ -37,8 +37,8 @@ func newSeal(key []byte) (*seal, error) {
 	return &seal{aead}, nil
 }
 
-// carried is what is in a requestState: which call waits with which question, whose
-// it is, and how long this may be brought back.
+// carried is the content of a requestState: which call waits with which question, its caller, and
+// how long the state is valid.
 type carried struct {
 	Token    string    `json:"t"`
 	Question string    `json:"q"`

@@ -23,7 +23,7 @@ type httpSession struct {
 	expiry *time.Timer
 }
 
-// sessions are those that are open.
+// sessions holds the open sessions.
 type sessions struct {
 	mu   sync.Mutex
 	byID map[string]*httpSession

@@ -19,10 +19,9 @@ import (
 )
 
 // TestTranscripts holds the wire to what clients have seen: each file in testdata is
-// a conversation. A line with ">" is sent, one with "<" is what comes back, and one
-// with "!" is a step of the test (see transcript.do). Everything else is for readers.
-// Each "-- section --" begins with a new process and a new client. With -update the
-// answers are written anew.
+// a conversation. A line with ">" is sent, one with "<" comes back, and one with "!" is a step of
+// the test (see transcript.do). Everything else is for readers. Each "-- section --" begins with a
+// new process and a new client. With -update the answers are written anew.
 func TestTranscripts(t *testing.T) {
 	bridgetest.Transcripts(t, replay)
 }
@@ -91,7 +90,7 @@ func shopTools() []bridge.Declaration {
 		bridgetest.Asking("buy", ""), bridgetest.Tool("fail", ""), bridgetest.Tool("blocks", ""), bridgetest.Tool("ask", ""), odd, frame}
 }
 
-// shopCalls is what they come to.
+// shopCalls returns their outcomes.
 func shopCalls(_ context.Context, inv bridge.Invocation) bridge.Step {
 	switch inv.Tool.Name() {
 	case "fail":
@@ -228,7 +227,7 @@ func (tr *transcript) more() {
 	tr.write("the stream ends")
 }
 
-// masks are what differs from run to run.
+// masks replaces texts that differ from run to run.
 var masks = []struct {
 	find *regexp.Regexp
 	with string

@@ -19,7 +19,7 @@ import (
 // maxQuoted bounds what a page says in a text, in bytes.
 const maxQuoted = 2 << 10
 
-// asks is what a question asks: our words, and the page's as a quotation. Other text may
+// asks returns the text of a question: our words, and the page's as a quotation. Other text may
 // follow.
 func asks(q *bridge.Question) string {
 	if q.Detail == "" {

@@ -57,7 +57,7 @@ func newFace(t *testing.T, o Options) *world {
 	return w
 }
 
-// handler is what listens on an address.
+// handler returns the handler for an address.
 func (w *world) handler(listen string) http.Handler {
 	guards := transport.Options{Listen: listen, JSONRPCUnder: []string{"/mcp"}, MaxBodyUnder: map[string]int64{"/mcp": 4 << 20}}
 	for _, c := range []bridge.Caller{agent, other, quiet} {
@@ -251,7 +251,7 @@ func (c *client) tool(name, arguments string) toolReply {
 	return c.call(7, "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, arguments)).tool(c.t)
 }
 
-// toolReply is what a tool gave, or the error of the protocol.
+// toolReply holds a tool's result, or the error of the protocol.
 type toolReply struct {
 	ID     json.RawMessage
 	Result struct {
@@ -288,7 +288,7 @@ func (r toolReply) text() string {
 	return b.String()
 }
 
-// code is that of the error of a failed tool.
+// code returns the code in a failed tool's error.
 func (r toolReply) code() string {
 	var e struct{ Code string }
 	_ = json.Unmarshal(r.Result.Meta[metaError], &e)
@@ -325,8 +325,7 @@ func (c *client) names() string {
 	return strings.Join(names, " ")
 }
 
-// every runs a test in each protocol version over HTTP. capabilities are what the client
-// declares.
+// every runs a test in each protocol version over HTTP. The client declares capabilities.
 func every(t *testing.T, capabilities string, test func(t *testing.T, w *world, c *client)) {
 	t.Helper()
 	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"} {

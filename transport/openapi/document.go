@@ -17,7 +17,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// part is what a document has of one site. It is immutable.
+// part is one site's part of a document. It is immutable.
 type part struct {
 	site       bridge.Site
 	version    string
@@ -89,7 +89,7 @@ func bodyOf(input *schema.Schema, text json.RawMessage) *requestBody {
 	return b
 }
 
-// isOf reports whether the part is that of the listing.
+// isOf reports whether the part was made from the listing.
 func (p *part) isOf(l *bridge.Listing) bool {
 	return p.catalog == l.Catalog && p.version == l.Version && maps.Equal(p.unkept, l.Unkept)
 }
@@ -179,8 +179,8 @@ func summaryOf(t *bridge.Tool) (summary, description string) {
 }
 
 // extension says what holds for a tool. A page's hint alone makes nothing run without consent where
-// the operator wants it asked; what all tools may do by the operator's mode is not what a client of
-// somebody else should do on its own.
+// the operator wants it asked; the operator's mode is no permission for a client of somebody else
+// to act on its own.
 func extension(t bridge.Terms) opentools.Operation {
 	x := opentools.Operation{Enabled: t.Level != policy.Never, Approval: opentools.PerCall, Destructive: t.Destructive,
 		BlanketApprovalAllowed: !t.Destructive && !t.Strict && (!t.Ruled || t.Level <= policy.Once), Untrusted: t.Untrusted}

@@ -18,7 +18,7 @@ import (
 
 // Options configures a Face.
 type Options struct {
-	// Version is that of the program, for the document of all sites; "" is "dev".
+	// Version of the program, for the document of all sites; "" is "dev".
 	Version string
 	// Log gets the lines that belong to no call; nil is silent.
 	Log *slog.Logger
@@ -35,7 +35,7 @@ type Face struct {
 	held  int                 // bytes of them
 }
 
-// held is what documents have of a site. Making it can take long, for which other sites do not wait.
+// held caches a site's part of documents. Making it can take long; other sites do not wait for it.
 type held struct {
 	mu   sync.Mutex
 	part *part

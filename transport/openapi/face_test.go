@@ -71,7 +71,7 @@ func (w *world) send(t *testing.T, method, path, body string, header ...string) 
 	return res, string(got)
 }
 
-// document is what tests look at.
+// document holds the members that tests look at.
 type document struct {
 	OpenAPI  string
 	Info     struct{ Title, Version string }
@@ -203,7 +203,7 @@ func TestETag(t *testing.T) {
 	}
 }
 
-// TestTerms (O4, O10, O11, B3): x-llm is what hints and the operator's rules come to. A mode makes
+// TestTerms (O4, O10, O11, B3): x-llm follows from hints and the operator's rules. A mode makes
 // nothing run by itself with somebody else's client.
 func TestTerms(t *testing.T) {
 	t.Parallel()

@@ -71,9 +71,8 @@ func (f *Face) call(r *http.Request, m *message) *bridge.Call {
 	return c
 }
 
-// wrongAction refuses an action that is not the one of the path. Whether the
-// site exists is not revealed: a caller that may not know it gets the
-// bridge's own answer.
+// wrongAction refuses an action that differs from the path's. It does not reveal whether the site
+// exists: a caller that may not know it gets the bridge's own answer.
 func (f *Face) wrongAction(c *bridge.Call, m *message) *bridge.Error {
 	if !c.Single || m.action == "" || m.action == c.Tool || !c.Caller.Can(bridge.MayCall) {
 		return nil

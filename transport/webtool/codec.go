@@ -25,7 +25,7 @@ var codecs = map[bool]codec{
 	true:  {succeed: succeedOlder, fail: failOlder},
 }
 
-// details is what is said of a result beside its data.
+// details holds the remarks beside a result's data.
 type details struct {
 	LeftOut         int               `json:"leftOut,omitempty"`
 	SchemaViolation *bridge.Violation `json:"schemaViolation,omitempty"`

@@ -138,7 +138,7 @@ func meant(key string) string {
 	return ""
 }
 
-// folded is what a reader that ignores case and invisible characters sees.
+// folded returns the key without case and invisible characters.
 func folded(key string) string {
 	return strings.ToLower(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) {

@@ -95,7 +95,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestDecodeKeepsBytes: what policy and the page see is what was sent.
+// TestDecodeKeepsBytes: policy and the page see the bytes that were sent.
 func TestDecodeKeepsBytes(t *testing.T) {
 	t.Parallel()
 	const args = `{ "b":1.0, "a" : -0 , "n":9007199254740993,"s":"\u00e9\/" }`

@@ -72,7 +72,7 @@ func newWorld(t *testing.T, o bridge.Options, callers ...transport.Credential) *
 	return w
 }
 
-// reply is what came back.
+// reply is a response with its body.
 type reply struct {
 	*http.Response
 	body string

@@ -20,7 +20,7 @@ func canonical(u *url.URL) string {
 	return origin.OfURL(u) + strings.TrimRight(u.EscapedPath(), "/")
 }
 
-// within reports whether an address is that of a resource, or below it.
+// within reports whether an address equals a resource's, or is below it.
 func within(address, resource string) bool {
 	rest, ok := strings.CutPrefix(address, resource)
 	return ok && (rest == "" || rest[0] == '/')

@@ -54,7 +54,7 @@ func (b *back) expect(state string) {
 	b.state = state
 }
 
-// take reports whether a state is the one that is waited for, which it is once.
+// take reports whether a state is the awaited one. Each state is accepted once.
 func (b *back) take(state string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -216,7 +216,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// FuzzMetadata: whatever servers say, nothing panics, and what is taken is what was checked.
+// FuzzMetadata: no metadata panics, and only checked values are used.
 func FuzzMetadata(f *testing.F) {
 	f.Add([]byte(resourceHere), `Bearer resource_metadata="https://api.example/m", error=x, scope="a b"`)
 	f.Add([]byte(serverHere), `Basic realm="\"", Bearer a==, x=`)

@@ -24,8 +24,8 @@ type Target struct {
 	Resource *url.URL
 	// Document is where the API's document is: relative addresses in it begin there. nil is Resource.
 	Document *url.URL
-	// Alternatives are those of `security`: one of them is needed, with all of its schemes. One
-	// without schemes is "none". No alternative at all is the same.
+	// Alternatives lists `security`: a request needs one of them, with all of its schemes. One
+	// without schemes needs nothing, and neither does an empty list.
 	Alternatives [][]Scheme
 }
 
@@ -49,7 +49,7 @@ type Needed struct {
 	Site, Resource string
 	// Principal is the caller who needs the login.
 	Principal string
-	// Schemes are those without a credential, and Scopes what they miss.
+	// Schemes lists the schemes without a credential, and Scopes the missing scopes.
 	Schemes, Scopes []string
 
 	words text.Words

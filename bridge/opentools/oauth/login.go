@@ -34,10 +34,10 @@ type Login struct {
 	// Scopes are asked for beside those that the principal has already; none: those of the scheme, or
 	// what the API says.
 	Scopes []string
-	// Flow is the one of the scheme when it is "".
+	// Flow defaults to the scheme's.
 	Flow Flow
-	// ClientID is that of a client that was registered with the server by hand, and ClientSecret its
-	// secret, if it has one.
+	// ClientID and ClientSecret identify a client that was registered with the server by hand; it
+	// may have no secret.
 	ClientID     string
 	ClientSecret Secret
 	// ClientDocument is the https address of a document that describes the client, for servers that
@@ -49,13 +49,14 @@ type Login struct {
 	Warn func(string)
 }
 
-// Prompt is what a person needs to log in.
+// Prompt tells a person how to log in.
 type Prompt struct {
 	// URL is the address to open, at most 4 kB of ASCII.
 	URL string
-	// Code is what to type there; "" is nothing.
+	// Code is the code to type there; "" means none.
 	Code string
-	// Resource is the API, Issuer who asks the person to log in, and Scopes what is asked for.
+	// Resource is the API, Issuer the server that asks the person to log in, and Scopes the
+	// requested scopes.
 	Resource, Issuer string
 	Scopes           []string
 	// Expires is when it is too late.
@@ -121,8 +122,8 @@ func (k *Keeper) Login(ctx context.Context, t Target, l Login) (Entry, error) {
 	return entry{key: key, record: *r}.public(), nil
 }
 
-// flow is the one that the document has; an implicit one, or one with passwords, is not used
-// (RFC 9700 2.1.2, 2.4).
+// flow returns the document's flow. Implicit flows and flows with passwords are not used (RFC 9700
+// 2.1.2, 2.4).
 func (o *schemeObject) flow() Flow {
 	_, code := o.Flows[flowCode]
 	_, device := o.Flows[flowDevice]
@@ -153,8 +154,8 @@ func (s *server) check() error {
 	return nil
 }
 
-// scopes are those to ask for: of the person or the operations, of the API, and what the principal
-// has. A server that knows offline_access gives a refresh token for it only.
+// scopes returns the scopes to request: of the person or the operations, of the API, and those that
+// the principal has. A server that knows offline_access grants a refresh token only with it.
 func (k *Keeper) scopes(t Target, l *Login, s *server) []string {
 	scopes := l.Scopes
 	if len(scopes) == 0 {
@@ -180,7 +181,7 @@ func (l *Login) warn(format string, args ...any) {
 	}
 }
 
-// config is that of the library.
+// config returns the library's configuration.
 func (c *client) config(s *server, scopes []string) *oauth2.Config {
 	return &oauth2.Config{ClientID: c.ID, ClientSecret: string(c.Secret), Scopes: scopes,
 		Endpoint: oauth2.Endpoint{AuthURL: s.Authorize, TokenURL: s.Token, DeviceAuthURL: s.Device,
@@ -298,8 +299,8 @@ func (k *Keeper) asClient(ctx context.Context, s *server, l *Login, scopes []str
 	return readToken(tok, c, scopes)
 }
 
-// client is who we are to a server: a client that was registered by hand, one that a document
-// describes, or one that is registered now (RFC 7591).
+// client returns our client at a server: one registered by hand, one that a document describes, or
+// one that it registers now (RFC 7591).
 func (k *Keeper) client(ctx context.Context, s *server, l *Login, redirect string,
 ) (*client, error) {
 	c := &client{ID: l.ClientID, Secret: l.ClientSecret, TokenURL: s.Token, RevokeURL: s.Revoke,
@@ -323,8 +324,8 @@ func (k *Keeper) client(ctx context.Context, s *server, l *Login, redirect strin
 	return c, err
 }
 
-// authenticate chooses how the secret is sent. methods are those of the server; nil: it does not
-// say (RFC 8414 2).
+// authenticate chooses how the secret is sent. methods lists the server's; nil when it does not say
+// (RFC 8414 2).
 func (c *client) authenticate(methods []string) error {
 	switch {
 	case c.Secret == "":

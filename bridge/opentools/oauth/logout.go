@@ -13,9 +13,9 @@ import (
 	"github.com/pagetools/pagetools/bridge/origin"
 )
 
-// Entry is what is known of a credential, without its secrets.
+// Entry describes a credential without its secrets.
 type Entry struct {
-	// Principal is the caller whom it is of.
+	// Principal is the caller that owns it.
 	Principal string `json:"caller"`
 	// Resource is the address of the API's server, or its origin.
 	Resource string `json:"resource"`

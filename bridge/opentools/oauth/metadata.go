@@ -21,15 +21,14 @@ const maxMetadata = 1 << 20
 // askTime is how long a server may take to answer.
 const askTime = 20 * time.Second
 
-// resourceMetadata is what an API says of who logs in for it (RFC 9728 2).
+// resourceMetadata names the authorization servers of an API (RFC 9728 2).
 type resourceMetadata struct {
 	Resource string   `json:"resource"`
 	Servers  []string `json:"authorization_servers"`
 	Scopes   []string `json:"scopes_supported"`
 }
 
-// serverMetadata is what an authorization server says of itself (RFC 8414 2, OpenID Connect
-// Discovery 3).
+// serverMetadata describes an authorization server (RFC 8414 2, OpenID Connect Discovery 3).
 type serverMetadata struct {
 	Issuer      string   `json:"issuer"`
 	Authorize   string   `json:"authorization_endpoint"`
@@ -63,8 +62,7 @@ func readResource(text []byte, api *url.URL) (*resourceMetadata, error) {
 	return &m, nil
 }
 
-// readServer reads the metadata of an authorization server, which must be that of the issuer
-// (RFC 8414 3.3).
+// readServer reads the metadata of an authorization server, whose issuer must match (RFC 8414 3.3).
 func readServer(text []byte, issuer func(string) bool) (*serverMetadata, error) {
 	var m serverMetadata
 	if json.Unmarshal(text, &m) != nil || m.Issuer == "" {
@@ -148,7 +146,8 @@ func (b *cancelBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// challenge is what of WWW-Authenticate (RFC 9110 11.6.1, RFC 6750 3, RFC 9728 5.1) is used.
+// challenge holds the parts of WWW-Authenticate that are used (RFC 9110 11.6.1, RFC 6750 3, RFC
+// 9728 5.1).
 type challenge struct {
 	metadata string
 	failure  string

@@ -21,7 +21,7 @@ type Scheme struct {
 	Scopes []string
 }
 
-// schemeObject is what is read of it.
+// schemeObject holds the members that are read.
 type schemeObject struct {
 	Type, Scheme, Name, In string
 	Flows                  map[string]flowObject

@@ -66,7 +66,7 @@ type record struct {
 	Client  client    `json:"client,omitzero"` // no pointer: fmt would show what is behind it
 }
 
-// client is who we are to an authorization server, and where it answers.
+// client describes our client at an authorization server, and the server's endpoints.
 type client struct {
 	ID        string `json:"id"`
 	Secret    Secret `json:"secret,omitempty"`

@@ -66,9 +66,9 @@ var ErrDamaged = errors.New("the stored credentials were changed by something el
 	"pagetools, or their key was")
 
 // Store keeps credentials in a folder, or in memory. Several processes may use one folder. It is
-// safe for concurrent use. Whoever can read the folder with the rights of its user can read the
-// credentials: what encryption adds is that a copy of the file without its key shows nothing, and
-// that records cannot be changed or exchanged.
+// safe for concurrent use. Anyone who can read the folder with the rights of its user can read the
+// credentials. Encryption adds that a copy of the file without its key is unreadable, and that
+// records cannot be changed or exchanged.
 type Store struct {
 	root *os.Root // nil: memory
 
@@ -210,7 +210,7 @@ func (s *Store) path(name string) string {
 // maxStore is the most bytes of the file.
 const maxStore = 16 << 20
 
-// readFile returns the file; changed is false when it is the one that was read last.
+// readFile returns the file; changed is false when it is the same as at the last read.
 func (s *Store) readFile() (text []byte, changed bool, err error) {
 	if s.root == nil {
 		return s.memory, s.seen == nil || s.last == nil, nil
@@ -298,7 +298,7 @@ func parse(text []byte) (c content, err error) {
 	return c, nil
 }
 
-// bound is what a record is bound to.
+// bound returns the additional data that binds a record to its key.
 func (k Key) bound() []byte {
 	text, _ := json.Marshal(k) // texts always can be
 	return append([]byte("pagetools credential 1\n"), text...)

@@ -174,7 +174,7 @@ func TestWriters(t *testing.T) {
 			target := targetOf(t, "https://api.example", []Scheme{bearer})
 			target.Principal = fmt.Sprintf("p%d-%d", process, i)
 			all.Go(func() {
-				if _, err := k.Status(); err != nil { // what was read before is not what is written
+				if _, err := k.Status(); err != nil { // a stale copy is never written
 					t.Error(err)
 				}
 				if err := k.Keep(t.Context(), target, bearer, "s3cret"); err != nil {

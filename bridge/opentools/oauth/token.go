@@ -125,7 +125,7 @@ func (c *client) style() oauth2.AuthStyle {
 	return oauth2.AuthStyleInParams
 }
 
-// failure is what an authorization server answers instead of a token (RFC 6749 5.2).
+// failure is an authorization server's error response (RFC 6749 5.2).
 type failure struct{ code, text string }
 
 // Error shows both, cleaned.

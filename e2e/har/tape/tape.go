@@ -157,7 +157,7 @@ func (t *Tape) File(version string, titles []string) *har.File {
 	return f
 }
 
-// byRequest are what the entries answer, by their requests.
+// byRequest returns the responses of the entries, by their requests.
 func byRequest(entries []har.Entry) map[string][]string {
 	all := map[string][]string{}
 	for i := range entries {
@@ -281,7 +281,7 @@ func (t *Track) Answered(x *session.Exchange) {
 	}
 }
 
-// entries are those that were answered, in the order in which they were asked.
+// entries returns the answered requests, in the order in which they were asked.
 func (t *Track) entries() (all []har.Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 
 const shop = "http://shop.example"
 
-// ask asks a track for a path. While it records, the answer is the one given.
+// ask asks a track for a path. While it records, it answers with answer.
 func ask(t *tape.Track, path, answer string) string {
 	x := &session.Exchange{Method: http.MethodGet, URL: shop + path, Header: http.Header{}}
 	switch t.Ask(x) {

@@ -71,7 +71,7 @@ func apiServer(ctx context.Context) (address string, stop func(), err error) {
 }
 
 // apiRows compares a call of an API through the whole bridge with the same request of a bare client.
-func apiRows(ctx context.Context, calls int) ([]row, error) {
+func apiRows(ctx context.Context) ([]row, error) {
 	address, stop, err := apiServer(ctx)
 	if err != nil {
 		return nil, err
@@ -104,12 +104,12 @@ func apiRows(ctx context.Context, calls int) ([]row, error) {
 	}
 	var ratios []float64
 	var all, bare []time.Duration
-	for range rounds {
-		a, err := sample(calls, ours)
+	for range size.rounds {
+		a, err := sample(size.calls, ours)
 		if err != nil {
 			return nil, err
 		}
-		b, err := sample(calls, floor)
+		b, err := sample(size.calls, floor)
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +125,7 @@ func apiRows(ctx context.Context, calls int) ([]row, error) {
 const largeStart = 1500 * time.Millisecond
 
 // startRows lists the tools of a large document. file is a document of others; "" makes one of 1,200 operations.
-func startRows(ctx context.Context, file string) ([]row, error) {
+func startRows(ctx context.Context, bin, file string) ([]row, error) {
 	text := largeDocument(1200)
 	if file != "" {
 		var err error
@@ -133,18 +133,13 @@ func startRows(ctx context.Context, file string) ([]row, error) {
 			return nil, err
 		}
 	}
-	bin, remove, err := build(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer remove()
 	changed := time.Now().Add(-time.Hour)
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.ServeContent(w, r, "openapi.json", changed, bytes.NewReader(text))
 	}))
 	defer site.Close()
 	var all []time.Duration
-	for range rounds {
+	for range size.starts {
 		took, err := timed(exec.CommandContext(ctx, bin, "tools", site.URL+"/openapi.json", "--expose", "all",
 			"--allow-origin", "https://api.github.com", "--format", "text", "--quiet", "--data-dir", "off"))
 		if err != nil {

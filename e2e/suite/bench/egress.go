@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,9 +16,6 @@ import (
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 	"github.com/pagetools/pagetools/session/egress"
 )
-
-// proxyLoads is how often each side loads the page.
-const proxyLoads = 30
 
 // heavyPage has what the page of an application loads: styles, scripts and pictures.
 var heavyPage = "<!doctype html><title>app</title>" + strings.Repeat("<link rel=stylesheet href=/a.css>", 2) +
@@ -59,13 +57,14 @@ func egressRows(ctx context.Context) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []row{latency("load of a page with ten files through the proxy, p50 of 30", median(with), median(without), 1.1)}, nil
+	return []row{latency(fmt.Sprintf("load of a page with ten files through the proxy, p50 of %d", size.loads),
+		median(with), median(without), 1.1)}, nil
 }
 
 // alternate loads a page on both sides in turns, each time in a page of its own. Those of a are
 // confined.
 func alternate(ctx context.Context, a, b *cdp.Engine, url string) (ofA, ofB []time.Duration, err error) {
-	for i := range proxyLoads + 3 {
+	for i := range size.loads + 3 {
 		for e, all := range map[*cdp.Engine]*[]time.Duration{a: &ofA, b: &ofB} {
 			var reach *policy.Reach
 			if e == a {

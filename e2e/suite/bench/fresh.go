@@ -6,13 +6,8 @@ import (
 	"time"
 )
 
-const (
-	// freshCalls is how many calls get a page of their own.
-	freshCalls = 30
-	// refillTime is longer than it takes until a spare page is there again, when
-	// nothing is quiet.
-	refillTime = 1500 * time.Millisecond
-)
+// refillTime is longer than it takes until a spare page is there again, when nothing is quiet.
+const refillTime = 1500 * time.Millisecond
 
 // freshRows compares a call on a spare page with one of a session, and calls of a
 // session while a spare page is opened with calls when nothing else happens.
@@ -36,7 +31,7 @@ func freshRows(url string) ([]row, error) {
 		return nil, err
 	}
 	var ofFresh, ofSession, refilling, idle []time.Duration
-	for i := range freshCalls + 2 {
+	for i := range size.fresh + 1 {
 		quiet, err := during(refillTime, call)
 		if err != nil {
 			return nil, err
@@ -49,7 +44,7 @@ func freshRows(url string) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		if i < 2 { // warms up
+		if i == 0 { // warms up
 			continue
 		}
 		ofFresh, ofSession = append(ofFresh, one...), append(ofSession, quantile(quiet, .5))

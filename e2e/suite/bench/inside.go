@@ -54,8 +54,7 @@ func (r *recorder) newest() session.Tab {
 	return r.tabs[len(r.tabs)-1]
 }
 
-// newStack serves one site. Without spare pages the newest tab is the one that
-// the last session got.
+// newStack serves one site. Without spare pages the last session gets the newest tab.
 func newStack(url string, shared bool) (*stack, error) {
 	return newStackWith(url, stackOptions{shared: shared})
 }
@@ -118,7 +117,7 @@ func plain(f func() error) func() (func() error, func(), error) {
 	return func() (func() error, func(), error) { return f, func() {}, nil }
 }
 
-// floorExpression is what the floor evaluates: an awaited promise of a string. It
+// floorExpression is evaluated by the floor: an awaited promise of a string. It
 // carries an argument as calls do.
 const floorExpression = `Promise.resolve("1", "ARG")`
 
@@ -143,16 +142,16 @@ func argued(text []byte) []byte {
 }
 
 // insideRows measures calls and metadata.
-func insideRows(ctx context.Context, url string, calls int) ([]row, error) {
-	one, err := oneSession(ctx, url, calls)
+func insideRows(ctx context.Context, url string) ([]row, error) {
+	one, err := oneSession(ctx, url)
 	if err != nil {
 		return nil, fmt.Errorf("one session: %w", err)
 	}
-	many, err := manyCallers(ctx, url, calls)
+	many, err := manyCallers(ctx, url)
 	if err != nil {
 		return nil, fmt.Errorf("64 callers: %w", err)
 	}
-	meta, err := metadata(url, calls)
+	meta, err := metadata(url)
 	if err != nil {
 		return nil, fmt.Errorf("metadata: %w", err)
 	}
@@ -160,7 +159,7 @@ func insideRows(ctx context.Context, url string, calls int) ([]row, error) {
 }
 
 // oneSession compares the latency of warm calls of one session.
-func oneSession(ctx context.Context, url string, calls int) ([]row, error) {
+func oneSession(ctx context.Context, url string) ([]row, error) {
 	s, err := newStack(url, false)
 	if err != nil {
 		return nil, err
@@ -171,21 +170,21 @@ func oneSession(ctx context.Context, url string, calls int) ([]row, error) {
 		return nil, err
 	}
 	defer hangUp()
-	if _, err := sample(calls/4, ours); err != nil { // warms up, and opens the page
+	if _, err := sample(size.calls/4, ours); err != nil { // warms up, and opens the page
 		return nil, err
 	}
 	tab := s.engine.newest()
 	floor := evaluate(ctx, tab)
-	if _, err := sample(calls/4, floor); err != nil {
+	if _, err := sample(size.calls/4, floor); err != nil {
 		return nil, err
 	}
 	var p50, p99, f50, f99 []time.Duration
-	for range rounds {
-		a, err := sample(calls, ours)
+	for range size.rounds {
+		a, err := sample(size.calls, ours)
 		if err != nil {
 			return nil, err
 		}
-		b, err := sample(calls, floor)
+		b, err := sample(size.calls, floor)
 		if err != nil {
 			return nil, err
 		}
@@ -240,7 +239,7 @@ func work(left *atomic.Int64, agent func() (func() error, func(), error)) error 
 }
 
 // manyCallers compares how many calls a second the shared page takes.
-func manyCallers(ctx context.Context, url string, calls int) (row, error) {
+func manyCallers(ctx context.Context, url string) (row, error) {
 	s, err := newStack(url, true)
 	if err != nil {
 		return row{}, err
@@ -249,7 +248,7 @@ func manyCallers(ctx context.Context, url string, calls int) (row, error) {
 	tab := s.engine.newest()
 	floor := plain(evaluate(ctx, tab))
 	ours := s.agent(http.MethodPost, []byte(`{"action":"noop","request":{"s":"ARG"}}`))
-	return rates("64 callers on the shared page, calls/s", calls*4, ours, floor, .35)
+	return rates("64 callers on the shared page, calls/s", size.calls*4, ours, floor, .35)
 }
 
 // rates compares two rates over alternating rounds.
@@ -259,7 +258,7 @@ func rates(what string, n int, ours, floor func() (func() error, func(), error),
 		return row{}, err
 	}
 	var a, b []float64
-	for range rounds {
+	for range size.rounds {
 		x, err := throughput(n, ours)
 		if err != nil {
 			return row{}, err
@@ -276,7 +275,7 @@ func rates(what string, n int, ours, floor func() (func() error, func(), error),
 }
 
 // metadata compares GET with a bare handler that writes the same bytes.
-func metadata(url string, calls int) (row, error) {
+func metadata(url string) (row, error) {
 	s, err := newStack(url, false)
 	if err != nil {
 		return row{}, err
@@ -303,5 +302,5 @@ func metadata(url string, calls int) (row, error) {
 	defer bare.Close()
 	ours := s.agent(http.MethodGet, nil)
 	floor := agentOf("http://"+l.Addr().String(), http.MethodGet, "/", nil)
-	return rates("metadata GET, requests/s", calls*8, ours, floor, 1.0/3)
+	return rates("metadata GET, requests/s", size.calls*8, ours, floor, 1.0/3)
 }

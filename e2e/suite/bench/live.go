@@ -19,12 +19,8 @@ import (
 	"github.com/pagetools/pagetools/transport/console"
 )
 
-const (
-	// changes is how often a viewer changes the page and waits to see it.
-	changes = 100
-	// stillTime is how long a page is still.
-	stillTime = 2 * time.Second
-)
+// stillTime is how long a page is still.
+const stillTime = 2 * time.Second
 
 // liveRows measures how long a viewer waits to see what a click changed, and what
 // a still page sends.
@@ -77,7 +73,7 @@ func measureLive(conn *websocket.Conn) ([]row, error) {
 		return nil, err
 	}
 	var waits []time.Duration
-	for range changes {
+	for range size.changes {
 		began := time.Now()
 		for _, event := range []string{"mousedown", "mouseup"} {
 			if err := websocket.Message.Send(conn, fmt.Sprintf(`{"input":{"type":%q,"x":100,"y":100,"button":"left","clicks":1}}`, event)); err != nil {
@@ -106,7 +102,7 @@ func measureLive(conn *websocket.Conn) ([]row, error) {
 	}
 	p95 := quantile(waits, .95)
 	return []row{
-		{"a click until the viewer sees what it changed, p95 of 100", ms(p95),
+		{fmt.Sprintf("a click until the viewer sees what it changed, p95 of %d", size.changes), ms(p95),
 			"p50 " + ms(quantile(waits, .5)), "", "at most 250 ms", p95 <= 250*time.Millisecond},
 		{"pictures of a still page in 2 s", fmt.Sprint(sent), "", "", "0", sent == 0},
 	}, nil

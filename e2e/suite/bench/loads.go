@@ -16,9 +16,6 @@ import (
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
 
-// loads is how often the empty page is loaded with the page script, and without.
-const loads = 50
-
 // manyTools is a page that registers as many tools as a document may, in one go.
 const manyTools = `<!doctype html><meta charset="utf-8"><script>
 for (let i = 0; i < 256; i++) document.modelContext.registerTool({name: "t" + i, description: "d", execute() {}});
@@ -65,7 +62,7 @@ func pageRows(ctx context.Context) ([]row, error) {
 }
 
 func measurePages(ctx context.Context, o chrome.Options, e *cdp.Engine, url string) ([]row, error) {
-	with, without, err := cdptest.Loads(ctx, o, url+"/", loads)
+	with, without, err := cdptest.Loads(ctx, o, url+"/", size.loads)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +72,7 @@ func measurePages(ctx context.Context, o chrome.Options, e *cdp.Engine, url stri
 		return nil, err
 	}
 	return []row{
-		{"load of an empty page, p50 of 50", ms(median(with)), ms(median(without)),
+		{fmt.Sprintf("load of an empty page, p50 of %d", size.loads), ms(median(with)), ms(median(without)),
 			fmt.Sprintf("%+.2f ms", float64(added)/float64(time.Millisecond)), "under +5 ms", added < 5*time.Millisecond},
 		{"messages for 256 tools registered in one go", fmt.Sprint(n), "", "", "1", n == 1},
 	}, nil
@@ -87,7 +84,7 @@ const kept = 10
 // openRow compares our browser with one that opens renderers beside those of pages.
 func openRow(ctx context.Context, o chrome.Options, url string) (row, error) {
 	var ours, floor []time.Duration
-	for range rounds {
+	for range size.starts {
 		for _, side := range []struct {
 			args  []string
 			times *[]time.Duration

@@ -1,18 +1,18 @@
 // Command bench measures pagetools against floors in the same run, and prints
-// ratios as a Markdown table. It is what "make bench" runs; docs/performance.md
-// keeps the numbers.
+// ratios as a Markdown table. "make bench" runs it for a minute; docs/performance.md
+// keeps the numbers of -full. Each group of rows is printed as it ends, and the exit
+// code is 1 when one failed. Targets that a machine misses fail nothing.
 //
 // Calls are compared with raw Runtime.evaluate of an awaited promise on the same
 // page over the same connection; metadata with a bare handler that writes the
 // same bytes; the first tool list with the time that the browser alone takes to
 // open the page; the load of an empty page with the same load without the page
 // script. Both sides alternate within one run, and each figure is the
-// median of five rounds.
+// median of the rounds.
 package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -22,11 +22,9 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 )
-
-// rounds is how often both sides are measured; the median counts.
-const rounds = 5
 
 // page registers tools that do nothing.
 const page = `<!doctype html><meta charset="utf-8"><title>Bench</title><script>
@@ -45,7 +43,7 @@ type row struct {
 }
 
 func main() {
-	short := flag.Bool("short", false, "a tenth of the work: shows that it runs, not how fast")
+	full := flag.Bool("full", false, "measure for figures that are recorded, which takes a quarter of an hour")
 	only := flag.String("only", "", "measure one group: apis, inside, recorded, fresh, egress, kit, live, mcp, pages, sessions, noise, outside, starts or strangers; with -peers, one of them")
 	packages := flag.String("peers", "", "a `folder` with npm's packages of others: measure ours beside them instead")
 	figures := flag.String("figures", "", "the `file` for what -peers finds")
@@ -54,7 +52,10 @@ func main() {
 	flag.Parse()
 	debug.SetGCPercent(300) // as serve does
 	ctx := context.Background()
-	measure := func() error { return run(ctx, *short, *only, *document) }
+	if *full {
+		size = whole
+	}
+	measure := func() error { return run(ctx, *only, *document) }
 	if *api {
 		measure = serveAPI
 	}
@@ -67,46 +68,47 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, short bool, only, document string) error {
-	calls := 2000
-	if short {
-		calls = 200
-	}
-	site := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+// run measures every group, or one, and prints its rows as it ends.
+func run(ctx context.Context, only, document string) error {
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = w.Write([]byte(page))
 	}))
-	l, err := listen()
+	defer site.Close()
+	bin, remove, err := build(ctx)
 	if err != nil {
 		return err
 	}
-	site.Listener = l
-	site.Start()
-	defer site.Close()
-	var rows []row
-	var failed error // the other groups are told
-	for _, g := range groups(site.URL, document, calls) {
-		if only != "" && g.name != only {
-			continue
-		}
-		more, err := g.measure(ctx)
-		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", g.name, err))
-		}
-		rows = append(rows, more...)
-	}
-	if rows == nil && failed == nil {
-		return fmt.Errorf("there is no group %q", only)
-	}
+	defer remove()
 	fmt.Printf("%s, %s, %d cores, %s\n\n", runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH,
 		runtime.NumCPU(), time.Now().Format(time.DateOnly))
 	fmt.Println("| what | pagetools | floor | ratio | target | holds |")
 	fmt.Println("|---|---|---|---|---|---|")
-	for _, r := range rows {
-		fmt.Printf("| %s | %s | %s | %s | %s | %t |\n", r.what, r.ours, r.floor, r.ratio,
-			r.target, r.holds)
+	var failed []string
+	found := false
+	for _, g := range groups(bin, site.URL, document) {
+		if only != "" && g.name != only {
+			continue
+		}
+		found = true
+		began := time.Now()
+		rows, err := g.measure(ctx)
+		for _, r := range rows {
+			fmt.Printf("| %s | %s | %s | %s | %s | %t |\n", r.what, r.ours, r.floor, r.ratio, r.target, r.holds)
+		}
+		fmt.Fprintf(os.Stderr, "bench: %s took %.1f s\n", g.name, time.Since(began).Seconds())
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "bench: %s failed: %v\n", g.name, err)
+			failed = append(failed, g.name)
+		}
 	}
-	return failed
+	switch {
+	case !found:
+		return fmt.Errorf("there is no group %q", only)
+	case failed != nil:
+		return fmt.Errorf("failed: %s", strings.Join(failed, ", "))
+	}
+	return nil
 }
 
 // group is rows that are measured together.
@@ -115,22 +117,22 @@ type group struct {
 	measure func(context.Context) ([]row, error)
 }
 
-func groups(url, document string, calls int) []group {
+func groups(bin, url, document string) []group {
 	return []group{
-		{"inside", func(ctx context.Context) ([]row, error) { return insideRows(ctx, url, calls) }},
-		{"recorded", func(ctx context.Context) ([]row, error) { return recordedRows(ctx, url, calls) }},
+		{"inside", func(ctx context.Context) ([]row, error) { return insideRows(ctx, url) }},
+		{"recorded", func(ctx context.Context) ([]row, error) { return recordedRows(ctx, url) }},
 		{"fresh", func(context.Context) ([]row, error) { return freshRows(url) }},
 		{"egress", egressRows},
-		{"apis", func(ctx context.Context) ([]row, error) { return apiRows(ctx, calls) }},
-		{"starts", func(ctx context.Context) ([]row, error) { return startRows(ctx, document) }},
-		{"kit", kitRows},
+		{"apis", apiRows},
+		{"starts", func(ctx context.Context) ([]row, error) { return startRows(ctx, bin, document) }},
+		{"kit", func(ctx context.Context) ([]row, error) { return kitRows(ctx, bin) }},
 		{"live", func(ctx context.Context) ([]row, error) { return liveRows(ctx, url) }},
-		{"mcp", func(ctx context.Context) ([]row, error) { return mcpRows(ctx, url, calls) }},
+		{"mcp", func(ctx context.Context) ([]row, error) { return mcpRows(ctx, url) }},
 		{"pages", pageRows},
-		{"sessions", func(ctx context.Context) ([]row, error) { return sessionRows(ctx, url) }},
-		{"noise", func(ctx context.Context) ([]row, error) { return noiseRows(ctx, url) }},
-		{"outside", func(ctx context.Context) ([]row, error) { return outsideRows(ctx, url) }},
-		{"strangers", func(ctx context.Context) ([]row, error) { return strangerRows(ctx, url, calls) }},
+		{"sessions", func(ctx context.Context) ([]row, error) { return sessionRows(ctx, bin, url) }},
+		{"noise", func(ctx context.Context) ([]row, error) { return noiseRows(ctx, bin, url) }},
+		{"outside", func(ctx context.Context) ([]row, error) { return outsideRows(ctx, bin, url) }},
+		{"strangers", func(ctx context.Context) ([]row, error) { return strangerRows(ctx, bin, url) }},
 	}
 }
 

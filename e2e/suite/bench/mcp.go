@@ -125,7 +125,7 @@ func (o *overMCP) park(waiting int) error {
 
 // waitingRows compare calls while others wait for consent with calls when none does,
 // on one page.
-func waitingRows(s *stack, calls int) (rows []row, err error) {
+func waitingRows(s *stack) (rows []row, err error) {
 	const waiting = 100
 	quiet, err := s.mcp()
 	if err != nil {
@@ -149,7 +149,7 @@ func waitingRows(s *stack, calls int) (rows []row, err error) {
 		{"HTTP of 2026-07-28", busy.agent(mcpNewer, mcpNewerHeader),
 			quiet.agent(mcpNewer, mcpNewerHeader)},
 	} {
-		with, without, err := bothSides(calls, x.with, x.without)
+		with, without, err := bothSides(x.with, x.without)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", x.over, err)
 		}
@@ -176,7 +176,7 @@ func (o *overMCP) legacyHeader(ctx context.Context) (http.Header, error) {
 
 // mcpRows compares calls over MCP with raw evaluations on the page that they run on,
 // and measures lists.
-func mcpRows(ctx context.Context, url string, calls int) ([]row, error) {
+func mcpRows(ctx context.Context, url string) ([]row, error) {
 	s, err := newStack(url, false)
 	if err != nil {
 		return nil, err
@@ -205,34 +205,34 @@ func mcpRows(ctx context.Context, url string, calls int) ([]row, error) {
 	floor := plain(evaluate(ctx, tab))
 	var rows []row
 	for _, name := range []string{"stdio", "HTTP of 2025-11-25", "HTTP of 2026-07-28"} {
-		ours, raw, err := bothSides(calls, agents[name], floor)
+		ours, raw, err := bothSides(agents[name], floor)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		rows = append(rows, latency("MCP over "+name+": call of a no-op, p50", ours, raw, mcpTargets[name]))
 	}
-	many, err := rates("MCP over HTTP of 2025-11-25, 64 at once, calls/s", calls*2,
+	many, err := rates("MCP over HTTP of 2025-11-25, 64 at once, calls/s", size.calls*2,
 		o.agent(mcpCall, older), floor, .2)
 	if err != nil {
 		return nil, err
 	}
-	waiting, err := waitingRows(s, calls)
+	waiting, err := waitingRows(s)
 	if err != nil {
 		return nil, err
 	}
-	lists, err := listRows(ctx, calls)
+	lists, err := listRows(ctx)
 	return slices.Concat(rows, []row{many}, waiting, lists), err
 }
 
 // listRows measures tools/list.
-func listRows(ctx context.Context, calls int) (rows []row, err error) {
+func listRows(ctx context.Context) (rows []row, err error) {
 	for n, most := range map[int]time.Duration{50: time.Millisecond, 256: 5 * time.Millisecond} {
 		site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			_, _ = fmt.Fprintf(w, `<!doctype html><script>for (let i = 0; i < %d; i++) document.modelContext.registerTool({name: "tool-" + i, description: "Does the thing that has the number " + i + ".",
 				inputSchema: {type: "object", properties: {text: {type: "string", description: "A text."}, count: {type: "integer", minimum: 1}}, required: ["text"]}, execute() {}});</script>`, n)
 		}))
-		p50, err := listTime(ctx, site.URL, n, calls)
+		p50, err := listTime(ctx, site.URL, n)
 		site.Close()
 		if err != nil {
 			return nil, err
@@ -242,7 +242,7 @@ func listRows(ctx context.Context, calls int) (rows []row, err error) {
 	return rows, nil
 }
 
-func listTime(ctx context.Context, url string, n, calls int) (p50 time.Duration, err error) {
+func listTime(ctx context.Context, url string, n int) (p50 time.Duration, err error) {
 	s, err := newStack(url, false)
 	if err != nil {
 		return 0, err
@@ -276,9 +276,9 @@ func listTime(ctx context.Context, url string, n, calls int) (p50 time.Duration,
 		}
 		return nil
 	}
-	if _, err := sample(calls/4, list); err != nil {
+	if _, err := sample(size.calls/4, list); err != nil {
 		return 0, err
 	}
-	all, err := sample(calls, list)
+	all, err := sample(size.calls, list)
 	return quantile(all, .5), err
 }

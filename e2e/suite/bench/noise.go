@@ -46,17 +46,9 @@ var (
 	heavyCaller = http.Header{"Authorization": {"Bearer heavy-token-of-the-benchmark"}}
 )
 
-// noiseTime is how long the light caller is timed beside each noise.
-const noiseTime = 5 * time.Second
-
 // noiseRows measure what one caller's pages and calls do to the calls of another one, and how long
 // it takes until a call succeeds after the browser was killed.
-func noiseRows(ctx context.Context, url string) (rows []row, err error) {
-	bin, remove, err := build(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer remove()
+func noiseRows(ctx context.Context, bin, url string) (rows []row, err error) {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = w.Write([]byte(noisyPage))
@@ -84,7 +76,7 @@ func noiseRows(ctx context.Context, url string) (rows []row, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("recovery: %w", err)
 	}
-	return append(rows, row{"from the kill of the browser to the next call that succeeds, longest of 5",
+	return append(rows, row{fmt.Sprintf("from the kill of the browser to the next call that succeeds, longest of %d", size.kills),
 		recovered.Round(time.Millisecond).String(), "", "", "under 3s", recovered < 3*time.Second}), nil
 }
 
@@ -112,10 +104,10 @@ func besideNoise(ctx context.Context, bin, config, kind string) (alone, beside [
 		return nil, nil, err
 	}
 	defer hangUp()
-	if _, err := sample(300, call); err != nil {
+	if _, err := sample(min(size.calls, 300), call); err != nil {
 		return nil, nil, err
 	}
-	if alone, err = during(noiseTime, call); err != nil {
+	if alone, err = during(size.noise, call); err != nil {
 		return nil, nil, err
 	}
 	begin, body := "nothing", `{"sessionId":"heavy","action":"huge","request":{}}`
@@ -157,7 +149,7 @@ func besideNoise(ctx context.Context, bin, config, kind string) (alone, beside [
 			}
 		})
 	}
-	beside, err = during(noiseTime, call)
+	beside, err = during(size.noise, call)
 	close(ended)
 	all.Wait()
 	return alone, beside, err
@@ -175,7 +167,7 @@ func recovery(ctx context.Context, bin, config string) (longest time.Duration, e
 		return 0, err
 	}
 	defer hangUp()
-	for range rounds {
+	for range size.kills {
 		if _, err := sample(10, call); err != nil {
 			return 0, err
 		}

@@ -18,12 +18,7 @@ import (
 )
 
 // outsideRows measures the binary itself: its start and its memory.
-func outsideRows(ctx context.Context, url string) ([]row, error) {
-	bin, remove, err := build(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer remove()
+func outsideRows(ctx context.Context, bin, url string) ([]row, error) {
 	start, err := startRow(ctx, bin, filepath.Dir(bin), url)
 	if err != nil {
 		return nil, fmt.Errorf("start: %w", err)
@@ -35,7 +30,7 @@ func outsideRows(ctx context.Context, url string) ([]row, error) {
 	return append([]row{start}, memory...), nil
 }
 
-// build makes the binary, in a folder of its own.
+// build makes the binary, in a folder of its own that remove removes.
 func build(ctx context.Context) (bin string, remove func(), err error) {
 	dir, err := os.MkdirTemp("", "pagetools-bench-")
 	if err != nil {
@@ -67,7 +62,7 @@ func besideBrowser(ctx context.Context, dir, url, bin string, args ...string) (b
 		return b, err
 	}
 	var ours, bare []time.Duration
-	for i := range rounds + 1 {
+	for i := range size.warm + size.starts {
 		first, err := timed(exec.CommandContext(ctx, bin, args...))
 		if err != nil {
 			return b, err
@@ -82,7 +77,7 @@ func besideBrowser(ctx context.Context, dir, url, bin string, args ...string) (b
 		if err != nil {
 			return b, err
 		}
-		if i > 0 { // the first one fills the page cache
+		if i >= size.warm { // the first one fills the page cache
 			ours, bare = append(ours, first), append(bare, second)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 // peersPage has as many tools as its path says; the others' runtime, where they need one,
-// comes before its own script. What the tools return is what all of the peers take.
+// comes before its own script. All of the peers take what the tools return.
 const peersPage = `<!doctype html><meta charset="utf-8"><title>Bench</title>%s<script>
 const reply = (text) => ({content: [{type: "text", text}]});
 const add = (name, execute, properties = {}) => (document.modelContext ?? navigator.modelContext).registerTool(
@@ -48,7 +48,7 @@ type peer struct {
 	list *peerCall
 	// call is the call of a page's tool.
 	call func(tool string, arguments map[string]any) peerCall
-	// runtime is what the page needs for it, before its script and after it.
+	// runtime returns what the page needs for it, before its script and after it.
 	runtime func(b *peerBench) (before, after string)
 	// browser says that it uses a browser that somebody started with the page.
 	browser bool
@@ -62,7 +62,7 @@ type peerCall struct {
 
 func direct(tool string, arguments map[string]any) peerCall { return peerCall{tool, arguments} }
 
-// peers are what can be had from npm and knows WebMCP, after ours in both browsers.
+// peers lists ours in both browsers, then what npm has that knows WebMCP.
 var peers = []peer{
 	{name: "pagetools", call: direct, command: func(b *peerBench, page string) []string {
 		return []string{b.bin, "mcp", page, "--mcp-tools", "direct", "--executable-path", os.Getenv("PAGETOOLS_HEADLESS_SHELL")}
@@ -125,7 +125,7 @@ var peers = []peer{
 // relayPort is where the relay listens: its page must know it before it starts.
 const relayPort = 19444
 
-// peerBench is what the peers of a run share.
+// peerBench holds what the peers of a run share.
 type peerBench struct {
 	dir, node, browser, bin string
 	scratch                 string
@@ -138,10 +138,10 @@ func (b *peerBench) inPackage(name, file string) string {
 	return filepath.Join(b.dir, "node_modules", name, file)
 }
 
-// flags are those of a browser that somebody else starts.
+// flags returns the flags of a browser that somebody else starts.
 func (b *peerBench) flags() []string { return append(b.plain(), "--enable-features=WebMCP") }
 
-// plain are those without WebMCP of its own.
+// plain returns the flags without WebMCP of its own.
 func (b *peerBench) plain() []string {
 	flags := []string{"--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"}
 	if os.Getenv("PAGETOOLS_NO_SANDBOX") == "1" {
@@ -162,7 +162,7 @@ func (b *peerBench) playwright() string {
 	return path
 }
 
-// newPeerBench prepares a run. The packages are those of dir, where npm installed them.
+// newPeerBench prepares a run. npm installed the packages in dir.
 func newPeerBench(ctx context.Context, dir string) (*peerBench, func(), error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -216,8 +216,7 @@ const peerMark = "PAGETOOLS_BENCH_PEER"
 
 // running is a peer with the page open.
 type running struct {
-	*client.Client
-
+	client  *client.Client
 	peer    *peer
 	mark    string
 	beside  *exec.Cmd // the browser that somebody started
@@ -241,7 +240,7 @@ func (b *peerBench) start(ctx context.Context, of, tools int) (*running, error) 
 	command := p.command(b, page)
 	over := transport.NewStdioWithOptions(command[0], append(os.Environ(), env...), command[1:],
 		transport.WithCommandLogger(slog.New(slog.DiscardHandler)), transport.WithCommandFunc(b.inScratch))
-	r.Client = client.NewClient(over, client.WithProtocolVersion("2025-11-25"))
+	r.client = client.NewClient(over, client.WithProtocolVersion("2025-11-25"))
 	err := r.begin(ctx)
 	if err == nil && p.browser { // when the relay listens: its page gives up for long
 		r.profile = filepath.Join(b.scratch, fmt.Sprintf("profile%d", b.started))
@@ -267,13 +266,13 @@ func (b *peerBench) inScratch(ctx context.Context, command string, env, args []s
 }
 
 func (r *running) begin(ctx context.Context) error {
-	if err := r.Start(context.WithoutCancel(ctx)); err != nil {
+	if err := r.client.Start(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
 	hello := mcp.InitializeRequest{}
 	hello.Params.ProtocolVersion = "2025-11-25"
 	hello.Params.ClientInfo = mcp.Implementation{Name: "bench", Version: "1"}
-	_, err := r.Initialize(ctx, hello)
+	_, err := r.client.Initialize(ctx, hello)
 	return err
 }
 
@@ -317,7 +316,7 @@ func (r *running) list(ctx context.Context, tool string) error {
 		}
 		listed = text
 	} else {
-		got, err := r.ListTools(ctx, mcp.ListToolsRequest{})
+		got, err := r.client.ListTools(ctx, mcp.ListToolsRequest{})
 		if err != nil {
 			return err
 		}
@@ -340,7 +339,7 @@ func (r *running) use(ctx context.Context, tool string, arguments map[string]any
 func (r *running) ask(ctx context.Context, call peerCall) (string, error) {
 	request := mcp.CallToolRequest{}
 	request.Params.Name, request.Params.Arguments = call.tool, call.arguments
-	got, err := r.CallTool(ctx, request)
+	got, err := r.client.CallTool(ctx, request)
 	if err != nil {
 		return "", err
 	}

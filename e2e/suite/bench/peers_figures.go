@@ -26,7 +26,7 @@ const (
 	peerWithin = 2 * time.Minute // of one measurement; only a defect reaches it
 )
 
-// peerFigures is what a run found.
+// peerFigures holds the results of a run.
 type peerFigures struct {
 	Machine string   `json:"machine"`
 	Peers   []string `json:"peers"`
@@ -152,7 +152,7 @@ func (b *peerBench) measure(ctx context.Context, f *peerFigures, of int) error {
 // starts measures from nothing to a list.
 func (b *peerBench) starts(ctx context.Context, f *peerFigures, of int) error {
 	var took []time.Duration
-	for range rounds {
+	for range whole.rounds {
 		began := time.Now()
 		r, err := b.start(ctx, of, peerTools)
 		took = append(took, time.Since(began))
@@ -274,7 +274,7 @@ func (b *peerBench) manyAgents(ctx context.Context, f *peerFigures, of int) erro
 func (r *running) stop() error {
 	closed := make(chan struct{})
 	go func() { // ends with the processes
-		_ = r.Close()
+		_ = r.client.Close()
 		close(closed)
 	}()
 	select {
@@ -325,7 +325,7 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 func (b *peerBench) floor(ctx context.Context, f *peerFigures) error {
 	page := fmt.Sprintf("%s/0/%d", b.site.URL, peerTools)
 	var alone []time.Duration
-	for i := range rounds {
+	for i := range whole.rounds {
 		profile := filepath.Join(b.scratch, fmt.Sprintf("alone%d", i))
 		took, err := timed(exec.CommandContext(ctx, b.browser, append(b.flags(), "--headless", "--user-data-dir="+profile, "--dump-dom", page)...))
 		if err != nil {

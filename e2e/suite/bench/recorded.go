@@ -37,7 +37,7 @@ func (s *stack) face(o bridge.Options) (b *bridge.Bridge, base string, end func(
 
 // recordedRows compares calls with and without the audit and the log of calls, and
 // with and without calls that wait for consent.
-func recordedRows(ctx context.Context, url string, calls int) (rows []row, err error) {
+func recordedRows(ctx context.Context, url string) (rows []row, err error) {
 	s, err := newStack(url, false)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func recordedRows(ctx context.Context, url string, calls int) (rows []row, err e
 	for _, x := range []struct{ tool, what string }{{"noop", "that only reads"},
 		{"edit", "that may change something"}} {
 		body := fmt.Appendf(nil, `{"sessionId":"bench","action":%q,"request":{}}`, x.tool)
-		ours, floor, err := bothSides(calls, agentOf(recorded, http.MethodPost, "/webtools/bench", body), agentOf(bare, http.MethodPost, "/webtools/bench", body))
+		ours, floor, err := bothSides(agentOf(recorded, http.MethodPost, "/webtools/bench", body), agentOf(bare, http.MethodPost, "/webtools/bench", body))
 		if err != nil {
 			return nil, err
 		}
@@ -75,7 +75,7 @@ func recordedRows(ctx context.Context, url string, calls int) (rows []row, err e
 		r.target = "at most 1.15"
 		rows = append(rows, r)
 	}
-	parked, err := parkedRows(ctx, s, calls)
+	parked, err := parkedRows(ctx, s)
 	return append(rows, parked...), err
 }
 
@@ -84,7 +84,7 @@ func recordedRows(ctx context.Context, url string, calls int) (rows []row, err e
 const turn = 50
 
 // bothSides returns the p50 of two sides that alternate.
-func bothSides(calls int, ours, floor func() (func() error, func(), error)) (a,
+func bothSides(ours, floor func() (func() error, func(), error)) (a,
 	b time.Duration, err error) {
 	f, endF, err := ours()
 	if err != nil {
@@ -97,9 +97,9 @@ func bothSides(calls int, ours, floor func() (func() error, func(), error)) (a,
 	}
 	defer endG()
 	var as, bs []time.Duration
-	for i := range rounds + 1 {
+	for i := range size.rounds + 1 {
 		var x, y []time.Duration
-		for len(x) < calls {
+		for len(x) < size.calls {
 			more, err := sample(turn, f)
 			if err != nil {
 				return 0, 0, err
@@ -122,7 +122,7 @@ const waiting = 1000
 
 // parkedRows measures what a call costs that waits for consent, and what it costs
 // others.
-func parkedRows(ctx context.Context, s *stack, calls int) ([]row, error) {
+func parkedRows(ctx context.Context, s *stack) ([]row, error) {
 	b, base, end, err := s.face(bridge.Options{})
 	if err != nil {
 		return nil, err
@@ -136,8 +136,8 @@ func parkedRows(ctx context.Context, s *stack, calls int) ([]row, error) {
 	defer hangUp()
 	p50 := func() (time.Duration, error) {
 		var all []time.Duration
-		for range rounds {
-			x, err := sample(calls, call)
+		for range size.rounds {
+			x, err := sample(size.calls, call)
 			if err != nil {
 				return 0, err
 			}
@@ -145,7 +145,7 @@ func parkedRows(ctx context.Context, s *stack, calls int) ([]row, error) {
 		}
 		return median(all), nil
 	}
-	if _, err := sample(calls, call); err != nil {
+	if _, err := sample(size.calls, call); err != nil {
 		return nil, err
 	}
 	without, err := p50()

@@ -7,45 +7,33 @@ import (
 	"time"
 )
 
-// manySessions are isolated sessions at once in the shell, and fewSessions those in which both
-// kinds of browsers are compared.
-const (
-	manySessions = 60
-	fewSessions  = 16
-)
-
 // sessionRows measure isolated sessions, each with a page of its own in a context of its own: in
 // the headless shell, and in a whole browser as the floor.
-func sessionRows(ctx context.Context, url string) ([]row, error) {
-	bin, remove, err := build(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer remove()
-	shell, err := openSessions(ctx, bin, url, "shell", manySessions)
+func sessionRows(ctx context.Context, bin, url string) ([]row, error) {
+	shell, err := openSessions(ctx, bin, url, "shell", size.many)
 	if err != nil {
 		return nil, fmt.Errorf("the shell: %w", err)
 	}
-	whole, err := openSessions(ctx, bin, url, "chromium", fewSessions)
+	whole, err := openSessions(ctx, bin, url, "chromium", size.few)
 	if err != nil {
 		return nil, fmt.Errorf("a whole browser: %w", err)
 	}
-	few, many, other := shell.megabytes[fewSessions-1], shell.megabytes[manySessions-1], whole.megabytes[fewSessions-1]
-	first, last := median(shell.took[:10]), median(shell.took[manySessions-10:])
+	few, many, other := shell.megabytes[size.few-1], shell.megabytes[size.many-1], whole.megabytes[size.few-1]
+	first, last := median(shell.took[:10]), median(shell.took[size.many-10:])
 	fresh := median(shell.fresh)
 	mb := func(v float64) string { return fmt.Sprintf("%.1f MB", v) }
 	return []row{
-		latency(fmt.Sprintf("opening one of %d isolated sessions, with its first call", fewSessions), median(shell.took[:fewSessions]), median(whole.took), 1),
-		{fmt.Sprintf("memory of the browser for one of %d sessions, PSS", fewSessions), mb(few), mb(other), fmt.Sprintf("%.2f", few/other), "at most 20 MB", few <= 20},
-		{fmt.Sprintf("memory of the browser for one of %d sessions, PSS", manySessions), mb(many), "", "", "at most 20 MB", many <= 20},
-		{fmt.Sprintf("opening one of %d sessions, p50", manySessions), median(shell.took).Round(time.Microsecond).String(), "", "", "at most 200ms", median(shell.took) <= 200*time.Millisecond},
-		{fmt.Sprintf("the last ten of %d sessions against the first ten", manySessions), last.Round(time.Microsecond).String(), first.Round(time.Microsecond).String(),
+		latency(fmt.Sprintf("opening one of %d isolated sessions, with its first call", size.few), median(shell.took[:size.few]), median(whole.took), 1),
+		{fmt.Sprintf("memory of the browser for one of %d sessions, PSS", size.few), mb(few), mb(other), fmt.Sprintf("%.2f", few/other), "at most 20 MB", few <= 20},
+		{fmt.Sprintf("memory of the browser for one of %d sessions, PSS", size.many), mb(many), "", "", "at most 20 MB", many <= 20},
+		{fmt.Sprintf("opening one of %d sessions, p50", size.many), median(shell.took).Round(time.Microsecond).String(), "", "", "at most 200ms", median(shell.took) <= 200*time.Millisecond},
+		{fmt.Sprintf("the last ten of %d sessions against the first ten", size.many), last.Round(time.Microsecond).String(), first.Round(time.Microsecond).String(),
 			fmt.Sprintf("%.2f", float64(last)/float64(first)), "at most 1.3", float64(last) <= 1.3*float64(first)},
-		{"call without a session and without a spare page, p50 of 30", fresh.Round(time.Microsecond).String(), "", "", "under 250ms", fresh < 250*time.Millisecond},
+		{fmt.Sprintf("call without a session and without a spare page, p50 of %d", size.fresh), fresh.Round(time.Microsecond).String(), "", "", "under 250ms", fresh < 250*time.Millisecond},
 	}, nil
 }
 
-// opened is what opening sessions took.
+// opened holds the cost of opening sessions.
 type opened struct {
 	took      []time.Duration // each
 	megabytes []float64       // of the browser, for each session so far
@@ -78,7 +66,7 @@ func openSessions(ctx context.Context, bin, url, kind string, n int) (o opened, 
 	if _, err := sample(3, call("")); err != nil { // it is warm
 		return o, err
 	}
-	if o.fresh, err = sample(freshCalls, call("")); err != nil {
+	if o.fresh, err = sample(size.fresh, call("")); err != nil {
 		return o, err
 	}
 	browser := func() float64 {

@@ -60,7 +60,7 @@ func spreadRows(ctx context.Context, e *cdp.Engine, url string) (rows []row, err
 			Input: json.RawMessage("{}"), MaxBytes: 1 << 20}
 	}
 	times := make([][]time.Duration, len(kinds))
-	for n := range 2200 {
+	for n := range size.spread + 200 {
 		for i := range kinds { // in turns
 			began := time.Now()
 			if s := tabs[i].Invoke(ctx, calls[i]); s.Err != nil {

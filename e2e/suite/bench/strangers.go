@@ -18,17 +18,12 @@ import (
 
 // strangerRows measures what strangers cost others: a healthy site beside silent ones, and
 // the memory of the bridge under pages and callers that want all of it.
-func strangerRows(ctx context.Context, url string, calls int) ([]row, error) {
-	bin, remove, err := build(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer remove()
-	beside, err := besideRow(ctx, bin, url, calls)
+func strangerRows(ctx context.Context, bin, url string) ([]row, error) {
+	beside, err := besideRow(ctx, bin, url)
 	if err != nil {
 		return nil, fmt.Errorf("beside silent sites: %w", err)
 	}
-	memory, err := floodRows(ctx, bin, calls)
+	memory, err := floodRows(ctx, bin)
 	if err != nil {
 		return nil, fmt.Errorf("floods: %w", err)
 	}
@@ -37,7 +32,7 @@ func strangerRows(ctx context.Context, url string, calls int) ([]row, error) {
 
 // besideRow compares the calls of a healthy site on /mcp with eight sites with the same
 // while two more never answer.
-func besideRow(ctx context.Context, bin, url string, calls int) (row, error) {
+func besideRow(ctx context.Context, bin, url string) (row, error) {
 	silent, err := listen()
 	if err != nil {
 		return row{}, err
@@ -76,9 +71,9 @@ func besideRow(ctx context.Context, bin, url string, calls int) (row, error) {
 		agents[i] = call
 	}
 	var with, without []time.Duration
-	for range rounds {
+	for range size.rounds {
 		for i, all := range []*[]time.Duration{&with, &without} {
-			took, err := sample(calls, agents[i])
+			took, err := sample(size.calls, agents[i])
 			if err != nil {
 				return row{}, err
 			}
@@ -94,6 +89,9 @@ func swallow(l net.Listener) {
 		c, err := l.Accept()
 		if err != nil {
 			return
+		}
+		if size.silence > 0 {
+			_ = c.SetDeadline(time.Now().Add(size.silence))
 		}
 		go func() { // ends with the browser
 			_, _ = io.Copy(io.Discard, c)
@@ -134,7 +132,7 @@ const back = 40
 
 // floodRows measures the memory of the bridge itself: what section B of the review did to
 // it, all at once, and a minute after the last of it is gone.
-func floodRows(ctx context.Context, bin string, calls int) ([]row, error) {
+func floodRows(ctx context.Context, bin string) ([]row, error) {
 	var quiet atomic.Bool
 	quiet.Store(true)
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -153,7 +151,7 @@ func floodRows(ctx context.Context, bin string, calls int) ([]row, error) {
 	}))
 	defer site.Close()
 	conf := filepath.Join(filepath.Dir(bin), "flood.yaml")
-	if err := os.WriteFile(conf, []byte("limits: {question: 20s, first-idle: 20s, idle: 20s}\n"), 0o600); err != nil {
+	if err := os.WriteFile(conf, fmt.Appendf(nil, "limits: {question: %[1]v, first-idle: %[1]v, idle: %[1]v}\n", size.patience), 0o600); err != nil {
 		return nil, err
 	}
 	s, err := serve(ctx, bin, "wild="+site.URL+"/", "frames="+site.URL+"/frames", "--config",
@@ -173,14 +171,14 @@ func floodRows(ctx context.Context, bin string, calls int) ([]row, error) {
 		most = max(most, now)
 		return err
 	}
-	if err := flood(s, calls, look); err != nil {
+	if err := flood(s, look); err != nil {
 		return nil, err
 	}
 	quiet.Store(true)
 	end := most
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	for until := time.Now().Add(80 * time.Second); time.Now().Before(until) && end > start+back; <-tick.C { // a minute after the last question and session
+	for until := time.Now().Add(4 * size.patience); time.Now().Before(until) && end > start+back; <-tick.C { // long after the last question and session
 		if end, err = pss(s.Process.Pid); err != nil {
 			return nil, err
 		}
@@ -188,14 +186,14 @@ func floodRows(ctx context.Context, bin string, calls int) ([]row, error) {
 	return []row{
 		{"memory of the bridge above its start while strangers flood it, PSS",
 			fmt.Sprintf("%.1f MB", most-start), "", "", "at most 150 MB", most-start <= 150},
-		{"the same, a minute after the last of them is gone, PSS",
+		{fmt.Sprintf("the same, %v after the last of them is gone, PSS", 3*size.patience),
 			fmt.Sprintf("%.1f MB", end-start), "", "", fmt.Sprintf("at most %d MB", back), end-start <= back},
 	}, nil
 }
 
 // flood reads lists that change, parks calls, keeps replies under keys, and invents sessions.
-// Refusals are what it is about.
-func flood(s *server, calls int, look func() error) error {
+// It expects refusals.
+func flood(s *server, look func() error) error {
 	done := 0
 	ask := func(method, path, body string, header http.Header) error {
 		c, err := dial(s.base)
@@ -216,22 +214,22 @@ func flood(s *server, calls int, look func() error) error {
 		return look()
 	}
 	var err error
-	for range 30 {
+	for range (30*size.flood + 99) / 100 {
 		err = errors.Join(err, ask("GET", "/webtools/wild", "", nil),
 			ask("GET", "/webtools/frames", "", nil))
 	}
 	long := strings.Repeat("x", 250_000)
-	for i := range calls {
+	for i := range 20 * size.flood {
 		err = errors.Join(err, ask("POST", "/webtools/wild", fmt.Sprintf(`{"action":"buy","request":{"a":"%s%d"}}`, long, i), nil))
 	}
-	for i := range 300 {
+	for i := range 3 * size.flood {
 		err = errors.Join(err, ask("POST", "/webtools/wild", `{"sessionId":"s","action":"large","request":{}}`, http.Header{"Idempotency-Key": {fmt.Sprint("k", i)}}))
 	}
 	meta := `{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{` + strings.TrimSuffix(mcpMeta, ",") + `}}`
-	for i := range 100 {
+	for i := range size.flood {
 		err = errors.Join(err, ask("POST", fmt.Sprintf("/mcp/wild?session=n%d", i), meta, http.Header{"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"tools/list"}}))
 	}
-	if err == nil && done < 100 {
+	if err == nil && done < size.flood {
 		err = fmt.Errorf("%d requests of the flood came through", done)
 	}
 	return err

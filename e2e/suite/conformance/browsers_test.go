@@ -27,7 +27,7 @@ type browser interface {
 	show(ctx context.Context, address string, alone bool) (crashed <-chan struct{}, leave func(), err error)
 }
 
-// resolver makes a host that is no secure context.
+// resolver makes a host that is not a secure context.
 const resolver = "--host-resolver-rules=MAP plain.test 127.0.0.1"
 
 // executable is the lightest browser that there is; empty leaves the choice to the

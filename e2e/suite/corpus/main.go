@@ -48,7 +48,7 @@ func main() {
 	}
 }
 
-// row is what is known of one document.
+// row holds what is known of one document.
 type row struct {
 	Name                        string
 	Bytes, Operations, Tools    int

@@ -14,7 +14,7 @@ import (
 
 const module = "github.com/pagetools/pagetools"
 
-// listed is what go list says about one package.
+// listed holds go list's facts about one package.
 type listed struct {
 	ImportPath   string
 	Standard     bool

@@ -89,7 +89,7 @@ func forUsers(doc string) bool {
 	return doc == "README.md" || folder == "docs" || doc == "examples/README.md" || path.Dir(folder) == "examples" && path.Base(doc) == "README.md"
 }
 
-// UserPages are those documents, in their order.
+// UserPages returns the names of the documents for users, sorted.
 func UserPages(t *testing.T) (pages []string) {
 	t.Helper()
 	for _, doc := range slices.Sorted(maps.Keys(Documents(t))) {

@@ -21,7 +21,7 @@ type threat struct {
 // leftPrefixes begin what pagetools does about a threat where it does nothing.
 var leftPrefixes = []string{"Not ours: ", "Left to the client: "}
 
-// modelThreats are those of the draft threat model for WebMCP.
+// modelThreats lists the threats of the draft threat model for WebMCP.
 var modelThreats = []threat{
 	{"T-01", "The name, the description or the schema of a tool holds instructions for the model.",
 		"Names are plain, invisible characters are taken out, lengths are bounded. Which words persuade a model is not decided here: what changes something asks a person, and the question quotes the page line by line.",
@@ -106,7 +106,7 @@ var modelThreats = []threat{
 		nil, nil, "errors.md"},
 }
 
-// guidance is what Chrome tells those who build agents and tools for WebMCP.
+// guidance lists Chrome's advice to people who build agents and tools for WebMCP.
 var guidance = []threat{
 	{"G-1", "Descriptions of any length fill a model's context.",
 		"A name has 128 characters and a description 16 KiB at most, and `limits` lowers both. A tool beyond them is not admitted.",
@@ -180,8 +180,8 @@ func quotedList(words []string) string {
 
 var update = flag.Bool("update", false, "write "+threatsPage+" anew")
 
-// TestThreats: the page is what the rows say, and each row has either folders and tests that
-// exist, or says whose it is.
+// TestThreats: the page matches the rows, and each row either has folders and tests that
+// exist, or says who is responsible.
 func TestThreats(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(Root(t), filepath.FromSlash(threatsPage))
@@ -210,7 +210,7 @@ func TestThreats(t *testing.T) {
 	}
 }
 
-// threatProblems is what is wrong with the rows.
+// threatProblems returns what is wrong with the rows.
 func threatProblems(root, code string, tables ...[]threat) (problems []string) {
 	complain := func(t threat, format string, args ...any) {
 		problems = append(problems, t.id+": "+fmt.Sprintf(format, args...))

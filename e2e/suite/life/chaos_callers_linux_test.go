@@ -66,7 +66,8 @@ func (c *chaos) victim(ctx context.Context) {
 	}
 }
 
-// chaosTools are what callers draw from: some break their own page, some take their time.
+// chaosTools lists the tools that callers draw from: some break their own page, some take
+// their time.
 var chaosTools = []string{"work", "work", "work", "slow", "never", "spin", "huge", "fail", "alerts", "ask", "leave", "loop", "change"}
 
 // web is a caller of webtools. It makes its calls to their end, but for those that it leaves.
@@ -172,7 +173,7 @@ func (c *chaos) callMCP(ctx context.Context, a *suite.MCPAgent, e entry, leave t
 	bounded, cancel := context.WithTimeout(ctx, leave)
 	defer cancel()
 	began := time.Now()
-	got, err := a.CallTool(bounded, mcp.CallToolRequest{Params: mcp.CallToolParams{Name: e.tool, Arguments: map[string]string{"id": e.id}}})
+	got, err := a.Client.CallTool(bounded, mcp.CallToolRequest{Params: mcp.CallToolParams{Name: e.tool, Arguments: map[string]string{"id": e.id}}})
 	e.took = time.Since(began)
 	e.over = e.took - max(c.patience, chaosLeast)
 	switch {

@@ -97,7 +97,7 @@ func (c *chaos) note(e entry) {
 	c.entries = append(c.entries, e)
 }
 
-// dice are those of one actor. What is thrown depends on the seed alone.
+// dice returns the random numbers of one actor, which depend on the seed alone.
 func dice(seed uint64, actor string) *rand.Rand {
 	h := uint64(14695981039346656037)
 	for _, b := range []byte(actor) {
@@ -116,8 +116,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// TestChaos breaks browsers, pages, clients and the configuration under callers of all kinds. What
-// each call was answered must be what the page's ledger says: ok ran once, not_run did not, and
+// TestChaos breaks browsers, pages, clients and the configuration under callers of all kinds. Each
+// call's answer must match the page's ledger: ok ran once, not_run did not, and
 // nothing ran twice. Afterwards the server serves, and holds what it held before.
 func TestChaos(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,7 @@ func browsers(tmp string) []suite.Process {
 	})
 }
 
-// kill ends processes at once. Those that are gone already are no failure.
+// kill ends processes at once. Those that are gone already are not a failure.
 func kill(victims []suite.Process) {
 	for _, p := range victims {
 		_ = syscall.Kill(p.PID, syscall.SIGKILL)

@@ -152,7 +152,7 @@ func (c *chaos) soakMCP(n int, clock <-chan time.Time) {
 	_ = a.Close() // what is open on the other side ends with the session
 }
 
-// TestSoakPlan: an hour is what the command promises, and growth is seen.
+// TestSoakPlan: an hour has the calls that the command promises, and growth is seen.
 func TestSoakPlan(t *testing.T) {
 	if sessions, pace := soakPlan(time.Hour); sessions != 1000 || sessions*soakSession != 10_000 || pace != 360*time.Millisecond {
 		t.Errorf("an hour has %d sessions, a call each %v", sessions, pace)

@@ -21,7 +21,7 @@ const operatorToken = "operator-token-of-the-tests"
 // quietWithin bounds the time until sessions that nobody uses are gone.
 const quietWithin = 90 * time.Second
 
-// vitals are what must not grow.
+// vitals holds the numbers that must not grow.
 type vitals struct {
 	goroutines, files, pages, spares, questions, queued int
 	rss, pss                                            int64 // bytes: of the server, and of the processes below it

@@ -24,7 +24,7 @@ const installWithin = 5 * time.Minute
 // clientPackages installs what e2e/suite/clients/package-lock.json names into a folder of
 // the user's cache, once for each lock, and returns its node_modules.
 func clientPackages(ctx context.Context) (string, error) {
-	lock, err := os.ReadFile("clients/package-lock.json")
+	lock, err := os.ReadFile("../clients/package-lock.json")
 	if err != nil {
 		return "", err
 	}
@@ -47,7 +47,7 @@ func clientPackages(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer func() { _ = os.RemoveAll(part) }() // when it was not renamed
-	if err := copyFiles(part, "clients/package.json", "clients/package-lock.json"); err != nil {
+	if err := copyFiles(part, "../clients/package.json", "../clients/package-lock.json"); err != nil {
 		return "", err
 	}
 	if err := npmInstall(ctx, part); err != nil {
@@ -127,7 +127,7 @@ func copyFiles(dir string, paths ...string) error {
 	return nil
 }
 
-// tally is what a client's tests gave.
+// tally counts a client's tests.
 type tally struct{ passed, failed, skipped int }
 
 var tapLine = regexp.MustCompile(`^(not )?ok (\d+)\b(.*)$`)

@@ -13,7 +13,7 @@ import (
 )
 
 // TestClientPages holds that the pages for clients of MCP have their tools, and that
-// what is bad about the tools of the third is what the bridge and the page say.
+// the bridge and the page report what is bad about the tools of the third.
 func TestClientPages(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -14,8 +14,8 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
-// hostileName is what a name in a scenario may have: what ends a section of XML or an attribute, what
-// a CI server would obey, and letters of every length of UTF-8.
+// hostileName has what a name in a scenario may have: what ends a section of XML or an attribute,
+// what a CI server would obey, and letters of every length of UTF-8.
 const hostileName = `]]> </testcase><x a='&' é € 😀 𝔘 %0A::error::z`
 
 // hostileText has controls besides, and what is invisible or in the wrong direction. It is written as

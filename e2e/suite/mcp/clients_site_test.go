@@ -21,7 +21,7 @@ type clientSite struct {
 	gates map[string]*gate
 }
 
-// gate is what happened with one id.
+// gate records what happened with one id.
 type gate struct {
 	held, release, left chan struct{} // closed when it happened
 	once                [3]sync.Once

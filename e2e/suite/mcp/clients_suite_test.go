@@ -17,17 +17,17 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite/docs"
 )
 
-// revisions are those of the protocol that the conformance suite has a set for.
+// revisions lists the protocol revisions that the conformance suite has a set for.
 var revisions = []string{"2025-11-25", "2026-07-28"}
 
 // testConformance runs the conformance suite: of each revision, every scenario for
-// servers that is no extension. A scenario has a session of its own: some leave a
+// servers that is not an extension. A scenario has a session of its own: some leave a
 // question open, and a page that asks does nothing else.
 func (c *clients) testConformance(t *testing.T) {
 	t.Helper()
 	suite := filepath.Join(c.modules, "@modelcontextprotocol", "conformance", "dist", "index.js")
 	for _, revision := range revisions {
-		expected, err := filepath.Abs("clients/conformance-" + revision + ".yml")
+		expected, err := filepath.Abs("../clients/conformance-" + revision + ".yml")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ var (
 )
 
 // scenarios reads the list that the suite prints for a revision: what counts, and
-// what does not count but is no extension.
+// what does not count but is not an extension.
 func scenarios(list string) []string {
 	var names []string
 	if set := scoredSet.FindStringSubmatch(list); set != nil {
@@ -130,7 +130,7 @@ func (c *clients) testInspector(t *testing.T) {
 	}
 }
 
-// inspected is what the Inspector prints, as far as it is looked at.
+// inspected is the part of the Inspector's output that is looked at.
 type inspected struct {
 	Tools   []struct{ Name string }
 	Content []struct{ Text string }
@@ -231,7 +231,7 @@ func (c *clients) testAgentURL(t *testing.T) {
 // is expected has its reason.
 func TestClientPackages(t *testing.T) {
 	t.Parallel()
-	lock, err := os.ReadFile("clients/package-lock.json")
+	lock, err := os.ReadFile("../clients/package-lock.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestClientPackages(t *testing.T) {
 		}
 	}
 	for _, revision := range revisions {
-		file := "clients/conformance-" + revision + ".yml"
+		file := "../clients/conformance-" + revision + ".yml"
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -29,7 +29,7 @@ var clientsForm = flag.String("clients", "", "run the clients of MCP: short, or 
 // clientWithin bounds one client, and one scenario of the suite. Only a defect reaches it.
 const clientWithin = 4 * time.Minute
 
-// clients is what all clients of a run share.
+// clients holds what all clients of a run share.
 type clients struct {
 	short         bool
 	node, modules string
@@ -57,7 +57,7 @@ type script struct {
 	short                bool
 }
 
-// scripts are the clients, each in its eras and transports.
+// scripts lists the clients, each with its protocol versions and transports.
 var scripts = []script{
 	{file: "sdk1", era: "legacy", transport: "http"},
 	{file: "sdk1", era: "legacy", transport: "stdio", short: true},
@@ -124,7 +124,7 @@ func newClients(t *testing.T, short bool) *clients {
 	}
 	c := &clients{short: short, node: node, modules: modules, dir: suite.TempDir(t), bin: suite.Pagetools(t), site: newClientSite()}
 	t.Cleanup(func() { c.site.CloseClientConnections(); c.site.Close() })
-	files, err := filepath.Glob("clients/*.mjs")
+	files, err := filepath.Glob("../clients/*.mjs")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("there are no scripts: %v", err)
 	}

@@ -53,7 +53,7 @@ func (f *follower) hear(n mcp.JSONRPCNotification) {
 // follow lists the tools once, and on every notice, until ctx ends.
 func (f *follower) follow(ctx context.Context) {
 	if f.Modern() {
-		stop, err := f.ListenAsync(ctx, mcp.SubscriptionFilter{ToolsListChanged: true}, func(err error) { f.note("", err) })
+		stop, err := f.Client.ListenAsync(ctx, mcp.SubscriptionFilter{ToolsListChanged: true}, func(err error) { f.note("", err) })
 		if err != nil {
 			f.note("", err)
 			return
@@ -169,8 +169,8 @@ func (f *follower) heardProgress(took time.Duration) error {
 }
 
 // TestEveryChangeIsTold: a page changes its tools 200 times while eight clients look,
-// of every era and over both transports. In the end each of them has the page's list,
-// and the call that made the changes was told of its progress.
+// of every protocol version and over both transports. In the end each of them has the
+// page's list, and the call that made the changes was told of its progress.
 func TestEveryChangeIsTold(t *testing.T) {
 	t.Parallel()
 	site := newClientSite()

@@ -19,7 +19,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
-// purchase is what a person says to the questions of one purchase, in their order.
+// purchase holds a person's answers to the questions of one purchase, in their order.
 // Each question waits for an answer of its own: "accept", "decline", "cancel", which
 // leaves it open, or "late", which comes after the question's time.
 type purchase struct {
@@ -84,7 +84,7 @@ func (b *buyer) Elicit(ctx context.Context, r mcp.ElicitationRequest) (*mcp.Elic
 	return result, nil
 }
 
-// canElicit reports whether the era has elicitation.
+// canElicit reports whether the protocol version has elicitation.
 func (b *buyer) canElicit() bool { return b.Version >= "2025-06-18" }
 
 // buy makes one purchase by a plan, and holds what it came to.

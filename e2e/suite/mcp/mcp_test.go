@@ -113,7 +113,7 @@ func TestMCPClientDies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := suite.StartMCPWith(t, writer, filepath.Join(docs.Root(t), "examples", "buyproduct"), "--approval", "auto", "--verbose")
+	c := suite.StartMCPWith(t, writer, filepath.Join(docs.Root(t), "examples", "buyproduct"), suite.OwnBrowser, "--approval", "auto", "--verbose")
 	_ = writer.Close()
 	said := make(chan struct{})
 	go func() { // reads until it goes away
@@ -140,7 +140,7 @@ func TestMCPClientDies(t *testing.T) {
 	}
 }
 
-// TestMCPHTTP: every era on one address, and one state for each caller.
+// TestMCPHTTP: every protocol version on one address, and one state for each caller.
 func TestMCPHTTP(t *testing.T) {
 	t.Parallel()
 	s := suite.Serve(t, filepath.Join(docs.Root(t), "examples", "today"), "--approval", "auto", "--warm", "0")

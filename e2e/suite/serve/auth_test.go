@@ -108,13 +108,13 @@ func (s *recipesAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// authRun is what a run of pagetools auth came to.
+// authRun holds the result of a run of pagetools auth.
 type authRun struct {
 	code           int
 	stdout, stderr string
 }
 
-// address is what a login asks a person to open.
+// address matches the address that a login asks a person to open.
 var address = regexp.MustCompile(`(?m)^  (http\S+)$`)
 
 // auth runs pagetools auth with a person who opens the address that it shows.
@@ -166,8 +166,8 @@ func auth(t *testing.T, data, stdin string, args ...string) (r authRun) {
 	return r
 }
 
-// TestAuthClient: the client of a login is that of the flags, and else that of the file for the site,
-// by its name or its address.
+// TestAuthClient: a login takes its client from the flags, else from the file for the site, by its
+// name or its address.
 func TestAuthClient(t *testing.T) {
 	t.Parallel()
 	api, dir := newRecipes(t), suite.TempDir(t)

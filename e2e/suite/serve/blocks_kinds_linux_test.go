@@ -150,7 +150,7 @@ func (w *reader) read(text string) {
 		}
 	}
 	if err := json.Unmarshal([]byte(w.ours(text)), &file); err != nil {
-		return // an array, or something else that is no client's
+		return // an array, or something else that is not a client's
 	}
 	for name, s := range file.MCPServers {
 		w.connect(name, s.Command, s.Args, s.URL)

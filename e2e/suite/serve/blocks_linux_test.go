@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,17 +18,20 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite/docs"
 )
 
+var allBlocks = flag.Bool("all-blocks", suite.IsNightly(), "run the blocks of all documents, as .ci/run does, not of the first two only")
+
 // TestBlocks (D10, D11) does what the README, the pages for users and the examples tell
 // people to do, in the order of each document: shell blocks run at a terminal, where a
-// person says yes; the text that follows one is what it prints, or what a server does; a
-// YAML block is a configuration as it is pasted; an HTML block is a page that the reader saves; tests in Go
-// are those of e2e/example_test.go; JSON parses, and a client's entry starts a server with tools. A block of any other kind fails.
+// person says yes; the text that follows one shows its output, or what a server does; a
+// YAML block is a configuration as it is pasted; an HTML block is a page that the reader saves;
+// tests in Go come from e2e/example_test.go; JSON parses, and a client's entry starts a server with
+// tools. A block of any other kind fails.
 func TestBlocks(t *testing.T) {
 	t.Parallel()
 	all := docs.Documents(t)
 	for _, doc := range docs.UserPages(t) {
 		blocks := blocksOf(all[doc])
-		if len(blocks) == 0 {
+		if len(blocks) == 0 || !*allBlocks && doc != "README.md" && doc != "docs/get-started.md" {
 			continue
 		}
 		t.Run(strings.ReplaceAll(strings.TrimSuffix(doc, ".md"), "/", "."), func(t *testing.T) {
@@ -358,7 +362,9 @@ func (w *reader) stop(keep *regexp.Regexp) {
 			w.kill(s, syscall.SIGKILL)
 			w.t.Errorf("it does not stop:\n%s%s", s.text, s.all)
 		}
-		if code := s.cmd.ProcessState.ExitCode(); code != 0 && code != 130 {
+		// Python ends by the signal itself.
+		how := s.cmd.ProcessState.Sys().(syscall.WaitStatus)
+		if code := how.ExitStatus(); code != 0 && code != 130 && how.Signal() != syscall.SIGINT {
 			w.t.Errorf("it ended with %d:\n%s%s", code, s.text, s.all)
 		}
 		w.last = s

@@ -30,7 +30,7 @@ func blocksOf(text string) (all []block) {
 	return all
 }
 
-// expected is what a document says that its last command printed: an ellipsis stands for
+// expected returns patterns of the output that a document shows: an ellipsis stands for
 // anything.
 func expected(text string) (lines []*regexp.Regexp) {
 	for line := range strings.Lines(text) {

@@ -50,8 +50,8 @@ func browserOf(t *testing.T, width, height int) *cdp.Engine {
 	return e
 }
 
-// shownPage is a page in the operators' browser. Its tools are what scripts that
-// should not run there would make.
+// shownPage is a page in the operators' browser. Scripts that must not run there would
+// register its tools.
 type shownPage struct {
 	session.Tab
 	bridge.View
@@ -161,7 +161,7 @@ func waits(s *suite.Server, action, request string) <-chan suite.Reply {
 	return s.Later("/webtools/site", fmt.Sprintf(`{"sessionId":"me","action":%q,"request":%s,"config":{"wait":60000}}`, action, request))
 }
 
-// liveState is what a viewer is told.
+// liveState is a message to a viewer.
 type liveState struct {
 	Type     string
 	Question *struct{ ID, Kind string }

@@ -32,7 +32,7 @@ const (
 
 // TestPicture (D11): the picture of the README shows a session that happens today: a page is
 // served, an agent calls a tool, and a person agrees, takes the pen in the live view and
-// books. Its words are those of this run. Its screenshots are taken with -picture.
+// books. Its words come from this run. Its screenshots are taken with -picture.
 func TestPicture(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(docs.Root(t), filepath.FromSlash(pictureFile))
@@ -187,8 +187,8 @@ type drawing struct {
 	parts       int
 }
 
-// show shows markup from one second to another. The still part is what people see who want
-// no motion.
+// show shows markup from one second to another. People who want no motion see the still
+// part.
 func (d *drawing) show(from, to float64, still bool, markup string) {
 	d.parts++
 	at := func(s float64) string { return fmt.Sprintf("%.2f%%", s/d.length*100) }

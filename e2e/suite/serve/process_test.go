@@ -156,7 +156,7 @@ func TestRecordInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	tmp := suite.TempDir(t)
-	s, err := suite.Start(suite.Pagetools(t), dir, tmp, "record", "site=.", "--mcp", "127.0.0.1:0", "-o", "out.yaml")
+	s, err := suite.Start(suite.Pagetools(t), dir, tmp, "record", suite.OwnBrowser, "site=.", "--mcp", "127.0.0.1:0", "-o", "out.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

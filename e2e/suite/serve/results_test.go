@@ -27,7 +27,7 @@ func TestRulesForResults(t *testing.T) {
 	for _, site := range []string{"guarded", "open"} {
 		for _, tool := range []string{"object", "text", "blocks", "promised", "throws", "fails", "long", "strange"} {
 			for _, output := range []string{"raw", "text", "structured"} {
-				r := s.Ask("/webtools/"+site, fmt.Sprintf(`{"action":%q,"request":{},"config":{"output":%q}}`, tool, output))
+				r := s.Ask("/webtools/"+site, fmt.Sprintf(`{"sessionId":"s","action":%q,"request":{},"config":{"output":%q}}`, tool, output))
 				told[site+" "+tool+" "+output] = string(r.Body)
 			}
 			told[site+" "+tool+" mcp"] = string(s.Ask("/mcp/"+site, mcpCall(tool)).Body)

@@ -49,7 +49,7 @@ func TestRoundTrip(t *testing.T) {
 		defer cancel()
 		return s.In(ctx, token, http.MethodPost, s.URL+path, body)
 	}
-	// same is what must be equal: the webtool's answer and that of MCP, without what names the call.
+	// same compares the webtool's answer with MCP's, without what names the call.
 	same := func(s *suite.Server, tool, arguments string) string {
 		var web struct {
 			Status string

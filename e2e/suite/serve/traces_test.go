@@ -17,7 +17,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
-// span is what a collector got of one.
+// span holds what a collector got of a span.
 type span struct {
 	name, trace, id, parent string
 	attributes              map[string]string

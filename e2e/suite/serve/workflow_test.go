@@ -15,7 +15,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite/docs"
 )
 
-// workflow is what of GitHub's format a workflow of ours has.
+// workflow is the part of GitHub's format that our workflows use.
 type workflow struct {
 	Name string
 	On   struct {

@@ -51,7 +51,7 @@ var managedFlags = []string{
 	"--js-flags=--max-old-space-size=1024",
 }
 
-// disabledFeatures are what speaks to the network, and three that open a renderer
+// disabledFeatures lists features that use the network, and three that open a renderer
 // beside the one of the page: two pages of the address bar, which nobody sees, took ten
 // times the processor's time of an empty page, and a spare one lay in each context.
 var disabledFeatures = []string{
@@ -102,9 +102,9 @@ func (o *Options) checkArgs() error {
 // english are the languages of pages that nobody sees.
 const english = "en-US,en"
 
-// Languages are those that pages are asked for which nobody sees, as in "de-CH,de": both
-// kinds of browsers have lists of their own, and one of them that of the machine. It is
-// english unless the operator's flags name others.
+// Languages returns the Accept-Language of headless pages, such as "de-CH,de": both kinds
+// of browsers have lists of their own, and one uses the machine's. It returns english
+// unless the operator's flags name others.
 func (o *Options) Languages() string {
 	lang := "en-US"
 	for _, a := range o.Args {

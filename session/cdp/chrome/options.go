@@ -20,8 +20,8 @@ type Options struct {
 	NoSandbox bool
 	// Headful shows windows.
 	Headful bool
-	// Windows lets pages open windows. A whole browser blocks those that no person asked for,
-	// so it is what Auto prefers then; a headless shell blocks all or none.
+	// Windows lets pages open windows. Auto then prefers a whole browser, which blocks
+	// windows that no person asked for; a headless shell blocks all or none.
 	Windows bool
 	// AcceptInsecureCerts accepts any certificate.
 	AcceptInsecureCerts bool

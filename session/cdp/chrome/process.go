@@ -16,8 +16,7 @@ import (
 
 // Process is a browser that we started. Its methods are safe for concurrent use.
 type Process struct {
-	// Out is what the browser sends, In is what it reads. It exits when In is
-	// closed.
+	// The browser writes to Out and reads from In. It exits when In is closed.
 	Out io.ReadCloser
 	In  io.WriteCloser
 

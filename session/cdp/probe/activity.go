@@ -2,6 +2,7 @@ package probe
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -53,7 +54,7 @@ type flight struct {
 	at       int  // its place in the log
 }
 
-// activity is what was seen of a page. The watcher of the probe writes it.
+// activity records what was seen of a page. The watcher of the probe writes it.
 type activity struct {
 	mu      sync.Mutex
 	log     []any // *session.Request, *navigation, and values of the types above and of session
@@ -385,7 +386,7 @@ func headersOf(all map[string]string) http.Header {
 	return kept
 }
 
-// levels are those of the console's functions; the others have log.
+// levels maps the console's functions to levels; the others have log.
 var levels = map[runtime.ConsoleAPICalledType]string{
 	runtime.ConsoleAPICalledTypeError: "error", runtime.ConsoleAPICalledTypeAssert: "error",
 	runtime.ConsoleAPICalledTypeWarning: "warning", runtime.ConsoleAPICalledTypeInfo: "info",
@@ -401,4 +402,33 @@ func (t *tracer) note(x session.Said, level string, at runtime.Timestamp) {
 		when := time.UnixMicro(int64(float64(at) * 1000))
 		t.messages = append(t.messages, session.Message{Said: x, Level: level, At: when})
 	}
+}
+
+// consoleSaid returns a message of the console.
+func consoleSaid(ev *runtime.EventConsoleAPICalled) session.Said {
+	var parts []string
+	for _, arg := range ev.Args {
+		parts = append(parts, printed(arg))
+	}
+	x := session.Said{Kind: "console", Text: strings.Join(parts, " ")}
+	if at := ev.StackTrace; at != nil && len(at.CallFrames) > 0 {
+		x.URL, x.Line = at.CallFrames[0].URL, int(at.CallFrames[0].LineNumber)+1
+	}
+	return x
+}
+
+// printed returns a value as the console shows it.
+func printed(v *runtime.RemoteObject) string {
+	switch {
+	case v == nil:
+		return ""
+	case v.Type == "string":
+		var text string
+		if json.Unmarshal(v.Value, &text) == nil {
+			return text
+		}
+	case v.Description != "":
+		return v.Description
+	}
+	return string(v.Value)
 }

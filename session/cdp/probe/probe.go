@@ -24,7 +24,7 @@ import (
 	"github.com/pagetools/pagetools/shim"
 )
 
-// Options are what a probe needs of the tab that it looks at.
+// Options holds what a probe needs of its tab.
 type Options struct {
 	Conn    *wire.Conn
 	Browser cdp.Session
@@ -97,7 +97,8 @@ func (p *Probe) Mark(ctx context.Context) (session.Mark, error) {
 	return session.Mark{At: p.seen.count(), Cookies: cookies}, nil
 }
 
-// cookies are those of the browser context, by name, with what tells their states apart.
+// cookies returns the browser context's cookies, by name, with a text that tells their
+// states apart.
 func (p *Probe) cookies(ctx context.Context) (map[string]string, error) {
 	all, err := cdp.Call(ctx, p.o.Browser, storage.GetCookies,
 		storage.GetCookiesParams{BrowserContextID: p.o.Context})
@@ -217,7 +218,7 @@ func (p *Probe) Evaluate(ctx context.Context, expression string) (string, error)
 	return string(found.Result.Value), nil
 }
 
-// exception is what an exception says, in one line.
+// exception returns an exception's text in one line.
 func exception(x *runtime.ExceptionDetails) string {
 	said := x.Text
 	switch {

@@ -3,7 +3,6 @@ package probe
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -82,7 +81,7 @@ func newSurveyor(on *wire.Session, top cdp.FrameID, seen *activity) *surveyor {
 		targets: map[cdptarget.SessionID]watchedTarget{on.ID(): {Session: on}}}
 }
 
-// commands are those for a target. Responses are not kept for us.
+// commands returns the commands that observe a target. Responses are not kept for us.
 func (s *surveyor) commands(document bool) []wire.Command {
 	yes, body, kept := true, int64(maxBody), int64(1)
 	all := []wire.Command{
@@ -185,7 +184,7 @@ func (s *surveyor) handle(msg *cdproto.Message) {
 			worker := ev.TargetInfo.Type != frameType
 			child := watchedTarget{Session: from.Child(ev.SessionID), worker: worker}
 			s.targets[ev.SessionID] = child
-			child.Session.Begin(s.commands(!child.worker))
+			child.Begin(s.commands(!child.worker))
 		}
 	case cdproto.EventTargetDetachedFromTarget:
 		var ev cdptarget.EventDetachedFromTarget
@@ -467,33 +466,4 @@ func (s *surveyor) said(msg *cdproto.Message) {
 	if level == "error" {
 		s.seen.note(x, len(x.Text)+len(x.URL))
 	}
-}
-
-// consoleSaid is a message of the console.
-func consoleSaid(ev *runtime.EventConsoleAPICalled) session.Said {
-	var parts []string
-	for _, arg := range ev.Args {
-		parts = append(parts, printed(arg))
-	}
-	x := session.Said{Kind: "console", Text: strings.Join(parts, " ")}
-	if at := ev.StackTrace; at != nil && len(at.CallFrames) > 0 {
-		x.URL, x.Line = at.CallFrames[0].URL, int(at.CallFrames[0].LineNumber)+1
-	}
-	return x
-}
-
-// printed is what the console shows of a value.
-func printed(v *runtime.RemoteObject) string {
-	switch {
-	case v == nil:
-		return ""
-	case v.Type == "string":
-		var text string
-		if json.Unmarshal(v.Value, &text) == nil {
-			return text
-		}
-	case v.Description != "":
-		return v.Description
-	}
-	return string(v.Value)
 }

@@ -45,8 +45,8 @@ type pipe struct {
 
 var _ chromedp.Transport = (*pipe)(nil)
 
-// NewPipe makes the Transport over the pipes of a browser: r is what it sends, w
-// what it reads.
+// NewPipe makes the Transport over the pipes of a browser, which writes to r and reads
+// from w.
 func NewPipe(r io.ReadCloser,
 	w io.WriteCloser) chromedp.Transport {
 	return newPipe(r, w, maxMessage)

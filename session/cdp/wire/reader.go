@@ -31,7 +31,7 @@ func New(inner chromedp.Transport, wanted map[cdproto.MethodType]bool) *Conn {
 	return c
 }
 
-// readAll is the one reader. It never waits for a page's owner.
+// readAll alone reads the connection. It never waits for a page's owner.
 func (c *Conn) readAll() {
 	for {
 		msg := new(cdproto.Message)

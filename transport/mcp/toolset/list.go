@@ -67,7 +67,7 @@ func (p Protocol) index() int {
 	return 0
 }
 
-// Source is what one site offers to a caller now.
+// Source holds one site's offer to a caller.
 type Source struct {
 	Site    bridge.Site
 	Version string         // of the site's webtool
@@ -98,7 +98,7 @@ type Options struct {
 	Waiting bool
 }
 
-// Target is what a name stands for: one of the fields Tool and Own is set.
+// Target is the tool of a name: one of the fields Tool and Own is set.
 type Target struct {
 	Site string
 	Tool *bridge.Tool
@@ -126,7 +126,7 @@ type List struct {
 	*finder
 }
 
-// finder is what search needs, made when something is looked for.
+// finder holds the index of a search, made at the first one.
 type finder struct {
 	indexed sync.Once
 	terms   *index

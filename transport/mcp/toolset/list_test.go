@@ -63,7 +63,7 @@ func TestTitles(t *testing.T) {
 	}
 }
 
-// TestFramesAreNamed: a model sees which words are those of a stranger in a frame.
+// TestFramesAreNamed: a model sees which words come from a stranger in a frame.
 func TestFramesAreNamed(t *testing.T) {
 	d := bridgetest.Tool("pay", "")
 	d.Frame, d.Document, d.Origin = "ads", "d2", "https://ads.example"

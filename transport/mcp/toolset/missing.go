@@ -80,8 +80,8 @@ func (l *List) Missing(name string) *bridge.Error {
 	return e.Detail("tools", similar)
 }
 
-// unlisted is what the call of a tool that is not there fails with. While the only site that may
-// have it cannot be reached, and has no list, nobody knows that there is no such tool.
+// unlisted returns the error of a call to a tool that is not in the list. While the only site that
+// may have it cannot be reached, and has no list, nobody knows that there is no such tool.
 func (l *List) unlisted(name string) (bridge.Code, bridge.Reason) {
 	g, known := l.gone[name]
 	for _, s := range l.sources {
@@ -120,7 +120,7 @@ func (l *List) left(g gone) string {
 	switch now := l.pages[g.site]; {
 	case g.page != "" && now != "" && now != g.page:
 		return fmt.Sprintf("It was a tool of %s; the page went to %s since.", g.page, now)
-	case g.page == "" && now != "": // the list was that of the site's own page
+	case g.page == "" && now != "": // the list came from the site's own page
 		return fmt.Sprintf("Your page of %q shows %s now, which does not offer it.", g.site, now)
 	default:
 		return fmt.Sprintf("The page of %q had it and took it away since.", g.site)

@@ -31,7 +31,7 @@ func fold(name string) string { return strings.ToLower(strings.ReplaceAll(name, 
 // reserved reports whether a name is kept for our own tools.
 func reserved(name string) bool { return strings.HasPrefix(fold(name), reservedPrefix) }
 
-// identity is what the name of a tool is made of.
+// identity holds the parts of a tool's name.
 type identity struct{ site, origin, raw string }
 
 // base is the name before anything has to be changed.

@@ -209,8 +209,7 @@ const (
 )
 
 // Instructions tell a model where the tools come from, and how to find them. Some
-// clients show them when they show no list. trouble is what is known to be wrong with
-// sites, in sentences.
+// clients show them when they show no list. trouble lists the known faults of sites, in sentences.
 func Instructions(mode Mode, sites []bridge.Site, prefixed bool, trouble ...string) string {
 	var names []string
 	for i, s := range sites {

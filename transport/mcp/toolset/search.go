@@ -24,7 +24,7 @@ type match struct {
 	Parameters  []string `json:"parameters"`
 }
 
-// matches is what pagetools_search answers: the best first. Total counts all tools
+// matches is the result of pagetools_search, the best first. Total counts all tools
 // of pages, Matched those that have one of the words. Where few match, Names has those of
 // all: the words of a question are often not those of the tool.
 type matches struct {
@@ -203,7 +203,7 @@ func (l *List) read() {
 	l.terms = ix
 }
 
-// match is what a search says of a tool.
+// match describes a tool in the result of a search.
 func (e entry) match() match {
 	m := match{Name: e.Name, Site: e.Site, Title: e.shown.Title,
 		Description: text.Short(e.shown.Description, maxSummary), Parameters: []string{}}
@@ -228,7 +228,7 @@ func words(text string) []string {
 // maxStemmed bounds a word that is stemmed, in bytes: no word of English is longer.
 const maxStemmed = 40
 
-// stem is what the forms of an English word have in common.
+// stem returns the common beginning of the forms of an English word.
 func stem(word string) string {
 	if len(word) > maxStemmed {
 		return word
