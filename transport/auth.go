@@ -55,7 +55,7 @@ func (g *guard) checkCaller(w http.ResponseWriter, r *http.Request, in *info) (a
 func (g *guard) ignoresTokens(r *http.Request) {
 	g.ignoring.Do(func() {
 		g.log.WarnContext(r.Context(), "ingress: a request has a token, which does not count, because "+
-			"no callers are configured: --token, or callers in the configuration file, ask for one")
+			g.o.Words.Of("no callers are configured"))
 	})
 }
 

@@ -91,7 +91,7 @@ func (g *guard) checkHost(w http.ResponseWriter, r *http.Request, _ *info) (answ
 	}
 	if !g.hosts.allows(h) {
 		g.deny(w, r, "host", bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
-			"The Host %q is not served here; --allow-host adds a name.", text.Brief(r.Host, maxShown)))
+			g.o.Words.Of("The Host %q is not served here."), text.Brief(r.Host, maxShown)))
 		return true
 	}
 	return false

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/origin"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Options configures [Guard]. The zero value refuses every request, because it
@@ -44,6 +45,8 @@ type Options struct {
 	WriteTimeout time.Duration
 	// JSONRPCUnder lists the paths at and below which errors have the form of JSON-RPC.
 	JSONRPCUnder []string
+	// Words are those of errors and refusals, for whoever chose the options.
+	Words text.Words
 	// Metrics counts the requests; nil counts none.
 	Metrics *Metrics
 	// Log gets one line for each request; nil is silent.
@@ -83,24 +86,26 @@ func (o Options) withDefaults() Options {
 // served. Guard refuses the same combinations request by request.
 func (o Options) Validate() error {
 	var errs []error
-	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	fail := func(format, option string, args ...any) {
+		errs = append(errs, fmt.Errorf(format, append([]any{o.Words.Of(option)}, args...)...))
+	}
 	if _, port, err := net.SplitHostPort(o.Listen); err != nil || port == "0" {
-		fail("--listen %q must be an address with a port", o.Listen)
+		fail("%s %q must be an address with a port", "Listen", o.Listen)
 	} else if !isLoopback(o.Listen) && len(o.Callers) == 0 {
-		fail("--listen %s can be reached from other machines, so it needs a token, "+
-			"such as in PAGETOOLS_TOKEN, or callers in the configuration file", o.Listen)
+		fail("%s %s can be reached from other machines, so it needs %s", "Listen", o.Listen,
+			o.Words.Of("Callers"))
 	}
 	for _, h := range o.Hosts {
 		if _, ok := parseHost(h); !ok {
-			fail("--allow-host must be a host name, such as pagetools.example, not %q", h)
+			fail("%s must be a host name, such as pagetools.example, not %q", "Hosts", h)
 		}
 	}
 	for _, allowed := range o.Origins {
 		switch {
 		case allowed == "*" && len(o.Callers) == 0:
-			fail("--cors * needs a token, such as in PAGETOOLS_TOKEN")
+			fail("%s * needs %s", "Origins", o.Words.Of("a token"))
 		case allowed != "*" && !validOrigin(allowed):
-			fail("--cors must be an origin, such as https://app.example, not %q", allowed)
+			fail("%s must be an origin, such as https://app.example, not %q", "Origins", allowed)
 		}
 	}
 	if err := ValidateCallers(o.Callers); err != nil {

@@ -75,7 +75,8 @@ func (g *guard) checkOrigin(w http.ResponseWriter, r *http.Request, _ *info) (an
 	listed := len(given) == 1 && g.origins.allows(from)
 	if !listed && (len(given) > 1 || !sameOrigin(from, r)) {
 		g.deny(w, r, "origin", bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
-			"Pages of the origin %q may not call pagetools; --cors allows an origin.", text.Brief(strings.Join(given, ", "), maxShown)))
+			g.o.Words.Of("Pages of the origin %q may not call pagetools."),
+			text.Brief(strings.Join(given, ", "), maxShown)))
 		return true
 	}
 	if !listed {

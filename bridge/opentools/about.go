@@ -99,7 +99,7 @@ type Login struct {
 func (f *Found) Logins(tools []*Tool, allowed []string) []Login {
 	var here []offered
 	for _, t := range tools {
-		if server, err := t.serverOf(f.Document, f.URL, allowed); err == nil {
+		if server, err := t.serverOf(f.Document, f.URL, allowed, nil); err == nil {
 			here = append(here, offered{t, server, f.alternatives(t)})
 		}
 	}

@@ -258,7 +258,7 @@ func (a *api) read(found *Found, before *edition) *edition {
 	}
 	declared, elsewhere := make([]bridge.Declaration, 0, len(tools)), map[string][]string{}
 	for _, t := range tools {
-		server, err := t.serverOf(found.Document, found.URL, a.Origins)
+		server, err := t.serverOf(found.Document, found.URL, a.Origins, a.Words)
 		if err != nil {
 			elsewhere[err.Error()] = append(elsewhere[err.Error()], t.Name)
 			continue

@@ -34,7 +34,7 @@ func TestServersAreBounded(t *testing.T) { //nolint:paralleltest // it measures 
 				tools, _ := d.Tools(All)
 				from, _ := url.Parse("https://api.example/openapi.json")
 				for _, one := range tools {
-					u, err := one.serverOf(d, from, nil)
+					u, err := one.serverOf(d, from, nil, nil)
 					if err == nil && u.String() != x.want || err != nil && x.want != "" {
 						t.Fatalf("%v, %v", u, err)
 					}
@@ -177,7 +177,7 @@ func TestServersOfTheDocumentsOrigin(t *testing.T) {
 		if err != nil || len(tools) != 1 {
 			t.Fatal(err, tools)
 		}
-		if u, err := tools[0].serverOf(d, from, nil); err == nil != x.same {
+		if u, err := tools[0].serverOf(d, from, nil, nil); err == nil != x.same {
 			t.Errorf("%s with the server %s: %v, %v", x.document, x.server, u, err)
 		}
 	}

@@ -231,7 +231,8 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 
 // serverOf is where the requests of a tool go (B12): the first of its servers that is of the document's
 // origin, or of one that the user allowed. The error says which was left out.
-func (t *Tool) serverOf(d *Document, document *url.URL, allowed []string) (*url.URL, error) {
+func (t *Tool) serverOf(d *Document, document *url.URL, allowed []string, w text.Words,
+) (*url.URL, error) {
 	all, err := readServers(t.servers)
 	if len(all) == 0 && err == nil {
 		all, err = d.servers, d.serversErr
@@ -249,7 +250,8 @@ func (t *Tool) serverOf(d *Document, document *url.URL, allowed []string) (*url.
 			return u, nil
 		}
 	}
-	return nil, fmt.Errorf("its server %.200s is of another origin than the document: allow it with --allow-origin", all[0])
+	return nil, fmt.Errorf("its server %.200s is of another origin than the document: %s", all[0],
+		w.Of("allow that origin"))
 }
 
 func isAllowed(u *url.URL, origins []string) bool {

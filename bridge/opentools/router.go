@@ -12,6 +12,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/opentools/oauth"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // SiteOptions is one site whose API is used.
@@ -34,6 +35,8 @@ type SiteOptions struct {
 	Transport func(certificate *tls.Certificate) http.RoundTripper
 	// Keeper adds credentials; nil adds none.
 	Keeper *oauth.Keeper
+	// Words are those of findings, for whoever chose the options.
+	Words text.Words
 }
 
 // RouterOptions configures a Router.

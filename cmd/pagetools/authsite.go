@@ -98,7 +98,7 @@ func (p *program) openAuth(ctx context.Context, arg string, f authFlags) (*authS
 		return nil, err
 	}
 	s.closers = append(s.closers, store.Close)
-	o := egress.Options{Log: p.log}
+	o := egress.Options{Words: optionWords, Log: p.log}
 	if o.Upstream, err = upstream(p.conf); err != nil {
 		s.close()
 		return nil, err
@@ -116,6 +116,6 @@ func (p *program) openAuth(ctx context.Context, arg string, f authFlags) (*authS
 	grant := proxy.Admit(reach, nil)
 	s.client = &http.Client{Transport: grant.Transport(nil)}
 	s.closers = append(s.closers, func() error { grant.End(); return nil })
-	s.keeper = oauth.New(oauth.Options{Store: store, Client: s.client})
+	s.keeper = oauth.New(oauth.Options{Store: store, Client: s.client, Words: optionWords})
 	return s, nil
 }

@@ -156,7 +156,7 @@ func newWrongUses(t *testing.T, files []txtar.File) *wrongUses {
 	}
 	routes := append(webtool.New(w.bridge, webtool.Options{}).Routes(), face.Routes()...)
 	agent := bridge.Caller{Name: "agent", May: []bridge.Right{bridge.MayCall}}
-	w.face = transport.Guard(transport.NewMux(routes...), transport.Options{Listen: "127.0.0.1:7300", JSONRPCUnder: []string{"/mcp"},
+	w.face = transport.Guard(transport.NewMux(routes...), transport.Options{Listen: "127.0.0.1:7300", Words: optionWords, JSONRPCUnder: []string{"/mcp"},
 		Callers: []transport.Credential{{Caller: agent, Token: "agent-token"}}})
 	return w
 }

@@ -111,7 +111,7 @@ func newChecker(p *program, o *checkOptions) (*checker, error) {
 	if err := o.checkSmoke(); err != nil {
 		return nil, err
 	}
-	k.judge.Rules = map[string]check.Setting{}
+	k.judge.Words, k.judge.Rules = optionWords, map[string]check.Setting{}
 	for _, words := range o.rules {
 		id, level, ok := strings.Cut(words, "=")
 		if !ok {
@@ -207,7 +207,7 @@ func (k *checker) readBaseline() error {
 	case err != nil:
 		return usage("--baseline: %s %w; --update writes it", text.Line(k.o.baseline), config.Problem(err))
 	}
-	if k.known, err = check.ReadBaseline(words); err != nil {
+	if k.known, err = check.ReadBaseline(words, optionWords); err != nil {
 		return usage("--baseline: %s: %w", text.Line(k.o.baseline), err)
 	}
 	return nil

@@ -119,7 +119,7 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 	if err != nil {
 		p.say("warning: `pagetools approve` cannot reach this process: %v", err)
 	} else {
-		own := console.New(a.Bridge, console.Options{Done: o.done, Log: p.log, Named: true,
+		own := console.New(a.Bridge, console.Options{Done: o.done, Log: p.log, Named: true, Words: optionWords,
 			Links: &o.links})
 		o.serve(transport.Server(transport.Trusted(transport.NewMux(own.Routes()...),
 			operatorAt("socket"), transport.Options{Log: p.log}), p.log), l)
@@ -127,7 +127,7 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 	if p.conf.ConsoleListen == "off" {
 		return o
 	}
-	all := transport.NewMux(console.New(a.Bridge, console.Options{Done: o.done, Log: p.log,
+	all := transport.NewMux(console.New(a.Bridge, console.Options{Done: o.done, Log: p.log, Words: optionWords,
 		Peers: o.inbox.peers, Links: &o.links}).Routes()...)
 	if page.Listener != nil {
 		o.servePage(page, all)
@@ -172,7 +172,7 @@ func listenConsole(ctx context.Context, c *config.Config) (consoleListener, erro
 func (o *operators) servePage(l net.Listener, mux http.Handler) {
 	o.app.Keep(l.Addr().String())
 	guards := transport.Options{Listen: l.Addr().String(), Hosts: o.p.conf.AllowHosts,
-		Open: console.PagePaths, Log: o.p.log, Callers: o.who.ofConsole(o.p.conf),
+		Open: console.PagePaths, Words: optionWords, Log: o.p.log, Callers: o.who.ofConsole(o.p.conf),
 		Credentials: &o.who.console}
 	o.links.Serve("http://"+l.Addr().String()+"/", o.who.operator)
 	o.serve(transport.Server(transport.Guard(mux, guards), o.p.log), l)

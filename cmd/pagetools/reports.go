@@ -26,7 +26,7 @@ func formats(p *program, spec string) ([]report.Format, error) {
 	default:
 		spec = "list"
 	}
-	all, err := report.Parse(spec)
+	all, err := report.Parse("--reporter", spec)
 	if err != nil {
 		return nil, usage("--reporter: %w", err)
 	}

@@ -82,8 +82,8 @@ func (p *program) startWith(ctx context.Context, pl plan, complete func(*app.Opt
 	case errors.Is(err, chrome.ErrNoBrowser), errors.Is(err, chrome.ErrNoShell):
 		return nil, unreachable("%w. %s", err, installAdvice(err))
 	case errors.Is(err, chrome.ErrRoot):
-		return nil, unreachable("%w. Run as another user, "+
-			"or give --no-sandbox or PAGETOOLS_NO_SANDBOX=1.", err)
+		return nil, unreachable("as root the browser needs --no-sandbox; give it only when " +
+			"every site is trusted. Run as another user, or give --no-sandbox or PAGETOOLS_NO_SANDBOX=1.")
 	}
 	return nil, usage("%w", err)
 }
@@ -205,7 +205,7 @@ func (p *program) options(pl plan) (app.Options, error) {
 		return app.Options{}, err
 	}
 	o := app.Options{
-		Engine: kindOf(p.conf, pl, nil), Log: p.log, Version: ownVersion(), Limits: c.Limits.Bridge(),
+		Engine: kindOf(p.conf, pl, nil), Words: optionWords, Log: p.log, Version: ownVersion(), Limits: c.Limits.Bridge(),
 		Remote: cdp.RemoteOptions{URL: c.BrowserURL + c.WSEndpoint, Header: header},
 		Local:  cdp.LocalOptions{Options: browser, RecycleAfter: c.Limits.RecycleAfter},
 		Manager: session.Options{

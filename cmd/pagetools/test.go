@@ -193,14 +193,35 @@ func (t *tester) options(formats []report.Format, out report.Reporter) kitrun.Op
 	if t.o.model != "" {
 		o.Model = t.ask
 	}
-	o.Again = [][2]string{{"model-cmd", t.o.model}}
-	for _, file := range t.o.hostFiles {
-		o.Again = append(o.Again, [2]string{"host-file", file})
-	}
+	o.Again, o.Words = t.again, optionWords
 	if t.o.trace != "off" {
 		o.Trace = t.o.trace
 	}
 	return o
+}
+
+// again is the command line that repeats the case of a file, or all of it, for a POSIX shell.
+func (t *tester) again(file, name string) string {
+	flags := [][2]string{{"dir", t.o.dir}, {"url", t.o.url}, {"serve", t.o.serve}, {"host", t.o.host},
+		{"model-cmd", t.o.model}}
+	for _, file := range t.o.hostFiles {
+		flags = append(flags, [2]string{"host-file", file})
+	}
+	word := func(s string) string { return text.ShellWord(text.EscapeLine(s)) }
+	line := "pagetools test"
+	for _, f := range flags {
+		if f[1] != "" {
+			line += " --" + f[0] + " " + word(f[1])
+		}
+	}
+	run := ""
+	if name != "" {
+		run = " --run " + word("^"+regexp.QuoteMeta(name)+"$")
+	}
+	if strings.HasPrefix(file, "-") {
+		return line + run + " -- " + word(file)
+	}
+	return line + " " + word(file) + run
 }
 
 // selection reads which cases run.

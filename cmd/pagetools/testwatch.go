@@ -77,7 +77,7 @@ func (t *tester) reads(args []string) watch.Set {
 	if name := t.configFile(); name != "" {
 		set.Files = append(set.Files, name)
 	}
-	if all, err := report.Parse(t.o.reporter); err == nil {
+	if all, err := report.Parse("--reporter", t.o.reporter); err == nil {
 		for _, f := range all {
 			if f.Path != "" {
 				set.Ignored = append(set.Ignored, f.Path)

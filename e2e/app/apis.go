@@ -60,7 +60,7 @@ func (a *App) attach(ctx context.Context) error {
 	proxy := a.Proxy
 	if proxy == nil { // a remote browser has ways of its own
 		var err error
-		if proxy, err = egress.Start(ctx, egress.Options{Upstream: a.o.Upstream, Log: a.o.Log}); err != nil {
+		if proxy, err = egress.Start(ctx, egress.Options{Upstream: a.o.Upstream, Words: a.o.Words, Log: a.o.Log}); err != nil {
 			return err
 		}
 		a.stops = append(a.stops, proxy.Close)
@@ -76,7 +76,7 @@ func (a *App) attach(ctx context.Context) error {
 		a.stops = append(a.stops, func() error { grant.End(); return nil })
 		o.Sites = append(o.Sites, opentools.SiteOptions{Site: bridge.Site{Name: s.Name, Target: s.Text, Origin: s.Origin},
 			URL: s.URL, Pages: s.HasPage(), Expose: s.API.Expose, Guess: s.API.Guess, Full: s.API.Full, Origins: s.Page.Origins,
-			Transport: func(c *tls.Certificate) http.RoundTripper { return grant.Transport(a.tlsConfig(c)) }, Keeper: a.keeper(grant)})
+			Transport: func(c *tls.Certificate) http.RoundTripper { return grant.Transport(a.tlsConfig(c)) }, Keeper: a.keeper(grant), Words: a.o.Words})
 	}
 	a.APIs = opentools.NewRouter(o)
 	a.Router = a.APIs
@@ -88,7 +88,8 @@ func (a *App) keeper(of *egress.Grant) *oauth.Keeper {
 	if a.o.Credentials == nil {
 		return nil
 	}
-	return oauth.New(oauth.Options{Store: a.o.Credentials, Client: &http.Client{Transport: of.Transport(a.tlsConfig(nil))}})
+	return oauth.New(oauth.Options{Store: a.o.Credentials, Words: a.o.Words,
+		Client: &http.Client{Transport: of.Transport(a.tlsConfig(nil))}})
 }
 
 // tlsConfig returns the TLS settings of requests with a certificate; nil means none. The browser

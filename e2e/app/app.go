@@ -20,6 +20,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/opentools/oauth"
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/store"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
@@ -59,6 +60,8 @@ type Options struct {
 	// Credentials stores credentials for APIs, by caller; nil has none. The app closes
 	// it.
 	Credentials *oauth.Store
+	// Words rewords errors for a reader who knows options by other names.
+	Words text.Words
 	// Version is the program's, which clients are told; "" means "dev".
 	Version string
 	Log     *slog.Logger // nil is silent
@@ -214,8 +217,8 @@ func (a *App) engine(kind string) (*cdp.Engine, error) {
 		return e, nil
 	}
 	if len(a.engines) > 0 && a.o.Local.UserDataDir != "" {
-		return nil, errors.New("--user-data-dir is one browser's, and the sites need two: " +
-			"one engine for all of them, or no --user-data-dir")
+		return nil, fmt.Errorf("%s is one browser's, and the sites need two: one engine for all of "+
+			"them, or no %[1]s", a.o.Words.Of("UserDataDir"))
 	}
 	start := func() (*cdp.Engine, error) { return a.newEngine(kind == Native) }
 	var e *cdp.Engine
@@ -242,7 +245,7 @@ func (a *App) lend(e *cdp.Engine) session.Engine {
 // through finds the proxy of the pages, and starts it when it is the app's own.
 func (a *App) through(ctx context.Context) (err error) {
 	start := func(ctx context.Context) (*egress.Proxy, error) {
-		return egress.Start(ctx, egress.Options{Upstream: a.o.Upstream, Log: a.o.Log})
+		return egress.Start(ctx, egress.Options{Upstream: a.o.Upstream, Words: a.o.Words, Log: a.o.Log})
 	}
 	if a.o.Browsers != nil {
 		a.Proxy, err = a.o.Browsers.through(ctx, start)
@@ -256,14 +259,14 @@ func (a *App) through(ctx context.Context) (err error) {
 
 func (a *App) newEngine(native bool) (*cdp.Engine, error) {
 	if remote := a.o.Remote; remote.URL != "" {
-		remote.Native, remote.Log = native, a.o.Log
+		remote.Native, remote.Words, remote.Log = native, a.o.Words, a.o.Log
 		return cdp.NewRemote(remote)
 	}
 	if err := chrome.Clean(""); err != nil {
 		a.o.Log.Warn("cleaning up after a predecessor", "error", err)
 	}
 	local := a.o.Local
-	local.Native, local.Log, local.Proxy = native, a.o.Log, a.Proxy
+	local.Native, local.Words, local.Log, local.Proxy = native, a.o.Words, a.o.Log, a.Proxy
 	for _, s := range a.o.Sites {
 		local.AdoptWindows = local.AdoptWindows || s.Page.Tab.Windows == session.BridgeWindows
 		local.Windows = local.Windows || s.Page.Tab.Windows != session.CloseWindows

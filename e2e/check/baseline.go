@@ -9,6 +9,8 @@ import (
 	"io"
 	"net/url"
 	"slices"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Baseline is a list of known findings, which do not count. The zero value knows none.
@@ -69,12 +71,12 @@ func (b *Baseline) sort() {
 	b.Known = slices.Compact(b.Known)
 }
 
-// ReadBaseline reads a file that JSON wrote. The error says what is wrong with it.
-func ReadBaseline(b []byte) (*Baseline, error) {
+// ReadBaseline reads a file that JSON wrote. The error says what is wrong with it, in the words.
+func ReadBaseline(b []byte, w text.Words) (*Baseline, error) {
 	var file baselineFile
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()
-	const repair = "restore it, or write it anew with --update"
+	repair := w.Of("restore it, or write it anew")
 	if err := dec.Decode(&file); err != nil {
 		at := int64(len(b)) // where it ends too early
 		var syntax *json.SyntaxError

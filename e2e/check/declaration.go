@@ -85,7 +85,7 @@ var declarationRules = []Rule{
 		Options: []Option{{Name: "max", Number: 32 << 10, What: "bytes that the list may take as JSON"}},
 		What:    "The declarations of the page take more than 32 KB as JSON.",
 		Why:     "The list is sent with every request of the agent, and hosts refuse pages above a limit in bytes.",
-		Source:  "limits of hosts, see `pagetools check --host all`",
+		Source:  "limits of hosts",
 		Bad:     bigList(13), Good: bigList(1)},
 	{ID: "no-tools", Severity: Warning, find: findNone,
 		What:   "The page declares no tools.",

@@ -95,7 +95,7 @@ func lineOf(b []byte, offset int64) (line, column int) {
 // fromLock reads the targets of a lock file.
 func (s *Snapshot) fromLock(v schema.Value) error {
 	if string(v.Get("lockfileVersion").Text()) == "1" {
-		return errors.New("the lock file has version 1, with digests only: run pagetools lock again")
+		return errors.New("the lock file has version 1, with digests only: write it again")
 	}
 	targets := v.Get("targets")
 	if !targets.IsObject() {

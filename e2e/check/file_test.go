@@ -123,7 +123,7 @@ func TestBaseline(t *testing.T) {
 	if again := NewBaseline(was).JSON(); string(again) != want {
 		t.Errorf("in another order:\n%s", again)
 	}
-	b, err := ReadBaseline(file)
+	b, err := ReadBaseline(file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestBaseline(t *testing.T) {
 		`{}`: "the baseline has version 0", `{"baselineVersion":1,"finding":[]}`: "line 1", "{\n": "line 2", `{"baselineVersion":1}{}`: "not a baseline (more than one JSON value)",
 		`{"baselineVersion":1,"findings":[{"rule":"slw"}]}`: `the baseline names an unknown rule "slw": did you mean slow?`,
 	} {
-		if _, err := ReadBaseline([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := ReadBaseline([]byte(text), nil); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}

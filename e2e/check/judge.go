@@ -40,8 +40,8 @@ func Judge(s *Snapshot, o Options) ([]Finding, error) {
 	var found []Finding
 	for _, rule := range todo {
 		setting := o.Rules[rule.ID]
-		r := &run{s: s, rule: rule, pages: pages, api: api, hosts: o.Hosts, fixed: setting.Severity != "",
-			allowed: folded(setting.Allow), counts: map[string]int{}, omitted: map[string]Severity{},
+		r := &run{s: s, rule: rule, pages: pages, api: api, hosts: o.Hosts, reword: o.Words,
+			fixed: setting.Severity != "", allowed: folded(setting.Allow), counts: map[string]int{}, omitted: map[string]Severity{},
 			seen: map[string]bool{}}
 		rule.find(r)
 		found = append(found, r.finish()...)
@@ -73,6 +73,7 @@ type run struct {
 	pages   []*page
 	api     *description // nil is none
 	hosts   func(*Snapshot) []Finding
+	reword  text.Words
 	fixed   bool // the setting replaces every severity
 	allowed []string
 	found   []Finding

@@ -286,6 +286,6 @@ func findContract(r *run) {
 // changed reports how a tool differs from the lock file.
 func (r *run) changed(at place, c Change) {
 	at.pointer, at.severity = c.Pointer, severities[c.Change]
-	r.report(at, "Since the lock file: %s; %s (%s). Run pagetools lock if it is meant.", c.What,
+	r.report(at, r.reword.Of("Since the lock file: %s; %s (%s)."), c.What,
 		c.Reason, strings.ToLower(words[c.Change]))
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func Example() {
-	formats, err := report.Parse("list")
+	formats, err := report.Parse("--reporter", "list")
 	if err != nil {
 		fmt.Println(err)
 		return

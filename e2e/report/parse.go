@@ -50,16 +50,16 @@ func kinds() []kind {
 // Parse reads a list of formats, such as "list,junit:out/junit.xml": list, json[:FILE],
 // junit:FILE, sarif:FILE, github, markdown:FILE, html:FOLDER, tap[:FILE]. Of those that write
 // to standard output, only list and github may be there at once. A path holds no comma. An error
-// names what was wrong, the nearest word, and what to write.
-func Parse(spec string) ([]Format, error) {
+// names the option, what was wrong, the nearest word, and what to write.
+func Parse(option, spec string) ([]Format, error) {
 	var all []Format
 	for item := range strings.SplitSeq(spec, ",") {
-		f, err := parseOne(strings.TrimSpace(item))
+		f, err := parseOne(option, strings.TrimSpace(item))
 		if err != nil {
 			return nil, err
 		}
 		for _, other := range all {
-			if err := clash(other, f); err != nil {
+			if err := clash(option, other, f); err != nil {
 				return nil, err
 			}
 		}
@@ -68,31 +68,31 @@ func Parse(spec string) ([]Format, error) {
 	return all, nil
 }
 
-func parseOne(item string) (Format, error) {
+func parseOne(option, item string) (Format, error) {
 	name, path, named := strings.Cut(item, ":")
 	known := kinds()
 	i := slices.IndexFunc(known, func(k kind) bool { return k.name == name })
 	if i < 0 {
-		return Format{}, unknown(name, known)
+		return Format{}, unknown(option, name, known)
 	}
 	example := name + ":report." + map[string]string{
 		"junit": "xml", "sarif": "sarif", "markdown": "md", "json": "json", "tap": "tap",
 	}[name]
 	switch to := known[i].to; {
 	case to == toOut && named:
-		return Format{}, fmt.Errorf("invalid value %q for --reporter: %s must have no file; it writes "+
-			"to standard output", item, name)
+		return Format{}, fmt.Errorf("invalid value %q for %s: %s must have no file; it writes "+
+			"to standard output", item, option, name)
 	case to == toFolder && path == "":
-		return Format{}, fmt.Errorf("invalid value %q for --reporter: html needs a folder, such as "+
-			"html:report", item)
+		return Format{}, fmt.Errorf("invalid value %q for %s: html needs a folder, such as "+
+			"html:report", item, option)
 	case (to == toFile || named) && path == "":
-		return Format{}, fmt.Errorf("invalid value %q for --reporter: %s needs a file, such as %s",
-			item, name, example)
+		return Format{}, fmt.Errorf("invalid value %q for %s: %s needs a file, such as %s",
+			item, option, name, example)
 	}
 	return Format{Name: name, Path: path}, nil
 }
 
-func unknown(name string, known []kind) error {
+func unknown(option, name string, known []kind) error {
 	var names []string
 	for _, k := range known {
 		names = append(names, k.name)
@@ -101,22 +101,23 @@ func unknown(name string, known []kind) error {
 	if near := text.Nearest(name, names); near != "" {
 		hint = "; did you mean " + near + "? It"
 	}
-	return fmt.Errorf("invalid value %q for --reporter%s must be one of %s",
-		name, hint, strings.Join(names, ", "))
+	return fmt.Errorf("invalid value %q for %s%s must be one of %s",
+		name, option, hint, strings.Join(names, ", "))
 }
 
 // clash says why two formats cannot be written at once.
-func clash(a, b Format) error {
+func clash(option string, a, b Format) error {
 	pair := func(x, y string) bool { return a.Name == x && b.Name == y || a.Name == y && b.Name == x }
 	switch {
 	case a == b:
-		return fmt.Errorf("invalid value for --reporter: %s is there twice: remove one of them", a.Name)
+		return fmt.Errorf("invalid value for %s: %s is there twice: remove one of them",
+			option, a.Name)
 	case a.Path == "" && b.Path == "" && !pair("list", "github"):
-		return fmt.Errorf("invalid value for --reporter: %s and %s would mix on standard output: "+
-			"keep one of them, or give json or tap a file, such as json:report.json", a.Name, b.Name)
+		return fmt.Errorf("invalid value for %s: %s and %s would mix on standard output: "+
+			"keep one of them, or give json or tap a file, such as json:report.json", option, a.Name, b.Name)
 	case a.Path != "" && b.Path != "" && a.file() == b.file():
-		return fmt.Errorf("invalid value for --reporter: %s and %s would write the same file %q: "+
-			"give each its own", a.Name, b.Name, b.file())
+		return fmt.Errorf("invalid value for %s: %s and %s would write the same file %q: "+
+			"give each its own", option, a.Name, b.Name, b.file())
 	}
 	return nil
 }

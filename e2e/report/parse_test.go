@@ -8,7 +8,7 @@ import (
 
 func TestParse(t *testing.T) {
 	t.Parallel()
-	got, err := Parse(`list, json:a.json,junit:C:\b.xml,html:out,github,tap:t`)
+	got, err := Parse("--reporter", `list, json:a.json,junit:C:\b.xml,html:out,github,tap:t`)
 	want := []Format{{"list", ""}, {"json", "a.json"}, {"junit", `C:\b.xml`}, {"html", "out"}, {"github", ""}, {"tap", "t"}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("Parse returns %v, %v", got, err)
@@ -36,12 +36,12 @@ func TestParseRefuses(t *testing.T) {
 		"junit:a,sarif:./a":       `junit and sarif would write the same file "a"`,
 		"html:h,tap:h/index.html": `html and tap would write the same file`,
 	} {
-		if _, err := Parse(spec); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Parse("--reporter", spec); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Parse(%q): the error is %v, want %q", spec, err, want)
 		}
 	}
 	for _, spec := range []string{"list,github", "github,list", "json", "tap", "json:a,list", "junit:a,junit:b"} {
-		if _, err := Parse(spec); err != nil {
+		if _, err := Parse("--reporter", spec); err != nil {
 			t.Errorf("Parse(%q): %v", spec, err)
 		}
 	}

@@ -1,7 +1,7 @@
 // Package report writes what a run of the test kit found, in the formats that people and
 // their tools read.
 //
-//	formats, err := report.Parse("list,junit:out/junit.xml")
+//	formats, err := report.Parse("reports", "list,junit:out/junit.xml")
 //	reporter := report.New(formats, report.Options{Out: os.Stdout})
 //	reporter.CaseDone(&one) // as cases end
 //	err = reporter.Done(run)

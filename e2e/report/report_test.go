@@ -299,7 +299,7 @@ func TestListIsLive(t *testing.T) {
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	formats, err := Parse(strings.NewReplacer("DIR", dir).Replace(
+	formats, err := Parse("--reporter", strings.NewReplacer("DIR", dir).Replace(
 		"list,json:DIR/a/r.json,junit:DIR/r.xml,sarif:DIR/r.sarif,markdown:DIR/r.md,html:DIR/html,tap:DIR/r.tap"))
 	if err != nil {
 		t.Fatal(err)

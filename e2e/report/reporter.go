@@ -72,7 +72,7 @@ func (r *reporters) Done(run *Run) error {
 		}
 		i := slices.IndexFunc(known, func(k kind) bool { return k.name == f.Name })
 		if i < 0 {
-			all = append(all, unknown(f.Name, known))
+			all = append(all, unknown("a report", f.Name, known))
 			continue
 		}
 		run.folder = filepath.Dir(f.file())

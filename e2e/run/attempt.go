@@ -94,7 +94,7 @@ func (t *attempt) run(ctx context.Context, others []*attempt) report.Case {
 		}
 	}
 	if f := c.Failure; f != nil {
-		f.Again = t.o.again(s)
+		f.Again = t.o.again(s.File.Name, s.Name())
 		t.explain(ctx, f)
 	}
 	c.Steps, c.Took = t.finished, time.Since(began)

@@ -114,10 +114,11 @@ func (on *Stand) judge(ctx context.Context, o check.Options) ([]check.Finding, e
 	if err != nil {
 		return nil, err
 	}
+	o.Words = on.runner.o.Words
 	s := &check.Snapshot{Target: on.file.Name, Live: true, Pages: []check.Page{page}}
 	if name := on.file.Lock; name != "" {
 		if s.Locked, err = locked(beside(on.file, name)); err != nil {
-			return nil, fmt.Errorf("lock: %w; `pagetools lock` writes it", err)
+			return nil, fmt.Errorf(on.runner.o.Words.Of("lock: %w"), err)
 		}
 	}
 	return check.Judge(s, o)
@@ -168,7 +169,7 @@ func (r *runner) pseudo(f *scenario.File, name string, at scenario.Position, why
 	if why != "" {
 		c.Status = report.Failed
 		c.Failure = &report.Failure{Step: name, Line: at.Line, Message: text.EscapeLine(why),
-			Again: "pagetools test" + r.o.flags() + " " + word(f.Name)}
+			Again: r.o.again(f.Name, "")}
 	}
 	r.done(c)
 }
@@ -197,7 +198,7 @@ func (on *Stand) coverage() {
 		on.runner.note("%s: %s.", on.file.Name, said)
 		said = ""
 	} else {
-		said += fmt.Sprintf("; --min-coverage asks for %g %%", on.runner.o.MinCoverage)
+		said += fmt.Sprintf(on.runner.o.Words.Of("; at least %g %% must be"), on.runner.o.MinCoverage)
 	}
 	on.runner.pseudo(on.file, "coverage", scenario.Position{Line: 1, Column: 1}, said)
 }

@@ -221,19 +221,3 @@ func TestLeftPage(t *testing.T) {
 		t.Error("a page that was not left has a list")
 	}
 }
-
-// TestAgain: the command repeats just one case through one door, whatever its file is called.
-func TestAgain(t *testing.T) {
-	t.Parallel()
-	one := &scenario.Selected{File: &scenario.File{Name: "a.webtool.yaml"}, Case: &scenario.Case{Name: "it's one"},
-		Door: scenario.ThroughPage}
-	o := &Options{Site: scenario.Site{URL: "http://x/"}, Again: [][2]string{{"model-cmd", "a b"}, {"host-file", ""}}}
-	want := `pagetools test --url http://x/ --model-cmd 'a b' a.webtool.yaml --run '^a\.webtool\.yaml/it'\''s one/page$'`
-	if got := o.again(one); got != want {
-		t.Errorf("again is %s", got)
-	}
-	odd := &scenario.Selected{File: &scenario.File{Name: "-x\u202e\n"}, Case: &scenario.Case{Name: "a"}, Door: scenario.ThroughMCP}
-	if got := o.again(odd); strings.ContainsAny(got, "\n\u202e") || !strings.HasSuffix(got, ` -- '-x\u202e\n'`) {
-		t.Errorf("again is %s", got)
-	}
-}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -59,41 +58,23 @@ type Options struct {
 	// Recorded takes a file that site.network records, as a whole. It is called with the cases of a
 	// file that all ran. Nil refuses files that record.
 	Recorded func(name string, text []byte) error
-	// Again are further flags of the command line, without dashes, and their values; those that have
-	// one are in the command that repeats a case.
-	Again [][2]string
+	// Again returns the command that repeats the case of a file with this name, or all of the file
+	// for "". The report has it. Nil means that there is none.
+	Again func(file, name string) string
+	// Words are those of problems and failures, for a reader who knows options by other names.
+	Words text.Words
 	// CaseDone is called as cases end, one at a time; nil is not called.
 	CaseDone func(*report.Case)
 	// Version is the version of pagetools.
 	Version string
 }
 
-// again is the command line that repeats just this case through this door, for a POSIX shell.
-func (o *Options) again(s *scenario.Selected) string {
-	run := " --run " + word("^"+regexp.QuoteMeta(s.Name())+"$")
-	if strings.HasPrefix(s.File.Name, "-") {
-		return "pagetools test" + o.flags() + run + " -- " + word(s.File.Name)
+// again returns the command that repeats the case, or the file for "", if there is one.
+func (o *Options) again(file, name string) string {
+	if o.Again == nil {
+		return ""
 	}
-	return "pagetools test" + o.flags() + " " + word(s.File.Name) + run
-}
-
-// word is a word of the command line, fit for a terminal.
-func word(s string) string { return text.ShellWord(text.EscapeLine(s)) }
-
-// flags returns the flags of the command line that a case needs to run so again.
-func (o *Options) flags() string {
-	var b strings.Builder
-	host := ""
-	if o.Host != nil {
-		host = o.Host.Name
-	}
-	site := [][2]string{{"dir", o.Site.Dir}, {"url", o.Site.URL}, {"serve", o.Site.Serve}, {"host", host}}
-	for _, flag := range append(site, o.Again...) {
-		if flag[1] != "" {
-			b.WriteString(" --" + flag[0] + " " + word(flag[1]))
-		}
-	}
-	return b.String()
+	return o.Again(file, name)
 }
 
 // NotOpened is the error of a site that could not be opened.
@@ -118,7 +99,7 @@ func Files(ctx context.Context, files []*scenario.File, o Options) (*report.Run,
 	if err != nil {
 		return out, err
 	}
-	if err := able(selected, o.Recorded != nil); err != nil {
+	if err := able(selected, o.Recorded != nil, o.Words); err != nil {
 		return out, err
 	}
 	r := newRunner(o, out)
@@ -137,7 +118,7 @@ func Files(ctx context.Context, files []*scenario.File, o Options) (*report.Run,
 }
 
 // able reports what the files ask for and what cannot be done, before anything is opened.
-func able(selected []scenario.Selected, records bool) error {
+func able(selected []scenario.Selected, records bool, w text.Words) error {
 	wrong := &scenario.Problems{}
 	var last *scenario.File
 	for i := range selected {
@@ -147,8 +128,8 @@ func able(selected []scenario.Selected, records bool) error {
 		}
 		last = f
 		if n := f.Site.Network; n != nil && n.Record != "" && !records {
-			wrong.List = append(wrong.List, problem(f, n.Position, "network cannot be recorded here: "+
-				"record it with pagetools test, and write replay in the place of record"))
+			wrong.List = append(wrong.List, problem(f, n.Position, "network cannot be recorded here: %s",
+				w.Of("write replay in the place of record")))
 		}
 		if _, at, err := rules(f); err != nil {
 			wrong.List = append(wrong.List, problem(f, at, "lint: %s", err.Error()))

@@ -142,7 +142,7 @@ func (on *Stand) where() (site scenario.Site, folder string, err error) {
 	}
 	if site.Dir == "" && site.URL == "" {
 		return site, "", on.problem(scenario.Position{Line: 1, Column: 1},
-			"site is missing: name the app with --url or --dir")
+			"site is missing: %s", on.runner.o.Words.Of("name the app"))
 	}
 	scope := &scenario.Scope{Env: on.runner.o.Env}
 	for _, text := range []*string{&site.Dir, &site.URL, &site.Serve} {

@@ -82,7 +82,7 @@ type Case struct {
 	Only    bool     `key:"only" help:"runs only this case; an error under CI"`
 	Via     []Door   `key:"via" one:"yes" enum:"page,webtool,mcp,all" help:"the doors of this case, instead of the file's"`
 	Human   []Entry  `key:"human" help:"what the person answers who is asked"`
-	Retries *int     `key:"retries" min:"0" max:"10" help:"how often the case is repeated when it fails, instead of --retries"`
+	Retries *int     `key:"retries" min:"0" max:"10" help:"how often the case is repeated when it fails, in the place of what holds for the run"`
 	Steps   []Step   `key:"steps" required:"yes" help:"what is done and expected, in order"`
 
 	// Eval is where the case came from, when it is of an evals.json.

@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/session/egress"
@@ -37,6 +38,7 @@ type instance struct {
 	adopts bool
 	// native is true when pages get the browser's own WebMCP.
 	native bool
+	words  text.Words // for whoever chose the options
 
 	// keepsProfile is true when the profile belongs to the operator.
 	keepsProfile bool

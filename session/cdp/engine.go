@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 	"github.com/pagetools/pagetools/session/cdp/wire"
@@ -48,6 +49,7 @@ type RemoteOptions struct {
 	// Native offers pages the browser's own WebMCP in place of ours. The browser
 	// must have been started with --enable-features=WebMCP.
 	Native bool
+	Words  text.Words // as in chrome.Options
 	Log    *slog.Logger
 }
 
@@ -118,7 +120,7 @@ func NewLocal(o LocalOptions) (*Engine, error) {
 			return nil, err
 		}
 		b.kind, b.view = launcher.Kind(), launcher.View()
-		b.keepsProfile, b.native = o.UserDataDir != "", o.Native
+		b.keepsProfile, b.native, b.words = o.UserDataDir != "", o.Native, o.Words
 		b.confine(o.Proxy)
 		if o.AdoptWindows && !b.keepsProfile {
 			if err := b.adoptWindows(ctx); err != nil {
@@ -145,7 +147,7 @@ func NewRemote(o RemoteOptions) (*Engine, error) {
 		}
 		b, err := e.speak(ctx, conn, nil)
 		if err == nil {
-			b.native = o.Native
+			b.native, b.words = o.Native, o.Words
 		}
 		return b, err
 	}

@@ -3,6 +3,7 @@ package cdp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -23,6 +24,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/session/egress"
@@ -39,6 +41,7 @@ type reaching struct {
 	ours  bool          // we started the browser
 	// attended is true when somebody can log in at the browser's windows.
 	attended bool
+	words    text.Words            // for whoever chose what it may reach
 	refuse   func(session.Refused) // reports it; the owner calls it
 	between  *between              // nil: nobody stands between the page and the network
 
@@ -101,7 +104,7 @@ func (n *reaching) requestPaused(o *owner, from *wire.Session, msg *cdproto.Mess
 		// With any other reason than this an error takes the place of the page.
 		params := fetch.FailRequestParams{RequestID: ev.RequestID, ErrorReason: network.ErrorReasonAborted}
 		_, _ = from.Send(context.Background(), fetch.CommandFailRequest, params)
-		n.refuse(session.Refused{URL: ev.Request.URL, Why: notShown(origin.Of(ev.Request.URL))})
+		n.refuse(session.Refused{URL: ev.Request.URL, Why: n.notShown(origin.Of(ev.Request.URL))})
 		return
 	}
 	if n.between == nil || !n.between.settles(from, &ev) {
@@ -149,9 +152,9 @@ func (n *reaching) judge(text, address string) *bridge.Error {
 	n.mu.Unlock()
 	if refused {
 		e := bridge.Errorf(bridge.InternalError, bridge.OriginBlocked, bridge.NotRun,
-			"%s cannot be opened: it leads to %s. %s", origin.Of(address), origin.Of(last), notShown(origin.Of(last)))
+			"%s cannot be opened: it leads to %s. %s", origin.Of(address), origin.Of(last), n.notShown(origin.Of(last)))
 		if origin.Same(address, last) {
-			e.Message = origin.Of(address) + " cannot be opened. " + notShown(origin.Of(address))
+			e.Message = origin.Of(address) + " cannot be opened. " + n.notShown(origin.Of(address))
 		}
 		return e
 	}
@@ -175,12 +178,12 @@ func (n *reaching) judge(text, address string) *bridge.Error {
 }
 
 // notShown says that an origin is not shown at the top of a page, and what to do.
-func notShown(origin string) string {
+func (n *reaching) notShown(origin string) string {
 	if origin == "" {
 		return "Pages show only http and https addresses."
 	}
-	return "The page of a site shows only the site's own origin. Name that address as the target, " +
-		"or allow it with --allow-origin " + origin + "."
+	return fmt.Sprintf("The page of a site shows only the site's own origin. Name that address as "+
+		"the target, or "+n.words.Of("allow the origin %s")+".", origin)
 }
 
 // hostPort is host:port of an address.

@@ -261,7 +261,7 @@ func TestTopNavigation(t *testing.T) {
 	for _, path := range []string{"/301", "/302", "/303", "/307", "/308"} {
 		w := openWith(t, e, named(base))
 		err := w.Load(t.Context(), base+path)
-		if got := reasonOf(err); got != "INTERNAL_ERROR ORIGIN_BLOCKED not_run" || !strings.Contains(err.Error(), "--allow-origin "+other) {
+		if got := reasonOf(err); got != "INTERNAL_ERROR ORIGIN_BLOCKED not_run" || !strings.Contains(err.Error(), "allow the origin "+other) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

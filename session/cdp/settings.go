@@ -296,7 +296,8 @@ func apply(ctx context.Context, s *wire.Session, commands []wire.Command,
 }
 
 // errNoWebMCP says that a browser has no WebMCP of its own.
-var errNoWebMCP = errors.New("the browser has no WebMCP of its own: use a newer one (one that you start yourself needs --enable-features=WebMCP), or --engine shim")
+var errNoWebMCP = errors.New("the browser has no WebMCP of its own: use a newer one " +
+	"(one that you start yourself needs --enable-features=WebMCP), or the engine shim")
 
 // setupError says which command a page did not take.
 func setupError(method string, cause *cdproto.Error) error {

@@ -120,7 +120,8 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 		}
 		out.emit(r)
 	}
-	t.reaching = &reaching{reach: o.Reach, ours: b.process != nil, attended: b.attended, refuse: refuse}
+	t.reaching = &reaching{reach: o.Reach, ours: b.process != nil, attended: b.attended, words: b.words,
+		refuse: refuse}
 	t.reaching.grant, t.reaching.end = b.admit(o.Reach, func(ctx context.Context, r *egress.Refusal) {
 		refused := session.Refused{URL: net.JoinHostPort(r.Host, strconv.Itoa(int(r.To.Port()))), Why: r.Error()}
 		work.add(ctx, 0, func() { refuse(refused) })

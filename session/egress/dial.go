@@ -19,7 +19,7 @@ func (g *Grant) judge(host string, to netip.AddrPort) error {
 	reach := g.reach
 	g.mu.Unlock()
 	to = netip.AddrPortFrom(to.Addr().Unmap(), to.Port())
-	refused := &Refusal{Host: host, To: to}
+	refused := &Refusal{Host: host, To: to, words: g.exit.words}
 	known := to.Addr().IsValid()
 	switch {
 	case known && g.exit.isOurs(to):

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // exit is the way into the network that all grants share.
@@ -16,6 +18,7 @@ type exit struct {
 	dialer   net.Dialer
 	upstream *upstream
 	log      *slog.Logger
+	words    text.Words
 	counts   counts
 
 	mu   sync.Mutex

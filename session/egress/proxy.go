@@ -16,6 +16,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Home is an address that the proxy answers itself, with 204 and to a valid credential only:
@@ -30,7 +31,9 @@ type Options struct {
 	// that pages write are judged here, and what names resolve to by that proxy. It is
 	// http, https, socks5 or socks5h; nil means none.
 	Upstream *url.URL
-	Log      *slog.Logger // nil is silent
+	// Words are those of a [Refusal], for whoever may allow what it refuses.
+	Words text.Words
+	Log   *slog.Logger // nil is silent
 }
 
 // Proxy is the forward proxy. It is safe for concurrent use.
@@ -67,7 +70,7 @@ func Start(ctx context.Context, o Options) (*Proxy, error) {
 	p := &Proxy{
 		listener: l, grants: map[string]*Grant{},
 		exit: exit{
-			upstream: up, log: o.Log, ours: map[uint16]bool{},
+			upstream: up, log: o.Log, words: o.Words, ours: map[uint16]bool{},
 			dialer: net.Dialer{Timeout: dialTime, Resolver: o.Resolver},
 			counts: counts{refused: map[Kind]*atomic.Int64{}},
 		},

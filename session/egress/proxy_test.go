@@ -165,7 +165,7 @@ func TestSpecialAddresses(t *testing.T) {
 	} {
 		to := netip.AddrPortFrom(netip.MustParseAddr(special), 443)
 		refused, ok := errors.AsType[*Refusal](g.judge("named.example", to))
-		if !ok || refused.Kind != Private || !strings.Contains(refused.Error(), "--allow-private "+to.Addr().Unmap().String()+"/") {
+		if !ok || refused.Kind != Private || !strings.Contains(refused.Error(), "allow the network "+to.Addr().Unmap().String()+"/") {
 			t.Errorf("%s: %v", special, refused)
 		}
 		if err := wide.judge("named.example", to); err != nil {

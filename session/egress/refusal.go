@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"code.dny.dev/ssrf"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // A Kind says why a connection is refused.
@@ -27,6 +29,8 @@ type Refusal struct {
 	Kind Kind
 	Host string         // as the page wrote it
 	To   netip.AddrPort // what that is; without an address where the port decides
+
+	words text.Words
 }
 
 // Error says what is refused, and how the operator allows it.
@@ -39,12 +43,12 @@ func (r *Refusal) Error() string {
 	case Bridge:
 		return fmt.Sprintf("pagetools lets no page reach pagetools itself, at %s port %d", where, r.To.Port())
 	case Port:
-		return fmt.Sprintf("pages reach ports 80, 443 and their site's own, and not port %d of %s: allow it with "+
-			"--allow-origin http://%s, or its network with --allow-private",
+		return fmt.Sprintf("pages reach ports 80, 443 and their site's own, and not port %d of %s: "+
+			r.words.Of("allow the origin http://%s, or its network"),
 			r.To.Port(), where, net.JoinHostPort(r.Host, strconv.Itoa(int(r.To.Port()))))
 	default:
 		to := r.To.Addr().Unmap()
-		return fmt.Sprintf("%s is not a public address, and pages reach only those: allow it with --allow-private %s/%d",
+		return fmt.Sprintf("%s is not a public address, and pages reach only those: "+r.words.Of("allow the network %s/%d"),
 			where, to, to.BitLen())
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/transport"
 )
 
@@ -22,6 +23,8 @@ type Options struct {
 	Named bool
 	// Links make addresses of the page that log in once; nil makes none.
 	Links *Links
+	// Words are those of refusals, for whoever may call again.
+	Words text.Words
 	// Log gets a line for each answer, with the name of its giver; nil is silent.
 	Log *slog.Logger
 }
@@ -30,6 +33,7 @@ type Options struct {
 type Face struct {
 	b     *bridge.Bridge
 	done  <-chan struct{}
+	words text.Words
 	peers func() map[string]http.RoundTripper
 	named bool
 	links *Links
@@ -44,7 +48,7 @@ func New(b *bridge.Bridge, o Options) *Face {
 	if o.Links == nil {
 		o.Links = &Links{}
 	}
-	return &Face{b: b, done: o.Done, peers: o.Peers, named: o.Named, links: o.Links, log: o.Log}
+	return &Face{b: b, done: o.Done, peers: o.Peers, named: o.Named, links: o.Links, words: o.Words, log: o.Log}
 }
 
 // operator returns the caller, when it may see and answer questions.

@@ -62,7 +62,7 @@ func (f *Face) login(w http.ResponseWriter, r *http.Request) {
 	token, ok := f.links.take(v.Get("code").String(), time.Now())
 	if !ok {
 		transport.WriteError(w, r, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
-			"This link was used, or it is older than a minute. Run pagetools console for another one."))
+			"%s", f.words.Of("This link was used, or it is older than a minute.")))
 		return
 	}
 	w.Header().Set("Cache-Control", "no-store")

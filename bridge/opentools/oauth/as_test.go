@@ -270,7 +270,7 @@ func expire(r *record) { r.Expires = time.Now().Add(-time.Minute) }
 func TestCode(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if _, err := w.call(t); !errors.Is(err, ErrLoginNeeded) || !strings.Contains(err.Error(), "pagetools auth login "+w.api.URL) {
+	if _, err := w.call(t); !errors.Is(err, ErrLoginNeeded) || !strings.Contains(err.Error(), "log in to "+w.api.URL) {
 		t.Fatalf("before the login: %v", err)
 	}
 	e := w.login(t)

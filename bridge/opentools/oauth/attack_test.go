@@ -66,7 +66,7 @@ func TestForgottenClient(t *testing.T) {
 			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = w.Write([]byte(`{"error":"` + code + `"}`))
 		}
-		if _, err := w.call(t); !errors.Is(err, ErrLoginNeeded) || !strings.Contains(err.Error(), "run `pagetools auth login ") {
+		if _, err := w.call(t); !errors.Is(err, ErrLoginNeeded) || !strings.Contains(err.Error(), ": log in to ") {
 			t.Errorf("%s: %v", code, err)
 		}
 		f.answer = nil

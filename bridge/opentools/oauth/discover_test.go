@@ -175,7 +175,7 @@ func TestClients(t *testing.T) {
 	wants(t, "a registration that fails", err, "register pagetools there by hand")
 	f.says["registration_endpoint"] = nil
 	_, err = login(Login{})
-	wants(t, "no registration", err, "give its --client-id ID")
+	wants(t, "no registration", err, "give its client ID")
 	f.says["token_endpoint_auth_methods_supported"] = []string{"private_key_jwt"}
 	_, err = login(Login{ClientID: "mine", ClientSecret: "s3cret"})
 	wants(t, "a secret that is not taken", err, "takes no client secret")

@@ -33,6 +33,6 @@ func Example() {
 	}
 	fmt.Println(keeper.Sign(ctx, target, r), r.Header.Get("X-Key"))
 	// Output:
-	// true a login is needed for https://api.example/v1: run `pagetools auth login https://api.example/v1 --scheme key`
+	// true a login is needed for https://api.example/v1: log in to https://api.example/v1 with key
 	// <nil> of-a-person
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/origin"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Target is one principal at one API.
@@ -44,32 +45,35 @@ var (
 // Needed is the error of a request that a login would help. It is [ErrLoginNeeded] or [ErrStepUp].
 type Needed struct {
 	Err error
-	// Site is the address for `pagetools auth login`, and Resource that of the API's server.
+	// Site is the address to log in at, and Resource that of the API's server.
 	Site, Resource string
 	// Principal is the caller who needs the login.
 	Principal string
 	// Schemes lists the schemes without a credential, and Scopes the missing scopes.
 	Schemes, Scopes []string
+
+	words text.Words
 }
 
-// Error says what to run, in one line.
+// Error says what to do, in one line.
 func (n *Needed) Error() string {
-	var commands []string
+	var logins []string
 	for _, scheme := range n.Schemes {
-		command := "pagetools auth login " + word(n.Site) + " --scheme " + word(scheme)
+		scopes, caller := "", ""
 		if len(n.Scopes) > 0 {
-			command += " --scopes " + word(strings.Join(n.Scopes, " "))
+			scopes = fmt.Sprintf(n.words.Of(" for %s"), word(strings.Join(n.Scopes, " ")))
 		}
 		if n.Principal != "local" {
-			command += " --caller " + word(n.Principal)
+			caller = fmt.Sprintf(n.words.Of(" as %s"), word(n.Principal))
 		}
-		commands = append(commands, "`"+command+"`")
+		logins = append(logins, fmt.Sprintf(n.words.Of("log in to %s with %s%s%s"), word(n.Site),
+			word(scheme), scopes, caller))
 	}
-	text := fmt.Sprintf("%s for %s", n.Err, clean(n.Resource, 200))
-	if len(commands) == 0 {
-		return text + ", and none of its security schemes is known"
+	said := fmt.Sprintf("%s for %s", n.Err, clean(n.Resource, 200))
+	if len(logins) == 0 {
+		return said + ", and none of its security schemes is known"
 	}
-	return text + ": run " + strings.Join(commands, ", then ")
+	return said + n.words.Of(": ") + strings.Join(logins, ", then ")
 }
 
 // Unwrap returns which of the errors it is.
@@ -95,18 +99,21 @@ type Options struct {
 	// Client makes the requests to authorization servers. Its transport says which addresses may be
 	// reached; its CheckRedirect, cookies and timeout do not count. nil is one that reaches all.
 	Client *http.Client
+	// Words are those of errors, for whoever may log in.
+	Words text.Words
 }
 
 // Keeper signs requests. It is safe for concurrent use.
 type Keeper struct {
 	store     *Store
+	words     text.Words
 	following *http.Client // within one origin
 	posting   *http.Client // follows no redirect: a code or a token is in the request
 }
 
 // New returns a keeper.
 func New(o Options) *Keeper {
-	k := &Keeper{store: o.Store}
+	k := &Keeper{store: o.Store, words: o.Words}
 	if k.store == nil {
 		k.store = &Store{gates: map[string]chan struct{}{}}
 	}
@@ -223,9 +230,9 @@ func (t *Target) place(kind Kind) string {
 
 // needed is the error of a target without credentials: it names the schemes of the first
 // alternative that is known.
-func (t *Target) needed(err error, scopes []string) error {
+func (k *Keeper) needed(t *Target, err error, scopes []string) error {
 	n := &Needed{Err: err, Site: t.base().String(), Resource: canonical(t.Resource),
-		Principal: t.Principal, Scopes: scopes}
+		Principal: t.Principal, Scopes: scopes, words: k.words}
 	for _, all := range t.Alternatives {
 		names := make([]string, 0, len(all))
 		for _, s := range all {
@@ -270,7 +277,7 @@ func (k *Keeper) Sign(ctx context.Context, t Target, r *http.Request) error {
 		if optional {
 			return nil
 		}
-		return t.needed(ErrLoginNeeded, nil)
+		return k.needed(&t, ErrLoginNeeded, nil)
 	}
 	if err := secure(r.URL, true); err != nil {
 		return fmt.Errorf("credentials are not sent to %s: %w",
@@ -318,7 +325,7 @@ func (k *Keeper) Refused(ctx context.Context, t Target, res *http.Response,
 			granted = union(granted, u.record.Scopes)
 		}
 		missing := slices.DeleteFunc(c.scopes, func(s string) bool { return slices.Contains(granted, s) })
-		return false, t.needed(ErrStepUp, missing)
+		return false, k.needed(&t, ErrStepUp, missing)
 	}
 	for _, u := range uses {
 		if u.object.kind != Token {
@@ -335,7 +342,7 @@ func (k *Keeper) Refused(ctx context.Context, t Target, res *http.Response,
 		}
 	}
 	if !again {
-		return false, t.needed(ErrLoginNeeded, c.scopes)
+		return false, k.needed(&t, ErrLoginNeeded, c.scopes)
 	}
 	return true, nil
 }

@@ -240,7 +240,8 @@ func (s *server) prompt(address string, scopes []string) Prompt {
 func (k *Keeper) device(ctx context.Context, s *server, l *Login, scopes []string,
 ) (*record, error) {
 	if s.Device == "" {
-		return nil, errors.New("the authorization server has no device endpoint: log in without --device")
+		return nil, fmt.Errorf("the authorization server has no device endpoint: %s",
+			k.words.Of("log in another way"))
 	}
 	c, err := k.client(ctx, s, l, "")
 	if err != nil {
@@ -284,8 +285,8 @@ func (k *Keeper) device(ctx context.Context, s *server, l *Login, scopes []strin
 func (k *Keeper) asClient(ctx context.Context, s *server, l *Login, scopes []string,
 ) (*record, error) {
 	if l.ClientID == "" || l.ClientSecret == "" {
-		return nil, errors.New("the API takes clients with a secret of their own: give --client-id ID " +
-			"and --client-secret-file FILE")
+		return nil, fmt.Errorf("the API takes clients with a secret of their own: give %s",
+			k.words.Of("its ID and its secret"))
 	}
 	c, err := k.client(ctx, s, l, "")
 	if err != nil {
@@ -316,8 +317,8 @@ func (k *Keeper) client(ctx context.Context, s *server, l *Login, redirect strin
 		return c, err
 	default:
 		return nil, fmt.Errorf("the authorization server %s registers no clients by itself: register "+
-			"pagetools there, with the redirect address http://127.0.0.1/callback, and give its "+
-			"--client-id ID", clean(s.issuer, 200))
+			"pagetools there, with the redirect address http://127.0.0.1/callback, and give its %s",
+			clean(s.issuer, 200), k.words.Of("client ID"))
 	}
 	err := c.authenticate(s.AuthMethods)
 	return c, err
@@ -369,7 +370,8 @@ func (k *Keeper) register(ctx context.Context, s *server, c *client, redirect st
 	}
 	if err := c.readRegistration(res.StatusCode, text); err != nil {
 		return fmt.Errorf("registering with the authorization server: %w; register pagetools there by "+
-			"hand, with the redirect address http://127.0.0.1/callback, and give its --client-id ID", err)
+			"hand, with the redirect address http://127.0.0.1/callback, and give its %s", err,
+			k.words.Of("client ID"))
 	}
 	return nil
 }

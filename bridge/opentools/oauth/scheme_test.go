@@ -127,7 +127,7 @@ func TestAlternatives(t *testing.T) {
 		want string // headers, or the error
 	}{
 		{"both of AND", []Scheme{one, two}, [][]Scheme{{one, two}}, "X-One X-Two"},
-		{"half of AND", []Scheme{one}, [][]Scheme{{one, two}}, "--scheme one`, then `pagetools auth login https://api.example --scheme two`"},
+		{"half of AND", []Scheme{one}, [][]Scheme{{one, two}}, "with one, then log in to https://api.example with two"},
 		{"the second of OR", []Scheme{two}, [][]Scheme{{one}, {two}}, "X-Two"},
 		{"the first of OR", []Scheme{one, two}, [][]Scheme{{one}, {two}}, "X-One"},
 		{"optional with", []Scheme{one}, [][]Scheme{{}, {one}}, "X-One"},
@@ -135,7 +135,7 @@ func TestAlternatives(t *testing.T) {
 		{"nothing", []Scheme{one}, nil, ""},
 		{"an unknown one is passed over", []Scheme{one}, [][]Scheme{{odd}, {one}}, "X-One"},
 		{"unknown ones only", []Scheme{one}, [][]Scheme{{odd}}, "none of its security schemes is known"},
-		{"of an unknown one the other is said", nil, [][]Scheme{{odd}, {login}}, "--scheme login"},
+		{"of an unknown one the other is said", nil, [][]Scheme{{odd}, {login}}, "with login"},
 		{"two in one place", []Scheme{login, pass}, [][]Scheme{{login, pass}}, "a login is needed"},
 		{"one of them", []Scheme{login, pass}, [][]Scheme{{login}}, "Authorization"},
 		{"with a certificate", []Scheme{tls, one}, [][]Scheme{{tls, one}}, "X-One"},
@@ -197,7 +197,7 @@ func TestRefused(t *testing.T) {
 	if again || !errors.Is(err, ErrStepUp) || !errors.As(err, &needed) || strings.Join(needed.Scopes, " ") != "write $(rm)" {
 		t.Fatalf("403: %v, %v", again, err)
 	}
-	wants(t, "its command", err, "--scopes 'write $(rm)'`")
+	wants(t, "its command", err, " for 'write $(rm)'")
 	for _, res := range []*http.Response{answer(403, "Bearer"), answer(200, ""), answer(500, `Bearer error="insufficient_scope"`)} {
 		if again, err := w.keeper.Refused(t.Context(), w.target, res); again || err != nil {
 			t.Errorf("%d: %v, %v", res.StatusCode, again, err)

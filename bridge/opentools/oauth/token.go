@@ -51,14 +51,14 @@ func (k *Keeper) renewLocked(ctx context.Context, t Target, key Key, used Secret
 	}
 	i := slices.IndexFunc(entries, func(e entry) bool { return e.key == key && !e.damaged })
 	if i < 0 {
-		return nil, t.needed(ErrLoginNeeded, nil)
+		return nil, k.needed(&t, ErrLoginNeeded, nil)
 	}
 	now := entries[i].record
 	switch {
 	case now.Access != used && !now.expired(time.Now()):
 		return &now, nil
 	case !now.renews():
-		return nil, t.needed(ErrLoginNeeded, nil)
+		return nil, k.needed(&t, ErrLoginNeeded, nil)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewTime)
 	defer cancel()
@@ -66,9 +66,9 @@ func (k *Keeper) renewLocked(ctx context.Context, t Target, key Key, used Secret
 	if failed, ok := errors.AsType[*failure](err); ok {
 		switch failed.code {
 		case "invalid_grant":
-			return nil, errors.Join(t.needed(ErrLoginNeeded, nil), k.store.remove(ctx, key))
+			return nil, errors.Join(k.needed(&t, ErrLoginNeeded, nil), k.store.remove(ctx, key))
 		case "invalid_client", "unauthorized_client": // the server forgot the client, or has another secret
-			return nil, t.needed(ErrLoginNeeded, nil)
+			return nil, k.needed(&t, ErrLoginNeeded, nil)
 		}
 	}
 	if err != nil {

@@ -108,12 +108,12 @@ func (o *Options) named() (path string, kind Kind, err error) {
 	found = realBinary(found)
 	kind = KindOf(found)
 	if asked := o.asked(); asked != Auto && asked != kind {
-		return "", "", fmt.Errorf("--browser %s and --executable-path %s contradict each other, "+
-			"because that is a %s by its name: leave one of them out", asked, o.Path, kind)
+		return "", "", fmt.Errorf("%s %s and %s %s contradict each other, because that is a %s by "+
+			"its name: leave one of them out", o.Words.Of("Kind"), asked, o.Words.Of("Path"), o.Path, kind)
 	}
 	if kind == Shell && o.Headful {
-		return "", "", fmt.Errorf("--headless=false needs a whole browser, and --executable-path "+
-			"%s is a headless shell: name another one", o.Path)
+		return "", "", fmt.Errorf("%s needs a whole browser, and %s %s is a headless shell: name "+
+			"another one", o.Words.Of("Headful"), o.Words.Of("Path"), o.Path)
 	}
 	return found, kind, o.fits(kind)
 }
@@ -129,8 +129,8 @@ func (o *Options) asked() Kind {
 func (o *Options) find(places, shells []string) (path string, kind Kind, err error) {
 	kind = o.asked()
 	if kind == Shell && o.Headful {
-		return "", "", errors.New("--browser shell has no windows to show, and --headless=false " +
-			"asks for them: leave one of them out")
+		return "", "", fmt.Errorf("%s shell has no windows to show, and %s asks for them: leave one "+
+			"of them out", o.Words.Of("Kind"), o.Words.Of("Headful"))
 	}
 	wrote := writtenBy(o.UserDataDir)
 	if kind == Auto && o.Headful {
@@ -176,9 +176,10 @@ func (o *Options) fits(kind Kind) error {
 	if wrote == "" || kind == Auto || wrote == kind {
 		return nil
 	}
+	w := o.Words
 	return fmt.Errorf("the profile %s was written by a %s, and a %s must not open it: leave out "+
-		"what asks for that (--browser, --executable-path, --headless=false), or name another "+
-		"folder with --user-data-dir", o.UserDataDir, wrote, kind)
+		"what asks for that (%s, %s, %s), or name another folder with %s", o.UserDataDir, wrote, kind,
+		w.Of("Kind"), w.Of("Path"), w.Of("Headful"), w.Of("UserDataDir"))
 }
 
 // first returns the first of the places that is a program, or of the names in $PATH.

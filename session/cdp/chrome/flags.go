@@ -72,24 +72,27 @@ var networkArgs = []string{"--proxy-server", "--proxy-bypass-list", "--proxy-pac
 
 // checkArgs refuses operator's arguments that are not flags or that would take
 // the browser out of our hands.
-func checkArgs(args []string, proxied bool) error {
-	for _, a := range args {
+func (o *Options) checkArgs() error {
+	option := o.Words.Of("Args")
+	for _, a := range o.Args {
 		name, _, _ := strings.Cut(a, "=")
 		if !strings.HasPrefix(a, "--") || len(name) < 3 {
-			return fmt.Errorf("--chrome-arg %q is not a flag of a browser: it must begin with two dashes, such "+
-				"as --lang=de", a)
+			return fmt.Errorf("%s %q is not a flag of a browser: it must begin with two dashes, such "+
+				"as --lang=de", option, a)
 		}
 		if name == "--no-sandbox" {
-			return fmt.Errorf("--chrome-arg: --no-sandbox is an option of pagetools itself, so that it is never " +
-				"set by the way: give it without --chrome-arg")
+			return fmt.Errorf("%s: --no-sandbox is an option of pagetools itself, so that it is never "+
+				"set by the way: give it without %[1]s", option)
 		}
-		if proxied && slices.Contains(networkArgs, name) {
-			return fmt.Errorf("--chrome-arg: %s cannot be set, because it would lead pages round the proxy that "+
-				"confines them: leave it out; --proxy-server and --allow-private are options of pagetools itself", name)
+		if o.ProxyServer != "" && slices.Contains(networkArgs, name) {
+			return fmt.Errorf("%s: %s cannot be set, because it would lead pages round the proxy that "+
+				"confines them: leave it out; %s and %s are options of pagetools itself", option, name,
+				o.Words.Of("ProxyServer"), o.Words.Of("Private"))
 		}
 		for _, f := range forbiddenArgs {
 			if name == f {
-				return fmt.Errorf("--chrome-arg: %s cannot be set, because pagetools needs it for itself: leave it out", name)
+				return fmt.Errorf("%s: %s cannot be set, because pagetools needs it for itself: leave it out",
+					option, name)
 			}
 		}
 	}

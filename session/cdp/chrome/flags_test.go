@@ -98,11 +98,11 @@ func TestCheckArgs(t *testing.T) {
 		"--remote-debugging-pipe": false, "--remote-debugging-address=0.0.0.0": false, "--remote-debugging-io-pipes=1,2": false,
 		"--user-data-dir=/x": false, "--user-data-dir": false, "--no-sandbox": false, "--no-sandbox=1": false,
 	} {
-		if err := checkArgs([]string{"--fine", arg}, true); (err == nil) != ok {
+		if err := (&Options{Args: []string{"--fine", arg}, ProxyServer: "127.0.0.1:1"}).checkArgs(); (err == nil) != ok {
 			t.Errorf("checkArgs(%q): %v", arg, err)
 		}
 	}
-	if err := checkArgs([]string{"--host-resolver-rules=MAP a b"}, false); err != nil {
+	if err := (&Options{Args: []string{"--host-resolver-rules=MAP a b"}}).checkArgs(); err != nil {
 		t.Errorf("without a proxy: %v", err)
 	}
 	o := Options{Path: "/bin/sh", NoSandbox: true, Args: []string{"--remote-debugging-port=0"}}

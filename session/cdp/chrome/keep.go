@@ -26,19 +26,20 @@ type kept struct{ lock *os.File }
 
 // keepProfile takes the operator's profile for a browser of the kind, and makes it when it
 // is not there.
-func keepProfile(dir string, kind Kind) (*kept, error) {
+func (o *Options) keepProfile(kind Kind) (*kept, error) {
+	dir := o.UserDataDir
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("making the profile of --user-data-dir: %w", err)
+		return nil, fmt.Errorf("making the profile of %s: %w", o.Words.Of("UserDataDir"), err)
 	}
-	if err := room(dir); err != nil {
+	if err := o.room(dir); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR|noFollow, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("locking the profile of --user-data-dir: %w", err)
+		return nil, fmt.Errorf("locking the profile of %s: %w", o.Words.Of("UserDataDir"), err)
 	}
 	k := &kept{lock: f}
-	if err := k.take(dir, kind); err != nil {
+	if err := k.take(o, kind); err != nil {
 		k.release()
 		return nil, err
 	}
@@ -46,26 +47,27 @@ func keepProfile(dir string, kind Kind) (*kept, error) {
 }
 
 // take locks the profile, and looks at who else has it and who wrote it.
-func (k *kept) take(dir string, kind Kind) error {
+func (k *kept) take(o *Options, kind Kind) error {
+	dir := o.UserDataDir
 	err := files.TryLock(k.lock)
 	switch {
 	case errors.Is(err, files.ErrLocked):
-		return fmt.Errorf("%w: pagetools%s has %s; stop that one, or name another folder with "+
-			"--user-data-dir", ErrProfileInUse, k.holder(), dir)
+		return fmt.Errorf("%w: pagetools%s has %s; stop that one, or name another folder with %s",
+			ErrProfileInUse, k.holder(), dir, o.Words.Of("UserDataDir"))
 	case err != nil:
-		return fmt.Errorf("locking the profile of --user-data-dir: %w", err)
+		return fmt.Errorf("locking the profile of %s: %w", o.Words.Of("UserDataDir"), err)
 	}
 	if who := openElsewhere(dir); who != "" {
-		return fmt.Errorf("%w: a browser%s has %s open; close it, or name another folder with "+
-			"--user-data-dir", ErrProfileInUse, who, dir)
+		return fmt.Errorf("%w: a browser%s has %s open; close it, or name another folder with %s",
+			ErrProfileInUse, who, dir, o.Words.Of("UserDataDir"))
 	}
 	wrote := writtenBy(dir)
-	if err := (&Options{UserDataDir: dir}).fits(kind); err != nil {
+	if err := o.fits(kind); err != nil {
 		return err // it was written since the browser was looked for
 	}
 	if wrote == "" || !marked(dir) {
 		if err := os.WriteFile(filepath.Join(dir, kindName), []byte(kind+"\n"), 0o600); err != nil {
-			return fmt.Errorf("marking the profile of --user-data-dir: %w", err)
+			return fmt.Errorf("marking the profile of %s: %w", o.Words.Of("UserDataDir"), err)
 		}
 	}
 	if err := k.lock.Truncate(0); err == nil { // for people: the lock counts, and not the text

@@ -16,11 +16,11 @@ import (
 func TestKeepProfile(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new", "profile")
-	first, err := keepProfile(dir, Shell)
+	first, err := (&Options{UserDataDir: dir}).keepProfile(Shell)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = keepProfile(dir, Shell)
+	_, err = (&Options{UserDataDir: dir}).keepProfile(Shell)
 	if !errors.Is(err, ErrProfileInUse) || !strings.Contains(err.Error(), "process "+strconv.Itoa(os.Getpid())) ||
 		!strings.Contains(err.Error(), dir) {
 		t.Errorf("a second one: %v", err)
@@ -32,19 +32,19 @@ func TestKeepProfile(t *testing.T) {
 	}
 	defer func() { _ = syscall.Close(child) }()
 	first.release()
-	again, err := keepProfile(dir, Shell)
+	again, err := (&Options{UserDataDir: dir}).keepProfile(Shell)
 	if err != nil {
 		t.Fatalf("afterwards: %v", err)
 	}
 	again.release()
-	if _, err := keepProfile(dir, Chromium); err == nil || !strings.Contains(err.Error(), dir+" was written by a headless shell") {
+	if _, err := (&Options{UserDataDir: dir}).keepProfile(Chromium); err == nil || !strings.Contains(err.Error(), dir+" was written by a headless shell") {
 		t.Errorf("another kind: %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := keepProfile(file, Shell); err == nil || errors.Is(err, ErrProfileInUse) {
+	if _, err := (&Options{UserDataDir: file}).keepProfile(Shell); err == nil || errors.Is(err, ErrProfileInUse) {
 		t.Errorf("a file in the place of the folder: %v", err)
 	}
 }
@@ -69,7 +69,7 @@ func TestOpenElsewhere(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		k, err := keepProfile(dir, Chromium)
+		k, err := (&Options{UserDataDir: dir}).keepProfile(Chromium)
 		if err == nil {
 			k.release()
 		}

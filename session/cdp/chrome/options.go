@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"sync"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Options configures browsers that are started here. The zero value finds a
@@ -39,11 +41,13 @@ type Options struct {
 	ProfileDir string
 	// WebMCP turns the browser's own WebMCP on.
 	WebMCP bool
+	// Words are those of errors for whoever chose the options.
+	Words text.Words
 }
 
 // ErrRoot means that a browser cannot start because this process runs as root
 // and NoSandbox is not set.
-var ErrRoot = errors.New("as root the browser needs --no-sandbox; give it only when every site is trusted")
+var ErrRoot = errors.New("as root the browser needs NoSandbox; set it only when every site is trusted")
 
 // Launcher starts browsers with the same options. It is safe for concurrent use.
 type Launcher struct {
@@ -62,7 +66,7 @@ func NewLauncher(o Options) (*Launcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkArgs(o.Args, o.ProxyServer != ""); err != nil {
+	if err := o.checkArgs(); err != nil {
 		return nil, err
 	}
 	if os.Geteuid() == 0 && !o.NoSandbox {

@@ -41,7 +41,7 @@ func (l *Launcher) Start() (*Process, error) {
 		case <-time.After(goneTime):
 		}
 	}
-	held, err := keepProfile(l.options.UserDataDir, l.kind)
+	held, err := l.options.keepProfile(l.kind)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ const goneTime = 10 * time.Second
 // start starts a browser that has the operator's profile, or one of its own.
 func (l *Launcher) start(held *kept) (*Process, error) {
 	o := l.options
-	prof, err := newProfile(o.ProfileDir)
+	prof, err := o.newProfile()
 	if err != nil {
 		return nil, err
 	}

@@ -51,9 +51,9 @@ func profileBase(base string) string {
 	return base
 }
 
-// newProfile makes a folder in profileBase(base). Nobody else may read it.
-func newProfile(base string) (*profile, error) {
-	base, err := filepath.Abs(profileBase(base))
+// newProfile makes a folder in the base for profiles. Nobody else may read it.
+func (o *Options) newProfile() (*profile, error) {
+	base, err := filepath.Abs(profileBase(o.ProfileDir))
 	if err != nil {
 		return nil, fmt.Errorf("making a profile folder: %w", err)
 	}
@@ -65,7 +65,7 @@ func newProfile(base string) (*profile, error) {
 		return nil, fmt.Errorf("making a profile folder: %w", err)
 	}
 	p := &profile{dir: dir}
-	if err := errors.Join(room(base), p.own(base)); err != nil {
+	if err := errors.Join(o.room(base), p.own(base)); err != nil {
 		return nil, errors.Join(err, p.remove())
 	}
 	return p, nil
@@ -76,10 +76,11 @@ func newProfile(base string) (*profile, error) {
 const leastRoom = 64 << 20
 
 // room says when there is too little of it for a profile in the folder.
-func room(dir string) error {
+func (o *Options) room(dir string) error {
 	if free := freeSpace(dir); free < leastRoom {
-		return fmt.Errorf("%s has %d MB free, and the profile of a browser needs %d: make room, or name a folder "+
-			"elsewhere, with TMPDIR or, for a profile of yours, --user-data-dir", dir, free>>20, leastRoom>>20)
+		return fmt.Errorf("%s has %d MB free, and the profile of a browser needs %d: make room, or "+
+			"name a folder elsewhere, with TMPDIR or, for a profile of yours, %s", dir, free>>20, leastRoom>>20,
+			o.Words.Of("UserDataDir"))
 	}
 	return nil
 }

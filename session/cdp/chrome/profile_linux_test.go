@@ -21,8 +21,8 @@ func TestRoomForProfiles(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	_, ours := newProfile(dir)
-	_, theirs := keepProfile(dir, Shell)
+	_, ours := (&Options{ProfileDir: dir}).newProfile()
+	_, theirs := (&Options{UserDataDir: dir}).keepProfile(Shell)
 	for _, err := range []error{ours, theirs} {
 		if err == nil || !strings.Contains(err.Error(), dir+" has 16 MB free, and the profile of a browser needs 64: make room") {
 			t.Errorf("without room: %v", err)
@@ -31,7 +31,7 @@ func TestRoomForProfiles(t *testing.T) {
 	if err := mount(syscall.MS_REMOUNT, "80m"); err != nil {
 		t.Fatal(err)
 	}
-	p, err := newProfile(dir)
+	p, err := (&Options{ProfileDir: dir}).newProfile()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func TestProfile(t *testing.T) {
 	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "PAGETOOLS_TOKEN", "DBUS_SESSION_BUS_ADDRESS", "KEPT"} {
 		t.Setenv(name, "outside")
 	}
-	p, err := newProfile(folders(t))
+	p, err := (&Options{ProfileDir: folders(t)}).newProfile()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestProfileBase(t *testing.T) {
 	if got := profileBase(""); got != "/tmp" {
 		t.Errorf("with a long TMPDIR: %s", got)
 	}
-	if _, err := newProfile(long); err == nil || !strings.Contains(err.Error(), "longer than") {
+	if _, err := (&Options{ProfileDir: long}).newProfile(); err == nil || !strings.Contains(err.Error(), "longer than") {
 		t.Errorf("in a long folder: %v", err)
 	}
 	base := folders(t)
@@ -86,7 +86,7 @@ func TestProfileBase(t *testing.T) {
 	if got := profileBase(""); got != base {
 		t.Errorf("with a short TMPDIR: %s", got)
 	}
-	if _, err := newProfile(filepath.Join(base, "x")); err == nil {
+	if _, err := (&Options{ProfileDir: filepath.Join(base, "x")}).newProfile(); err == nil {
 		t.Error("in a folder that is not there: no error")
 	}
 }
@@ -141,7 +141,7 @@ func TestClean(t *testing.T) {
 	if err := os.Chtimes(gone[1], past, past); err != nil {
 		t.Fatal(err)
 	}
-	mine, err := newProfile(dir)
+	mine, err := (&Options{ProfileDir: dir}).newProfile()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestClean(t *testing.T) {
 func TestCleanEndsBrowsers(t *testing.T) {
 	t.Parallel()
 	dir := folders(t)
-	p, err := newProfile(dir)
+	p, err := (&Options{ProfileDir: dir}).newProfile()
 	if err != nil {
 		t.Fatal(err)
 	}

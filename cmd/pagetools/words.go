@@ -1,0 +1,45 @@
+package main
+
+import "github.com/pagetools/pagetools/bridge/text"
+
+// optionWords has the flags and commands that messages from below mean: nothing below knows their
+// names. A test of e2e/suite/docs checks that each key is in the code, with the same verbs.
+var optionWords = text.Words{
+	// options of Go
+	"Args": "--chrome-arg", "Headful": "--headless=false", "Hosts": "--allow-host",
+	"Kind": "--browser", "Listen": "--listen", "Origins": "--cors", "Path": "--executable-path",
+	"Private": "--allow-private", "ProxyServer": "--proxy-server", "UserDataDir": "--user-data-dir",
+	"Callers": "a token, such as in PAGETOOLS_TOKEN, or callers in the configuration file",
+	"a token": "a token, such as in PAGETOOLS_TOKEN",
+
+	// what pages reach
+	"allow the origin http://%s, or its network": "allow it with --allow-origin http://%s, " +
+		"or its network with --allow-private",
+	"allow the network %s/%d": "allow it with --allow-private %s/%d",
+	"allow the origin %s":     "allow it with --allow-origin %s",
+	"allow that origin":       "allow it with --allow-origin",
+
+	// who may call
+	"The Host %q is not served here.": "The Host %q is not served here; --allow-host adds a name.",
+	"Pages of the origin %q may not call pagetools.": "Pages of the origin %q may not call " +
+		"pagetools; --cors allows an origin.",
+	"no callers are configured": "no callers are configured: --token, or callers in the " +
+		"configuration file, ask for one",
+	"This link was used, or it is older than a minute.": "This link was used, or it is older than " +
+		"a minute. Run pagetools console for another one.",
+
+	// logins
+	": ": ": run ", "log in to %s with %s%s%s": "`pagetools auth login %s --scheme %s%s%s`",
+	" for %s": " --scopes %s", " as %s": " --caller %s",
+	"log in another way":    "log in without --device",
+	"client ID":             "--client-id ID",
+	"its ID and its secret": "--client-id ID and --client-secret-file FILE",
+
+	// the test kit
+	"name the app":                        "name the app with --url or --dir",
+	"write replay in the place of record": "record it with pagetools test, and write replay in the place of record",
+	"lock: %w":                            "lock: %w; `pagetools lock` writes it",
+	"; at least %g %% must be":            "; --min-coverage asks for %g %%",
+	"restore it, or write it anew":        "restore it, or write it anew with --update",
+	"Since the lock file: %s; %s (%s).":   "Since the lock file: %s; %s (%s). Run pagetools lock if it is meant.",
+}
