@@ -80,10 +80,10 @@ type Fact struct{ Name, Text string }
 
 // claims puts hints in words.
 var claims = map[string]string{
-	"destructiveHint":      "that it destroys something",
-	"consequentialHint":    "that it has consequences",
-	"untrustedContentHint": "that its results are the words of strangers",
-	"readOnlyHint":         "that it only reads",
+	"destructiveHint":      "destructive",
+	"consequentialHint":    "consequential",
+	"untrustedContentHint": "returning the words of strangers",
+	"readOnlyHint":         "read-only",
 }
 
 // Facts returns what to know of the call besides title, detail and arguments, the gravest first.
@@ -96,7 +96,7 @@ func (q *Question) Facts() []Fact {
 		}
 	}
 	for _, hint := range q.Hints {
-		add("The "+q.Speaker()+" says", claims[hint])
+		add("The "+q.Speaker()+" marks this tool as", claims[hint])
 	}
 	q.Operation.facts(add)
 	add("Origin", q.Origin)

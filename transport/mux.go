@@ -123,7 +123,7 @@ func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (m *Mux) notFound(w http.ResponseWriter, r *http.Request) {
 	WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
-		"There is nothing at %q. There is: %s.", text.Brief(r.URL.Path, maxShown), strings.Join(m.roots, ", ")))
+		"There is nothing at %q. Available: %s.", text.Brief(r.URL.Path, maxShown), strings.Join(m.roots, ", ")))
 }
 
 // plain refuses paths that other programs may read in another way, and that

@@ -166,7 +166,7 @@ type statusError struct{ status int }
 
 func (e *statusError) Error() string { return fmt.Sprintf("it answers %d", e.status) }
 
-var errNoDocument = errors.New("it is no OpenAPI document")
+var errNoDocument = errors.New("it is not an OpenAPI document")
 
 var errElsewhere = errors.New("it leads to another origin")
 

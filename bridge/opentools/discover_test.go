@@ -27,7 +27,7 @@ func TestDiscover(t *testing.T) {
 	}{
 		"a document that is not there": {site: map[string]string{"/.well-known/llm.json": `{"openapi":"/openapi.json"}`, "/openapi.json": marked}, from: "/a.json", route: opentools.WellKnown, at: "/openapi.json", title: "Marked", not: "/a.json: it answers 404"},
 		"a document that is a page":    {site: map[string]string{"/a.json": "<p>Hello", "/.well-known/llm.json": `{"openapi":"/openapi.json"}`, "/openapi.json": marked}, from: "/a.json", route: opentools.WellKnown, at: "/openapi.json", title: "Marked", not: "/a.json: it is a page"},
-		"a document that is cut":       {site: map[string]string{"/a.json": `{"openapi":"3.1.0",`, "/.well-known/llm.json": `{"openapi":"/openapi.json"}`, "/openapi.json": marked}, from: "/a.json", route: opentools.WellKnown, at: "/openapi.json", title: "Marked", not: "/a.json: it is no OpenAPI document"},
+		"a document that is cut":       {site: map[string]string{"/a.json": `{"openapi":"3.1.0",`, "/.well-known/llm.json": `{"openapi":"/openapi.json"}`, "/openapi.json": marked}, from: "/a.json", route: opentools.WellKnown, at: "/openapi.json", title: "Marked", not: "/a.json: it is not an OpenAPI document"},
 		"the document itself":          {site: map[string]string{"/a.json": plain}, from: "/a.json", route: opentools.Given, at: "/a.json", title: "Plain"},
 		"in YAML":                      {site: map[string]string{"/a.yaml": "openapi: 3.0.0\ninfo: {title: Plain, version: '1'}\npaths: {}\n"}, from: "/a.yaml", route: opentools.Given, at: "/a.yaml", title: "Plain"},
 		"llm.json itself":              {site: map[string]string{"/x/llm.json": `{"openapi":"doc.json"}`, "/x/doc.json": marked}, from: "/x/llm.json", route: opentools.Given, at: "/x/doc.json", title: "Marked"},

@@ -158,7 +158,7 @@ func ReadDocument(text []byte) (*Document, error) {
 	}
 	switch {
 	case version == "":
-		return nil, errors.New(`the document has no text "openapi": it is no OpenAPI document`)
+		return nil, errors.New(`the document has no text "openapi": it is not an OpenAPI document`)
 	case !strings.HasPrefix(version, "3."):
 		return nil, fmt.Errorf("the document is of OpenAPI %.20q: 3.0, 3.1 and 3.2 are known", version)
 	}
@@ -350,5 +350,5 @@ func (d *Document) resolved(text json.RawMessage) (json.RawMessage, error) {
 		}
 		text = to
 	}
-	return nil, errors.New("its references lead to each other without end")
+	return nil, errors.New("its references form a cycle")
 }

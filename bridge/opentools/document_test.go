@@ -68,7 +68,7 @@ func TestReadDocumentErrors(t *testing.T) {
 	if err != nil || !d.old {
 		t.Fatal(d, err)
 	}
-	for ref, want := range map[string]string{"a": "without end", "c": "must be an object", "d": "leads nowhere"} {
+	for ref, want := range map[string]string{"a": "form a cycle", "c": "must be an object", "d": "leads nowhere"} {
 		if _, err := d.resolved([]byte(`{"$ref":"#/components/schemas/` + ref + `"}`)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", ref, err)
 		}

@@ -150,7 +150,7 @@ func (d *Document) tool(p Place, e Expose, in, out *schema.Bundler) (*Tool, stri
 	case !marked && e != All && (e != Safe || !safe):
 		return nil, "", errUnmarked
 	case p.Method == http.MethodTrace: // RFC 9110, 9.3.8
-		return nil, "", fmt.Errorf("its answer would show the credentials that it is sent")
+		return nil, "", errors.New("TRACE is not offered: its reply echoes credentials")
 	}
 	t := &Tool{Method: p.Method, Path: p.Path, Terms: terms, Marked: marked, security: o.Security, servers: p.near,
 		Title: o.Summary, Description: o.Summary}
@@ -195,7 +195,7 @@ func (d *Document) readParameters(t *Tool, p Place, o *operationObject) (all []p
 	var common []json.RawMessage
 	if len(p.common) > 0 {
 		if err := json.Unmarshal(p.common, &common); err != nil {
-			return nil, fmt.Errorf("the parameters of the path are no list")
+			return nil, fmt.Errorf("the parameters of the path are not a list")
 		}
 	}
 	if len(common)+len(o.Parameters) > maxParameters {

@@ -98,7 +98,7 @@ func TestArguments(t *testing.T) {
 		"content":       {more: `"parameters":[{"name":"filter","in":"query","content":{"application/json":{"schema":{"type":"object"}}}}]`, want: `{"type":"object","properties":{"filter":{"type":"object"}},"additionalProperties":false}`},
 		"overridden":    {more: `"parameters":[{"name":"a","in":"query","schema":{"type":"string"}},{"name":"a","in":"query","schema":{"type":"integer"}}]`, want: `{"type":"object","properties":{"a":{"type":"integer"}},"additionalProperties":false}`},
 		"nothing":       {more: `"deprecated":true`, want: `{"type":"object","properties":{},"additionalProperties":false}`},
-		"loop":          {more: `"parameters":[{"$ref":"#/components/parameters/loop"}]`, problem: "without end"},
+		"loop":          {more: `"parameters":[{"$ref":"#/components/parameters/loop"}]`, problem: "form a cycle"},
 		"elsewhere":     {more: `"parameters":[{"$ref":"common.yaml#/id"}]`, problem: `"common.yaml#/id" leads nowhere`},
 		"strange place": {more: `"parameters":[{"name":"a","in":"body"}]`, problem: `must be in path, query, header or cookie`},
 		"one of them":   {more: body("application/json", `{"type":"object","properties":{"a":{},"b":{}},"anyOf":[{"required":["a"]},{"required":["b"]}]}`), want: `{"type":"object","properties":{"a":{},"b":{}},"anyOf":[{"required":["a"]},{"required":["b"]}]}`},

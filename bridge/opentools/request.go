@@ -68,7 +68,7 @@ func (t *Tool) request(server *url.URL, args schema.Value) (*request, error) {
 	raw := strings.TrimSuffix(server.EscapedPath(), "/") + path
 	plain, err := url.PathUnescape(raw)
 	if err != nil {
-		return nil, fmt.Errorf("the path %.200q is no path", raw)
+		return nil, fmt.Errorf("the path %.200q is not a path", raw)
 	}
 	address.Path, address.RawPath, address.RawQuery = plain, raw, joinPairs(query, "&")
 	r.url = &address

@@ -325,7 +325,7 @@ func TestQuestion(t *testing.T) {
 	if told(end) != `"n=12345678901234567890"` {
 		t.Error(told(end))
 	}
-	want := []string{"The API says: that it destroys something", "The API says: that it has consequences", "The site calls itself: Pet shop",
+	want := []string{"The API marks this tool as: destructive", "The API marks this tool as: consequential", "The site calls itself: Pet shop",
 		"Request: POST " + s.URL + "/pets", "A call costs: credits", "Origin: " + s.URL, `Input: {"n":12345678901234567890}`, "Detail: Does save.\nUse it.",
 		`"Pet shop" wants: "Does save." with n=12345678901234567890. Run save on api?`}
 	if !slices.Equal(facts, want) {

@@ -77,7 +77,7 @@ const (
 const maxNotes = 10
 
 // Bundle returns a schema with all that it refers to. Notes say what was left out, in words for who
-// wrote the document. A text that is no schema becomes one that takes anything.
+// wrote the document. A text that is not a schema becomes one that takes anything.
 func (b *Bundler) Bundle(root json.RawMessage) (bundle json.RawMessage, notes []string) {
 	note := func(text string) {
 		if len(notes) < maxNotes && !slices.Contains(notes, text) {
@@ -89,7 +89,7 @@ func (b *Bundler) Bundle(root json.RawMessage) (bundle json.RawMessage, notes []
 	}
 	v, err := parse(root, defaultDepth)
 	if err != nil || !v.isSchema() {
-		note("it is no schema: " + sayError(err))
+		note("it is not a schema: " + sayError(err))
 		return json.RawMessage("{}"), notes
 	}
 	if v.isBool() {
@@ -201,7 +201,7 @@ func (b *Bundler) def(ref string) *def {
 	v, err := parse(raw, defaultDepth)
 	switch {
 	case err != nil || !v.isSchema():
-		d.flaw = "what " + text.Quote(ref) + " leads to is no schema: " + sayError(err)
+		d.flaw = "what " + text.Quote(ref) + " leads to is not a schema: " + sayError(err)
 		return d
 	case v.isBool():
 		v = asObject(v)

@@ -38,8 +38,8 @@ func TestBundle(t *testing.T) {
 	}{
 		"nothing":        {root: `{"type":"object"}`, want: `{"type":"object"}`},
 		"anything":       {root: `true`, want: `{}`},
-		"no schema":      {root: `3`, want: `{}`, notes: "it is no schema"},
-		"no JSON":        {root: `{`, want: `{}`, notes: "it is no schema"},
+		"no schema":      {root: `3`, want: `{}`, notes: "it is not a schema"},
+		"no JSON":        {root: `{`, want: `{}`, notes: "it is not a schema"},
 		"a word":         {root: to + `a.b","description":"A tag."}`, want: `{"$ref":"#/$defs/a.b","description":"A tag.","$defs":{"a.b":{"type":"string","nullable":true,"enum":["x"]}}}`},
 		"of 3.0":         {root: to + `a.b","description":"A tag."}`, old: true, want: `{"$ref":"#/$defs/a.b","$defs":{"a.b":{"type":["string","null"],"enum":["x",null]}}}`},
 		"bounds of 3.0":  {root: to + `a_b"}`, old: true, want: `{"$ref":"#/$defs/a_b","$defs":{"a_b":{"type":"integer","exclusiveMinimum":1}}}`},
@@ -48,8 +48,8 @@ func TestBundle(t *testing.T) {
 		"a boolean":      {root: to + `True"}`, want: `{"$ref":"#/$defs/True","$defs":{"True":{}}}`},
 		"nowhere":        {root: to + `None"}`, want: `{"$ref":"#/$defs/None","$defs":{"None":{}}}`, notes: "leads nowhere"},
 		"elsewhere":      {root: `{"$ref":"other.yaml#/Pet"}`, want: `{"$ref":"#/$defs/Pet","$defs":{"Pet":{}}}`, notes: `"other.yaml#/Pet" leads nowhere`},
-		"a list":         {root: to + `List"}`, want: `{"$ref":"#/$defs/List","$defs":{"List":{}}}`, notes: "is no schema"},
-		"what is broken": {root: to + `Wrong"}`, want: `{"$ref":"#/$defs/Wrong","$defs":{"Wrong":{}}}`, notes: "is no schema"},
+		"a list":         {root: to + `List"}`, want: `{"$ref":"#/$defs/List","$defs":{"List":{}}}`, notes: "is not a schema"},
+		"what is broken": {root: to + `Wrong"}`, want: `{"$ref":"#/$defs/Wrong","$defs":{"Wrong":{}}}`, notes: "is not a schema"},
 	} {
 		b := Bundler{Find: in(schemas), Direction: x.direction, Old: x.old}
 		got, notes := b.Bundle(json.RawMessage(x.root))

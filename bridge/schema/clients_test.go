@@ -32,7 +32,7 @@ func TestInputSchemas(t *testing.T) {
 		{"lists of items", `{"type":"object","properties":{"a":{"items":[true,{}]}}}`, `{"type":"object","properties":{"a":{"items":[{},{}]}}}`, ""},
 		{"flags stay", `{"type":"object","properties":{},"additionalProperties":false,"unevaluatedProperties":true}`, `{"type":"object","properties":{},"additionalProperties":false,"unevaluatedProperties":true}`, ""},
 		{"lists of names in dependencies", `{"type":"object","properties":{},"dependencies":{"a":["b"],"c":true}}`, `{"type":"object","properties":{},"dependencies":{"a":["b"],"c":{}}}`, ""},
-		{"data is no schema", `{"type":"object","properties":{"a":{"enum":[true,{"x-mcp-header":1}],"default":{"properties":[]}}}}`, `{"type":"object","properties":{"a":{"enum":[true,{"x-mcp-header":1}],"default":{"properties":[]}}}}`, ""},
+		{"data is not a schema", `{"type":"object","properties":{"a":{"enum":[true,{"x-mcp-header":1}],"default":{"properties":[]}}}}`, `{"type":"object","properties":{"a":{"enum":[true,{"x-mcp-header":1}],"default":{"properties":[]}}}}`, ""},
 		{"numbers keep their digits", `{"type":"object","properties":{"n":{"const":12345678901234567890,"multipleOf":0.10}}}`, `{"type":"object","properties":{"n":{"const":12345678901234567890,"multipleOf":0.10}}}`, ""},
 		{"headers", `{"type":"object","properties":{"a":{"x-mcp-header":"A","type":"string"}},"x-mcp-other":1}`, `{"type":"object","properties":{"a":{"type":"string"}}}`, ""},
 		{"headers far down", `{"type":"object","properties":{"a":{"anyOf":[{"additionalProperties":{"if":{"X-Mcp-Header":1}}}]}}}`, `{"type":"object","properties":{"a":{"anyOf":[{"additionalProperties":{"if":{}}}]}}}`, `"X-Mcp-Header" was taken out`},

@@ -185,7 +185,7 @@ func (g *graph) checkPatterns(n *node) error {
 }
 
 // resultRoot returns the root of a schema of results as an object, which true and false are short
-// for, and refuses what is no schema.
+// for, and refuses what is not a schema.
 func resultRoot(doc *value) (*value, error) {
 	switch {
 	case doc.isObject():

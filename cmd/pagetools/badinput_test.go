@@ -40,7 +40,7 @@ const leastWrong = 130
 var gosOwn = regexp.MustCompile(`strconv|time: |parsing|invalid syntax|unmarshal|%!|missing unit|context canceled|pflag|(^|[^.a-z])yaml: |json: |\bEOF\b|<nil>`)
 
 // nextStep are words that say what would be right, or what to do.
-var nextStep = regexp.MustCompile(`\bmust\b|\bmay be\b|\bmay only\b|such as|\bsee \S|Look at|did you mean|Did you mean|\bneeds?\b|\bneeded\b|--[a-z]|\bone of\b|\bonly\b|` +
+var nextStep = regexp.MustCompile(`\bmust\b|\bmay be\b|\bmay only\b|such as|\bsee \S|Look at|did you mean|Did you mean|\bAvailable: |\bneeds?\b|\bneeded\b|--[a-z]|\bone of\b|\bonly\b|` +
 	`\btakes\b|` + "`pagetools |" + `There (is|are):|are supported|\buse\b|\bgive\b|\bgo with\b|again|lists|\bis required\b|[Ll]eave|run pagetools|It may have|/mcp has|has only|Send |send |Begin|begin|remove|at most|accept |known (keys|are)|Supported|apart`)
 
 // TestBadInput types what testdata/badinput.txtar has, and holds what is said, whole, with the

@@ -49,7 +49,7 @@ var apiRules = []Rule{
 		Source: "OpenAPI 3.1, 4.8.10 and 4.8.12; OpenTools, x-llm of operations",
 		Bad:    leftExample(`a parameter cannot be read: the reference "common.yaml#/id" leads nowhere in the document`, `,"unusable":true`), Good: leftExample("", "")},
 	{ID: "api-ref-unusable", Severity: Warning, find: findRefs,
-		What:   "A reference in the schema of an operation leads nowhere in the document, or to what is no schema. References to other documents are not followed.",
+		What:   "A reference in the schema of an operation leads nowhere in the document, or to what is not a schema. References to other documents are not followed.",
 		Why:    "A model is told nothing about that part of its arguments, and guesses.",
 		Source: "OpenAPI 3.1, 4.8.23; security of clients: a document must not make them fetch others",
 		Bad:    leftExample(`the reference "stamp.yaml" leads nowhere in the document`, ""), Good: leftExample("", "")},
@@ -164,7 +164,7 @@ func (r *run) left(is func(Left) bool, format string) {
 // aboutLength and aboutReference are words of the reader of documents: the script checkapi of e2e/suite holds them.
 var (
 	aboutLength    = regexp.MustCompile(`too long|too many`)
-	aboutReference = regexp.MustCompile(`leads nowhere|is no schema`)
+	aboutReference = regexp.MustCompile(`leads nowhere|is not a schema`)
 )
 
 func findUnusable(r *run) {

@@ -291,17 +291,17 @@ function card(q) {
 	return { element, close: () => page2?.close() };
 }
 var claims = {
-	destructiveHint: "that it destroys something",
-	consequentialHint: "that it has consequences",
-	untrustedContentHint: "that its results are the words of strangers",
-	readOnlyHint: "that it only reads"
+	destructiveHint: "destructive",
+	consequentialHint: "consequential",
+	untrustedContentHint: "returning the words of strangers",
+	readOnlyHint: "read-only"
 };
 function facts(q) {
 	const list = make("dl");
 	for (const hint of q.hints ?? []) {
 		const grave = hint === "destructiveHint" || hint === "consequentialHint";
 		list.append(
-			make("dt", {}, q.operation ? "The API says" : "The page says"),
+			make("dt", {}, `The ${q.operation ? "API" : "page"} marks this tool as`),
 			make("dd", { className: grave ? "grave" : "" }, claims[hint] ?? visible(hint))
 		);
 	}

@@ -361,7 +361,7 @@ func TestPageCannotLeaveItsQuotation(t *testing.T) {
 	got := wording(&bridge.Question{Kind: bridge.Approve, Title: "Run buy on shop?", Detail: evil, Origin: "https://shop.example",
 		Hints: []string{"destructiveHint"}, Tool: "buy", Input: json.RawMessage("{\n\"a\":\"" + "x\u2028y\u202ez" + "\"}")})
 	for i, line := range strings.FieldsFunc(got, func(r rune) bool { return strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029", r) }) {
-		ours := i < 2 || line == "Tool: buy" || line == "Origin: https://shop.example" || line == "The page says: that it destroys something" || strings.HasPrefix(line, "Arguments: ")
+		ours := i < 2 || line == "Tool: buy" || line == "Origin: https://shop.example" || line == "The page marks this tool as: destructive" || strings.HasPrefix(line, "Arguments: ")
 		if !ours && !strings.HasPrefix(line, "> ") {
 			t.Errorf("line %d is %q", i, line)
 		}
@@ -369,7 +369,7 @@ func TestPageCannotLeaveItsQuotation(t *testing.T) {
 	if strings.ContainsAny(got, "\x1b\u202e\u200b\r\u2028") {
 		t.Errorf("the message is %q", got)
 	}
-	if !strings.HasSuffix(got, `Arguments: { "a":"x\u2028y\u202ez"}`) || !strings.Contains(got, "> [2Jno") || !strings.Contains(got, "\nThe page says: that it destroys something\n") {
+	if !strings.HasSuffix(got, `Arguments: { "a":"x\u2028y\u202ez"}`) || !strings.Contains(got, "> [2Jno") || !strings.Contains(got, "\nThe page marks this tool as: destructive\n") {
 		t.Errorf("the message is %q", got)
 	}
 }

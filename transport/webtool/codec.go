@@ -75,7 +75,7 @@ func named(e *bridge.Error) *bridge.Error {
 		return e
 	}
 	told := *e
-	told.Message += " There is: " + strings.Join(names[:min(len(names), maxNamed)], ", ")
+	told.Message += " Available: " + strings.Join(names[:min(len(names), maxNamed)], ", ")
 	if more := len(names) - maxNamed; more > 0 {
 		told.Message += fmt.Sprintf(", and %d more", more)
 	}

@@ -72,7 +72,7 @@ func readAddress(text string, base *url.URL) (*url.URL, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, errors.New("it is no URL")
+		return nil, errors.New("it is not a URL")
 	}
 	if base != nil {
 		u = base.ResolveReference(u)

@@ -137,7 +137,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := b.to.RoundTrip(r.WithContext(ctx))
 	if err == nil && res.StatusCode == http.StatusSwitchingProtocols {
 		_ = res.Body.Close() // nothing of it is read
-		err = errors.New("it answers 101, which is not an answer to this")
+		err = errors.New("unexpected status 101 Switching Protocols")
 	}
 	if err != nil {
 		cancel()

@@ -266,7 +266,7 @@ func (k *Keeper) device(ctx context.Context, s *server, l *Login, scopes []strin
 	}
 	if !isVisible(d.DeviceCode, maxSecret) || len(d.UserCode) > 64 || d.Interval < 0 ||
 		d.Interval > 60 {
-		return nil, errors.New("the authorization server gives a device code that cannot be used")
+		return nil, errors.New("the authorization server returned a device code that cannot be used")
 	}
 	p := s.prompt(u.String(), scopes)
 	p.Code, p.Expires = clean(d.UserCode, 64), d.Expiry
@@ -394,7 +394,7 @@ func (c *client) readRegistration(status int, text []byte) error {
 	case status != http.StatusCreated && status != http.StatusOK:
 		return fmt.Errorf("it answers %d", status)
 	case got.ID == "" || !isVisible(got.ID, maxAddress) || !isVisible(string(got.Secret), maxSecret):
-		return errors.New("it gives no usable client_id")
+		return errors.New("it returned no usable client_id")
 	}
 	c.ID = got.ID
 	if got.Method != "none" {

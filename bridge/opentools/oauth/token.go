@@ -152,18 +152,18 @@ func (k *Keeper) failed(err error, secrets ...Secret) error {
 	case e.Response != nil:
 		return &failure{code: http.StatusText(e.Response.StatusCode)}
 	}
-	return errors.New("the authorization server gives no token")
+	return errors.New("the authorization server returned no token")
 }
 
 // readToken checks what the server answered, and makes it a record. asked are the scopes that were
 // asked for, which are granted when the server says nothing else (RFC 6749 5.1).
 func readToken(tok *oauth2.Token, c *client, asked []string) (*record, error) {
 	if !strings.EqualFold(tok.Type(), "Bearer") {
-		return nil, fmt.Errorf("the authorization server gives a token of type %q: only Bearer is known",
+		return nil, fmt.Errorf("the authorization server returned a token of type %q: only Bearer is known",
 			clean(tok.TokenType, 32))
 	}
 	if !isVisible(tok.AccessToken, maxSecret) || !isVisible(tok.RefreshToken, maxSecret) {
-		return nil, fmt.Errorf("the authorization server gives a token that cannot be sent: it must "+
+		return nil, fmt.Errorf("the authorization server returned a token that cannot be sent: it must "+
 			"have at most %d visible characters of ASCII", maxSecret)
 	}
 	r := &record{Kind: Token, Access: Secret(tok.AccessToken), Refresh: Secret(tok.RefreshToken),

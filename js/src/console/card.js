@@ -67,10 +67,10 @@ export function card(q) {
 
 /** @type {Record<string, string>} */
 const claims = {
-  destructiveHint: 'that it destroys something',
-  consequentialHint: 'that it has consequences',
-  untrustedContentHint: 'that its results are the words of strangers',
-  readOnlyHint: 'that it only reads',
+  destructiveHint: 'destructive',
+  consequentialHint: 'consequential',
+  untrustedContentHint: 'returning the words of strangers',
+  readOnlyHint: 'read-only',
 };
 
 /** @param {OpenQuestion} q */
@@ -78,7 +78,7 @@ function facts(q) {
   const list = make('dl');
   for (const hint of q.hints ?? []) {
     const grave = hint === 'destructiveHint' || hint === 'consequentialHint';
-    list.append(make('dt', {}, q.operation ? 'The API says' : 'The page says'),
+    list.append(make('dt', {}, `The ${q.operation ? 'API' : 'page'} marks this tool as`),
       make('dd', { className: grave ? 'grave' : '' }, claims[hint] ?? visible(hint)));
   }
   for (const [name, value] of known(q)) if (value) list.append(make('dt', {}, name), make('dd', {}, visible(value)));

@@ -185,7 +185,7 @@ func readArguments(arguments bridge.Value, known ...string) (bridge.Value, *brid
 	for name := range arguments.Members() {
 		if !slices.Contains(known, name) {
 			return bridge.Value{}, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
-				"There is no argument %q; there are: %s.", text.Brief(name, maxName), strings.Join(known, ", "))
+				"There is no argument %q. Available: %s.", text.Brief(name, maxName), strings.Join(known, ", "))
 		}
 	}
 	return arguments, nil
