@@ -91,12 +91,9 @@ func because(err error) string {
 	return strings.ToUpper(words[:1]) + words[1:] + ". "
 }
 
-// isRemote reports whether the browser is one that was started elsewhere.
-func isRemote(c *config.Config) bool { return c.BrowserURL+c.WSEndpoint != "" }
-
 func certificateAdvice(c *config.Config) string {
 	switch {
-	case isRemote(c):
+	case c.IsRemote():
 		return "The browser that runs elsewhere decides which certificates it accepts."
 	case c.AcceptInsecureCerts:
 		return ""
@@ -218,7 +215,7 @@ func tryIt(address string, c *config.Config) string {
 // servingWarnings are what an operator should know of how sites are served.
 func servingWarnings(c *config.Config, targets []*target) []string {
 	all := tokenWarnings(c)
-	if isRemote(c) {
+	if c.IsRemote() {
 		all = append(all, "note: the browser is yours, and pages reach what it reaches")
 	}
 	if n := len(c.Token); n > 0 && n < shortToken {

@@ -45,18 +45,18 @@ func approveCommand(p *program) *cobra.Command {
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 1:
-				return usage("approve takes one ID at most, and %q is too much; "+
+				return terminal.Usage("approve takes one ID at most, and %q is too much; "+
 					"see pagetools approve --help", text.Line(args[1]))
 			case g.list && (len(args) > 0 || g != given{list: true}), g.revoke != "" &&
 				(len(args) > 0 || g != given{revoke: g.revoke}):
-				return usage("--list and --revoke stand alone: leave out the rest")
+				return terminal.Usage("--list and --revoke stand alone: leave out the rest")
 			case g.picture != "" && (len(args) == 0 || g != given{picture: g.picture}):
-				return usage("--picture needs the ID of a question and nothing else, such as pagetools " +
+				return terminal.Usage("--picture needs the ID of a question and nothing else, such as pagetools " +
 					"approve ID --picture page.png")
 			case len(args) == 0 && g != given{list: g.list, revoke: g.revoke}:
-				return usage("an answer needs the ID of a question, which pagetools approve lists")
+				return terminal.Usage("an answer needs the ID of a question, which pagetools approve lists")
 			case g.yes && g.no, g.no && (g.always || g.value != ""):
-				return usage("--no goes with no other answer: leave out the rest, or --no")
+				return terminal.Usage("--no goes with no other answer: leave out the rest, or --no")
 			}
 			return nil
 		},
@@ -98,11 +98,11 @@ type approver struct {
 func (a *approver) live() (map[string]http.RoundTripper, error) {
 	var err error
 	if a.inbox, err = openInbox(a.p.conf); err != nil {
-		return nil, &exitError{exitUnreachable, err}
+		return nil, &terminal.ExitError{Code: terminal.ExitUnreachable, Err: err}
 	}
 	live := console.Live(context.Background(), a.inbox.peers())
 	if len(live) == 0 {
-		return nil, &exitError{exitUnreachable, errors.New("no pagetools runs with the data directory " +
+		return nil, &terminal.ExitError{Code: terminal.ExitUnreachable, Err: errors.New("no pagetools runs with the data directory " +
 			filepath.Dir(a.inbox.folder) + ": start one, or name its directory with --data-dir")}
 	}
 	return live, nil
@@ -145,7 +145,7 @@ func (a *approver) request(ctx context.Context, to http.RoundTripper, method, pa
 	}
 	resp, err := client.Do(r)
 	if err != nil {
-		return &exitError{exitUnreachable, errors.New("the process that asks does not answer any more")}
+		return &terminal.ExitError{Code: terminal.ExitUnreachable, Err: errors.New("the process that asks does not answer any more")}
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
@@ -182,7 +182,7 @@ func (a *approver) savePicture(ctx context.Context, id, path string) error {
 		return err
 	}
 	if err := os.WriteFile(path, png, 0o600); err != nil {
-		return usage("--picture: %w", err)
+		return terminal.Usage("--picture: %w", err)
 	}
 	a.p.say("wrote %s", text.Line(path))
 	return nil
@@ -252,7 +252,7 @@ func (a *approver) answerQuestion(ctx context.Context, id string, g given) error
 	if g.value != "" {
 		answer.Value = json.RawMessage(g.value)
 		if !json.Valid(answer.Value) {
-			return usage("--value must be JSON: a text is written in double quotes")
+			return terminal.Usage("--value must be JSON: a text is written in double quotes")
 		}
 	}
 	operator, err := a.isOperator()

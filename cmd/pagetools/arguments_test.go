@@ -2,13 +2,10 @@ package main
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 )
 
 func TestReadInput(t *testing.T) {
@@ -61,25 +58,5 @@ func TestParameters(t *testing.T) {
 	}
 	for _, odd := range []string{``, `null`, `[]`, `{"properties":7}`, `{"properties":[]}`, `{"properties":{"a":7}}`} {
 		parameters(json.RawMessage(odd)) // must not panic
-	}
-}
-
-// TestReadsWhatIsGone: test --watch waits for files that are not there at the moment, as while an
-// editor or git writes them, and for those that are named after them.
-func TestReadsWhatIsGone(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	there := filepath.Join(dir, "there.webtool.yaml")
-	if err := os.WriteFile(there, []byte("cases: []"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	gone := filepath.Join(dir, "gone.webtool.yaml")
-	x := tester{p: &program{conf: &config.Config{}}, o: &testOptions{}}
-	set := x.reads([]string{gone, there, dir})
-	if !slices.Contains(set.Files, gone) || !slices.Contains(set.Files, there) || len(set.Folders) != 1 {
-		t.Errorf("it watches %+v", set)
-	}
-	if _, err := x.read([]string{there, gone}); err == nil || !strings.Contains(err.Error(), gone+" is not there") {
-		t.Errorf("a run of it says: %v", err)
 	}
 }

@@ -28,7 +28,7 @@ func attachCommand(p *program) *cobra.Command {
 			"its tools need, and how to use it. Nothing is run. Ends with 4 when the site offers neither.",
 		Args: exactly(1, "URL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.attach(cmd.Context(), args[0], guess)
+			return attach(cmd.Context(), p, args[0], guess)
 		},
 	}
 	c.Flags().BoolVar(&guess, "guess", false, "look for a document at usual addresses, too, such as /v3/api-docs")
@@ -78,27 +78,28 @@ type attachedTool struct {
 	Description string `json:"description"`
 }
 
-func (p *program) attach(ctx context.Context, arg string, guess bool) error {
+func attach(ctx context.Context, p *program, arg string, guess bool) error {
 	t, err := p.readTarget(arg)
 	if err != nil {
 		return err
 	}
 	if t.Folder != "" {
-		return usage("%s is a folder: attach is for what is on the network; tools lists those of a folder", text.Line(t.Text))
+		return terminal.Usage("%s is a folder: attach is for what is on the network; tools lists those of a folder", text.Line(t.Text))
 	}
-	pl := plan{attach: true, guess: guess}
+	pl := answering()
+	pl.api = app.API{Full: true, Guess: guess}
 	how := apiOptions(p.conf, pl, t)
 	a, t, err := p.one(ctx, arg, pl)
 	if how.Mode == app.AutoAPI && (errors.Is(err, chrome.ErrNoBrowser) || errors.Is(err, chrome.ErrNoShell) || errors.Is(err, chrome.ErrRoot)) {
 		p.say("warning: without a browser the page is not looked at: %v", err)
-		pl.noPage = true
+		pl.api.Mode = app.OnlyAPI
 		a, t, err = p.one(ctx, arg, pl)
 	}
 	if err != nil {
 		return err
 	}
 	defer p.end(a)
-	out, err := p.lookAt(ctx, a, t)
+	out, err := lookAt(ctx, p, a, t)
 	if err != nil {
 		return err
 	}
@@ -116,7 +117,7 @@ func (p *program) attach(ctx context.Context, arg string, guess bool) error {
 }
 
 // lookAt looks in both ways.
-func (p *program) lookAt(ctx context.Context, a *app.App, t *target) (*attached, error) {
+func lookAt(ctx context.Context, p *program, a *app.App, t *target) (*attached, error) {
 	defer p.waiting("looking for an API and for tools at %s", text.Line(t.Text))()
 	out := &attached{Site: t.Name, URL: t.URL, Tools: []attachedTool{}}
 	ref := bridge.Ref{Site: t.Name, Caller: bridge.Local()}
@@ -149,7 +150,7 @@ func (p *program) lookAt(ctx context.Context, a *app.App, t *target) (*attached,
 		if out.Page != nil {
 			problems = append(problems, "Its page declares no tools.")
 		}
-		return nil, unreachable("%s offers no tools. %s", text.Line(t.Text), text.Line(strings.Join(problems, " ")))
+		return nil, terminal.Unreachable("%s offers no tools. %s", text.Line(t.Text), text.Line(strings.Join(problems, " ")))
 	}
 	l, err := a.Bridge.ToolsNow(ctx, ref)
 	if err != nil {

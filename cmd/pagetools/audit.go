@@ -25,7 +25,7 @@ func auditCommand(p *program) *cobra.Command {
 			if len(args) > 0 {
 				return unknownCommand(c, args[0])
 			}
-			return usage("audit needs list or verify; see pagetools audit --help")
+			return terminal.Usage("audit needs list or verify; see pagetools audit --help")
 		},
 		SuggestionsMinimumDistance: 2,
 	}
@@ -34,7 +34,7 @@ func auditCommand(p *program) *cobra.Command {
 		Use:   "list",
 		Short: "List records of the audit of all processes, the newest first",
 		Args:  exactly(0, "no argument"),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return p.listAudit(cmd.Context(), f) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return listAudit(cmd.Context(), p, f) },
 	}
 	filterFlags(list, &f)
 	c.AddCommand(list)
@@ -42,7 +42,7 @@ func auditCommand(p *program) *cobra.Command {
 		Use:   "verify",
 		Short: "Check that nobody changed the audit in the data folder",
 		Args:  exactly(0, "no argument"),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return p.verifyAudit(cmd.Context()) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return verifyAudit(cmd.Context(), p) },
 	})
 	return c
 }
@@ -91,7 +91,7 @@ type openCall struct {
 }
 
 // listAudit prints records, one a line, also as JSON.
-func (p *program) listAudit(ctx context.Context, f bridge.CallFilter) error {
+func listAudit(ctx context.Context, p *program, f bridge.CallFilter) error {
 	s, err := p.openRecords(ctx)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func when(words string) string {
 	return clock(at)
 }
 
-func (p *program) verifyAudit(ctx context.Context) error {
+func verifyAudit(ctx context.Context, p *program) error {
 	s, err := p.openRecords(ctx)
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func (p *program) verifyAudit(ctx context.Context) error {
 		printReport(p.stdout, found)
 	}
 	if len(found.Bad) > 0 {
-		return &exitError{exitFindings, errors.New(badLine(found.Bad[0]))}
+		return &terminal.ExitError{Code: terminal.ExitFindings, Err: errors.New(badLine(found.Bad[0]))}
 	}
 	return nil
 }

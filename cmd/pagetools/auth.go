@@ -28,6 +28,12 @@ type authFlags struct {
 	device                                       bool
 }
 
+// auth is one run of the verb.
+type auth struct {
+	p *program
+	f authFlags
+}
+
 func authCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "auth",
@@ -36,18 +42,18 @@ func authCommand(p *program) *cobra.Command {
 			if len(args) > 0 {
 				return unknownCommand(c, args[0])
 			}
-			return usage("auth needs login, logout or status; see pagetools auth --help")
+			return terminal.Usage("auth needs login, logout or status; see pagetools auth --help")
 		},
 		SuggestionsMinimumDistance: 2,
 	}
-	var f authFlags
-	login := authLoginCommand(p, &f)
+	a := &auth{p: p}
+	login := authLoginCommand(a)
 	logout := &cobra.Command{
 		Use:   "logout SITE",
 		Short: "Forget the logins and keys of a site's API, and revoke its tokens",
 		Args:  exactly(1, "SITE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.authLogout(cmd.Context(), args[0], f)
+			return a.logout(cmd.Context(), args[0])
 		},
 	}
 	status := &cobra.Command{
@@ -59,17 +65,17 @@ func authCommand(p *program) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return p.authStatus(args, f) },
+		RunE: func(_ *cobra.Command, args []string) error { return a.status(args) },
 	}
 	for _, below := range []*cobra.Command{login, logout, status} {
-		below.Flags().StringVar(&f.caller, "caller", "",
+		below.Flags().StringVar(&a.f.caller, "caller", "",
 			"the caller whose login it is (default local; for status all)")
 	}
 	c.AddCommand(login, logout, status)
 	return c
 }
 
-func authLoginCommand(p *program, f *authFlags) *cobra.Command {
+func authLoginCommand(a *auth) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "login SITE",
 		Short: "Log in to the API of a site, or keep a key for it",
@@ -80,60 +86,60 @@ func authLoginCommand(p *program, f *authFlags) *cobra.Command {
 			"type at a terminal is not shown.",
 		Args: exactly(1, "SITE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.authLogin(cmd.Context(), args[0], *f)
+			return a.login(cmd.Context(), args[0])
 		},
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.scheme, "scheme", "",
+	flags.StringVar(&a.f.scheme, "scheme", "",
 		"the name of the security scheme, where the API has several")
-	flags.BoolVar(&f.device, "device", false,
+	flags.BoolVar(&a.f.device, "device", false,
 		"log in on another device, with a code: for a machine without a browser")
-	flags.StringVar(&f.clientID, "client-id", "",
+	flags.StringVar(&a.f.clientID, "client-id", "",
 		"the client that was registered with the authorization server by "+
 			"hand, or the https address of a document that describes it")
-	flags.StringVar(&f.secretFile, "client-secret-file", "", "a file with the secret of that client")
-	flags.StringVar(&f.scopes, "scopes", "",
+	flags.StringVar(&a.f.secretFile, "client-secret-file", "", "a file with the secret of that client")
+	flags.StringVar(&a.f.scopes, "scopes", "",
 		"what to ask for, separated by spaces; otherwise what the tools need")
 	return c
 }
 
-func (p *program) authLogin(ctx context.Context, arg string, f authFlags) error {
-	s, err := p.openAuth(ctx, arg, f)
+func (a *auth) login(ctx context.Context, arg string) error {
+	s, err := a.open(ctx, arg)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	id, secret, err := p.client(s.target, f)
+	id, secret, err := a.client(s.target)
 	if err != nil {
 		return err
 	}
-	done := p.waiting("looking for the API of %s", text.Line(s.target.Text))
+	done := a.p.waiting("looking for the API of %s", text.Line(s.target.Text))
 	found, err := (&opentools.Discoverer{Client: s.client}).Discover(ctx, s.target.URL)
 	done()
 	if err != nil {
 		return notFound(ctx, err)
 	}
-	login, err := choose(found, s.origins, f.scheme)
+	login, err := choose(found, s.origins, a.f.scheme)
 	if err != nil {
 		return err
 	}
 	scheme := oauth.Scheme{Name: login.Name, Object: login.Object, Scopes: login.Scopes}
 	kind, err := oauth.KindOf(scheme)
 	if err != nil {
-		return usage("%w", err)
+		return terminal.Usage("%w", err)
 	}
 	at := oauth.Target{Principal: s.principal, Resource: login.Servers[0], Document: found.URL,
 		Alternatives: [][]oauth.Scheme{{scheme}}}
 	if kind != oauth.Token {
-		return p.keepKey(ctx, s, at, scheme, kind)
+		return a.keepKey(ctx, s, at, scheme, kind)
 	}
-	l := oauth.Login{Scheme: scheme, Scopes: strings.Fields(f.scopes), ClientID: id,
-		ClientSecret: secret, Show: p.showLogin,
-		Warn: func(words string) { p.say("warning: %s", text.Line(words)) }}
+	l := oauth.Login{Scheme: scheme, Scopes: strings.Fields(a.f.scopes), ClientID: id,
+		ClientSecret: secret, Show: a.show,
+		Warn: func(words string) { a.p.say("warning: %s", text.Line(words)) }}
 	if strings.HasPrefix(id, "https://") {
 		l.ClientID, l.ClientDocument = "", id
 	}
-	if f.device {
+	if a.f.device {
 		l.Flow = oauth.DeviceFlow
 	}
 	for i, server := range login.Servers {
@@ -145,7 +151,7 @@ func (p *program) authLogin(ctx context.Context, arg string, f authFlags) error 
 		if err != nil {
 			return refused(ctx, err)
 		}
-		p.say("logged in: %s", entryText(e))
+		a.p.say("logged in: %s", entryText(e))
 	}
 	return nil
 }
@@ -162,9 +168,9 @@ func notFound(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	if !errors.Is(err, opentools.ErrNotFound) {
-		return unreachable("%w", err)
+		return terminal.Unreachable("%w", err)
 	}
-	return unreachable("%w. SITE must publish an OpenAPI document, such as at /.well-known/llm.json",
+	return terminal.Unreachable("%w. SITE must publish an OpenAPI document, such as at /.well-known/llm.json",
 		err)
 }
 
@@ -191,31 +197,31 @@ func choose(found *opentools.Found, origins []string, name string) (*opentools.L
 	list := text.Line(strings.Join(names, ", "))
 	switch i := slices.Index(names, name); {
 	case len(all) == 0:
-		return nil, usage("%s needs no login: none of its tools has a security scheme that it describes",
+		return nil, terminal.Usage("%s needs no login: none of its tools has a security scheme that it describes",
 			found.URL)
 	case name == "" && len(all) == 1:
 		return &all[0], nil
 	case name == "":
-		return nil, usage("%s has several security schemes: name one with --scheme, one of %s", found.URL,
+		return nil, terminal.Usage("%s has several security schemes: name one with --scheme, one of %s", found.URL,
 			list)
 	case i < 0:
-		return nil, usage("invalid value %q for --scheme: must be one of %s", text.Line(name), list)
+		return nil, terminal.Usage("invalid value %q for --scheme: must be one of %s", text.Line(name), list)
 	default:
 		return &all[i], nil
 	}
 }
 
-// showLogin shows where to log in. It is not quiet: nobody could log in then.
-func (p *program) showLogin(to oauth.Prompt) {
+// show shows where to log in. It is not quiet: nobody could log in then.
+func (a *auth) show(to oauth.Prompt) {
 	scopes := cmp.Or(strings.Join(to.Scopes, " "), "nothing in particular")
-	fmt.Fprintf(p.stderr, "pagetools: open this address in your browser, and log in there: %s gets a "+
+	fmt.Fprintf(a.p.stderr, "pagetools: open this address in your browser, and log in there: %s gets a "+
 		"token of %s for %s\n\n  %s\n\n", text.Line(to.Resource), text.Line(to.Issuer),
 		text.Line(scopes), text.Line(to.URL))
 	if to.Code != "" {
-		fmt.Fprintf(p.stderr, "pagetools: it asks for this code: %s\n", text.Line(to.Code))
+		fmt.Fprintf(a.p.stderr, "pagetools: it asks for this code: %s\n", text.Line(to.Code))
 	}
 	if !to.Expires.IsZero() {
-		p.say("waiting for you until %s", to.Expires.Local().Format(time.TimeOnly))
+		a.p.say("waiting for you until %s", to.Expires.Local().Format(time.TimeOnly))
 	}
 }
 
@@ -227,15 +233,15 @@ var keyWords = map[oauth.Kind]string{oauth.APIKey: "the key", oauth.Bearer: "the
 const maxKey = 256 << 10
 
 // keepKey reads a key, and keeps it.
-func (p *program) keepKey(ctx context.Context, s *authSite, at oauth.Target, scheme oauth.Scheme,
+func (a *auth) keepKey(ctx context.Context, s *authSite, at oauth.Target, scheme oauth.Scheme,
 	kind oauth.Kind) error {
-	if terminal.Is(p.stdin) && kind == oauth.Certificate {
-		return usage("the certificate and its private key must be on standard input, in PEM, as in " +
+	if terminal.Is(a.p.stdin) && kind == oauth.Certificate {
+		return terminal.Usage("the certificate and its private key must be on standard input, in PEM, as in " +
 			"pagetools auth login SITE < client.pem")
 	}
 	prompt := fmt.Sprintf("pagetools: %s for %s (%s), which is not shown: ", keyWords[kind],
 		text.Line(at.Resource.Host), text.Line(scheme.Name))
-	words, err := terminal.ReadSecret(ctx, p.stdin, p.stderr, prompt, maxKey)
+	words, err := terminal.ReadSecret(ctx, a.p.stdin, a.p.stderr, prompt, maxKey)
 	if errors.Is(err, terminal.ErrEnd) { // the terminal was told not to make a signal of it
 		raise(os.Interrupt)
 		<-ctx.Done()
@@ -245,26 +251,26 @@ func (p *program) keepKey(ctx context.Context, s *authSite, at oauth.Target, sch
 		return err
 	}
 	if words == "" {
-		return usage("%s is needed, on standard input, as in pagetools auth login SITE --scheme %s < FILE",
+		return terminal.Usage("%s is needed, on standard input, as in pagetools auth login SITE --scheme %s < FILE",
 			keyWords[kind], text.Line(scheme.Name))
 	}
 	if err := s.keeper.Keep(ctx, at, scheme, oauth.Secret(words)); err != nil {
-		return usage("%w", err)
+		return terminal.Usage("%w", err)
 	}
-	p.say("kept %s of %s for %s", keyWords[kind], text.Line(scheme.Name),
+	a.p.say("kept %s of %s for %s", keyWords[kind], text.Line(scheme.Name),
 		text.Line(at.Resource.Host))
 	return nil
 }
 
 // client is the client that the flags name, or else the file for the site. A secret of the file is
 // that of the client of the file.
-func (p *program) client(t *target, f authFlags) (id string, secret oauth.Secret, err error) {
+func (a *auth) client(t *target) (id string, secret oauth.Secret, err error) {
 	of := t.config.Auth
-	if f.clientID != "" || f.secretFile != "" {
-		secret, err = clientSecret("--client-secret-file", f.secretFile)
-		return cmp.Or(f.clientID, of.ClientID), secret, err
+	if a.f.clientID != "" || a.f.secretFile != "" {
+		secret, err = clientSecret("--client-secret-file", a.f.secretFile)
+		return cmp.Or(a.f.clientID, of.ClientID), secret, err
 	}
-	secret, err = clientSecret(fmt.Sprintf("%s:%d: client-secret-file", p.conf.File, of.Line), of.SecretFile)
+	secret, err = clientSecret(fmt.Sprintf("%s:%d: client-secret-file", a.p.conf.File, of.Line), of.SecretFile)
 	return of.ClientID, secret, err
 }
 
@@ -276,86 +282,86 @@ func clientSecret(where, path string) (oauth.Secret, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return "", usage("%s: %s %w", where, text.Line(path), config.Problem(err))
+		return "", terminal.Usage("%s: %s %w", where, text.Line(path), config.Problem(err))
 	case !info.Mode().IsRegular() || info.Size() > maxKey:
-		return "", usage("%s: %s must be a file with a secret", where, text.Line(path))
+		return "", terminal.Usage("%s: %s must be a file with a secret", where, text.Line(path))
 	case info.Mode().Perm()&0o077 != 0:
-		return "", usage("%s: others can read %s: chmod 600 it", where, text.Line(path))
+		return "", terminal.Usage("%s: others can read %s: chmod 600 it", where, text.Line(path))
 	}
 	words, err := os.ReadFile(path)
 	if err != nil {
-		return "", usage("%s: %s %w", where, text.Line(path), config.Problem(err))
+		return "", terminal.Usage("%s: %s %w", where, text.Line(path), config.Problem(err))
 	}
 	return oauth.Secret(strings.TrimSpace(string(words))), nil
 }
 
-func (p *program) authLogout(ctx context.Context, arg string, f authFlags) error {
-	s, err := p.openAuth(ctx, arg, f)
+func (a *auth) logout(ctx context.Context, arg string) error {
+	s, err := a.open(ctx, arg)
 	if err != nil {
 		return err
 	}
 	defer s.close()
 	at, err := url.Parse(s.target.URL)
 	if err != nil {
-		return usage("%w", err)
+		return terminal.Usage("%w", err)
 	}
 	gone, problems, err := s.keeper.Logout(ctx, s.principal, at)
 	for _, e := range gone {
-		p.say("forgotten: %s", entryText(e))
+		a.p.say("forgotten: %s", entryText(e))
 	}
 	for _, words := range problems {
-		p.say("warning: %s", text.Line(words))
+		a.p.say("warning: %s", text.Line(words))
 	}
 	if err != nil {
-		return usage("%w", err)
+		return terminal.Usage("%w", err)
 	}
 	if len(gone) == 0 {
-		p.say("%s is not logged in to %s", text.Line(s.principal), text.Line(s.target.Origin))
+		a.p.say("%s is not logged in to %s", text.Line(s.principal), text.Line(s.target.Origin))
 	}
 	return nil
 }
 
-func (p *program) authStatus(args []string, f authFlags) error {
+func (a *auth) status(args []string) error {
 	origin := ""
 	if len(args) > 0 {
-		t, err := p.authTarget(args[0])
+		t, err := a.target(args[0])
 		if err != nil {
 			return err
 		}
 		origin = t.Origin
 	}
-	if f.caller != "" {
-		if _, err := p.authCaller(f.caller); err != nil {
+	if a.f.caller != "" {
+		if _, err := a.caller(a.f.caller); err != nil {
 			return err
 		}
 	}
-	store, err := p.openStore()
+	store, err := a.store()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = store.Close() }()
 	all, err := oauth.New(oauth.Options{Store: store}).Status()
 	if err != nil {
-		return usage("%w", err)
+		return terminal.Usage("%w", err)
 	}
 	shown := 0
 	for _, e := range all {
-		if f.caller != "" && e.Principal != f.caller || origin != "" && e.Resource != origin &&
+		if a.f.caller != "" && e.Principal != a.f.caller || origin != "" && e.Resource != origin &&
 			!strings.HasPrefix(e.Resource, origin+"/") {
 			continue
 		}
 		shown++
-		if p.conf.Format != "text" {
-			err = terminal.Encode(p.stdout, e)
+		if a.p.conf.Format != "text" {
+			err = terminal.Encode(a.p.stdout, e)
 		} else {
-			_, err = fmt.Fprintln(p.stdout, entryText(e))
+			_, err = fmt.Fprintln(a.p.stdout, entryText(e))
 		}
 		if err != nil {
 			return err
 		}
 	}
 	if shown == 0 {
-		p.say("nobody is logged in; `pagetools auth login SITE` logs in")
+		a.p.say("nobody is logged in; `pagetools auth login SITE` logs in")
 	}
 	return nil
 }

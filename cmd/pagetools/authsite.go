@@ -11,6 +11,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/opentools/oauth"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/session/egress"
 )
 
@@ -30,40 +31,40 @@ func (s *authSite) close() {
 	}
 }
 
-// openStore opens the credentials of the data folder.
-func (p *program) openStore() (*oauth.Store, error) {
-	dir, err := dataFolder(p.conf)
+// store opens the credentials of the data folder.
+func (a *auth) store() (*oauth.Store, error) {
+	dir, err := dataFolder(a.p.conf)
 	if errors.Is(err, config.ErrNoDataDir) {
-		return nil, usage("auth needs a data folder, and --data-dir off keeps nothing: leave it out, " +
+		return nil, terminal.Usage("auth needs a data folder, and --data-dir off keeps nothing: leave it out, " +
 			"or name a folder")
 	}
 	if err != nil {
-		return nil, usage("%w", err)
+		return nil, terminal.Usage("%w", err)
 	}
 	s, err := oauth.OpenStore(dir)
 	if err != nil {
-		return nil, usage("%w; name another folder with --data-dir", err)
+		return nil, terminal.Usage("%w; name another folder with --data-dir", err)
 	}
 	return s, nil
 }
 
-// authTarget reads SITE: a name of the configuration file, or an address.
-func (p *program) authTarget(arg string) (*target, error) {
+// target reads SITE: a name of the configuration file, or an address.
+func (a *auth) target(arg string) (*target, error) {
 	var named *config.Site
-	for i, c := range p.conf.Sites {
+	for i, c := range a.p.conf.Sites {
 		if c.Name == arg && arg != "" {
-			named = &p.conf.Sites[i]
+			named = &a.p.conf.Sites[i]
 		}
 	}
 	if named != nil {
 		arg = named.Target
 	}
-	t, err := p.readTarget(arg)
+	t, err := a.p.readTarget(arg)
 	if err != nil {
 		return nil, err
 	}
 	if t.Folder != "" {
-		return nil, usage("%s is a folder, which has no API to log in to: give the URL of one",
+		return nil, terminal.Usage("%s is a folder, which has no API to log in to: give the URL of one",
 			text.Line(t.Text))
 	}
 	if named != nil {
@@ -72,34 +73,34 @@ func (p *program) authTarget(arg string) (*target, error) {
 	return t, nil
 }
 
-// authCaller is the caller of a login. One that the configuration does not have never calls.
-func (p *program) authCaller(name string) (string, error) {
+// caller is the caller of a login. One that the configuration does not have never calls.
+func (a *auth) caller(name string) (string, error) {
 	local := bridge.Local().Name
 	known := func(c config.Caller) bool { return c.Name == name }
-	if name = cmp.Or(name, local); name != local && !slices.ContainsFunc(p.conf.Callers, known) {
-		return "", usage("there is no caller %q: --caller needs a name of the callers in the "+
+	if name = cmp.Or(name, local); name != local && !slices.ContainsFunc(a.p.conf.Callers, known) {
+		return "", terminal.Usage("there is no caller %q: --caller needs a name of the callers in the "+
 			"configuration file, which --config names", text.Line(name))
 	}
 	return name, nil
 }
 
-// openAuth opens what auth needs. Servers are reached as pages reach the network.
-func (p *program) openAuth(ctx context.Context, arg string, f authFlags) (*authSite, error) {
-	t, err := p.authTarget(arg)
+// open opens what auth needs. Servers are reached as pages reach the network.
+func (a *auth) open(ctx context.Context, arg string) (*authSite, error) {
+	t, err := a.target(arg)
 	if err != nil {
 		return nil, err
 	}
 	s := &authSite{target: t}
-	if s.principal, err = p.authCaller(f.caller); err != nil {
+	if s.principal, err = a.caller(a.f.caller); err != nil {
 		return nil, err
 	}
-	store, err := p.openStore()
+	store, err := a.store()
 	if err != nil {
 		return nil, err
 	}
 	s.closers = append(s.closers, store.Close)
-	o := egress.Options{Words: optionWords, Log: p.log}
-	if o.Upstream, err = upstream(p.conf); err != nil {
+	o := egress.Options{Words: optionWords, Log: a.p.log}
+	if o.Upstream, err = upstream(a.p.conf); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -109,7 +110,7 @@ func (p *program) openAuth(ctx context.Context, arg string, f authFlags) (*authS
 		return nil, err
 	}
 	s.closers = append(s.closers, proxy.Close)
-	pages := pageOptions(p.conf, plan{}, t)
+	pages := pageOptions(a.p.conf, plan{}, t)
 	s.origins = pages.Origins
 	reach := *pages.Tab.Reach
 	reach.Origins = append([]string{t.Origin}, s.origins...)

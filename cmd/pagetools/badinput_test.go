@@ -261,7 +261,7 @@ func (w *wrongUses) call(t *testing.T, args []string) string {
 			return err
 		}
 		c.Site, c.Caller = "shop", bridge.Local()
-		_, err = p.runCall(t.Context(), w.bridge, c)
+		_, err = runCall(t.Context(), p, w.bridge, c)
 		return err
 	}()
 	code := p.finish(context.Background(), err)

@@ -15,6 +15,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/session"
 )
@@ -27,9 +28,9 @@ func callCommand(p *program) *cobra.Command {
 		Args: func(_ *cobra.Command, args []string) error {
 			switch len(args) {
 			case 0:
-				return usage("call needs TARGET and TOOL; see pagetools call --help")
+				return terminal.Usage("call needs TARGET and TOOL; see pagetools call --help")
 			case 1:
-				return usage("call needs TARGET and TOOL, and there is only %q; see pagetools call --help",
+				return terminal.Usage("call needs TARGET and TOOL, and there is only %q; see pagetools call --help",
 					text.Line(args[0]))
 			}
 			return nil
@@ -48,7 +49,7 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 	if err := to.check(); err != nil {
 		return err
 	}
-	a, t, err := p.one(ctx, arg, plan{remember: true})
+	a, t, err := p.one(ctx, arg, plan{pages: single, remember: true})
 	if err != nil {
 		return err
 	}
@@ -59,11 +60,11 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 		return err
 	}
 	if catalog.Tool(tool) == nil && !t.pageless {
-		if catalog, err = p.awaitTool(ctx, a, t, tool); err != nil {
+		if catalog, err = awaitTool(ctx, p, a, t, tool); err != nil {
 			return err
 		}
 	}
-	p.sayUnmet(a, t)
+	sayUnmet(p, a, t)
 	c, err := readCall(catalog, tool, pairs, input, p.stdin)
 	if err != nil {
 		return err
@@ -75,7 +76,7 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 	asker, done := p.asker(input == "-")
 	defer done()
 	c.Site, c.Caller, c.Asker = t.Name, caller, asker
-	end, err := p.runCall(ctx, a.Bridge, c)
+	end, err := runCall(ctx, p, a.Bridge, c)
 	if err != nil {
 		return err
 	}
@@ -101,7 +102,7 @@ func readCall(catalog *bridge.Catalog, tool string, pairs []string, input string
 }
 
 // runCall runs a call, and says that it does. Its error is in words for a person.
-func (p *program) runCall(ctx context.Context, b *bridge.Bridge,
+func runCall(ctx context.Context, p *program, b *bridge.Bridge,
 	c *bridge.Call) (bridge.Step, error) {
 	defer p.waiting("running %s", text.Line(c.Tool))()
 	end := b.Complete(ctx, c)
@@ -116,7 +117,7 @@ const lateTool = 5 * time.Second
 
 // awaitTool waits until an open page has a tool, and returns what it has then, with the tool
 // or without.
-func (p *program) awaitTool(ctx context.Context, a *app.App, t *target,
+func awaitTool(ctx context.Context, p *program, a *app.App, t *target,
 	tool string) (*bridge.Catalog, error) {
 	defer p.waiting("waiting for the tool %s", text.Line(tool))()
 	bounded, cancel := context.WithTimeout(ctx, lateTool)
@@ -134,7 +135,7 @@ func (p *program) awaitTool(ctx context.Context, a *app.App, t *target,
 }
 
 // sayUnmet says what a page was to wait for and did not come.
-func (p *program) sayUnmet(a *app.App, t *target) {
+func sayUnmet(p *program, a *app.App, t *target) {
 	for _, f := range a.Findings(t.Name) {
 		if f.Rule == session.RuleUnmet {
 			p.say("warning: %s", findingText(f))

@@ -46,13 +46,13 @@ func newCallers(p *program) *callers {
 func (c *callers) guards(addr net.Addr) (transport.Options, error) {
 	conf := c.p.conf
 	if conf.NoCallers { // who removed the last one meant nobody
-		return transport.Options{}, usage("callers in %s has no entries, and without callers everybody on "+
+		return transport.Options{}, terminal.Usage("callers in %s has no entries, and without callers everybody on "+
 			"this machine may call: remove the key to have it so, or add a caller", conf.File)
 	}
 	o := transport.Options{Listen: addr.String(), Hosts: conf.AllowHosts, Origins: conf.CORS, Words: optionWords,
 		Log: c.p.log, Callers: c.ofFaces(conf), Credentials: &c.faces}
 	if err := o.Validate(); err != nil {
-		return o, usage("%s", strings.ReplaceAll(err.Error(), o.Listen, conf.Listen)) // as they wrote it
+		return o, terminal.Usage("%s", strings.ReplaceAll(err.Error(), o.Listen, conf.Listen)) // as they wrote it
 	}
 	return o, nil
 }

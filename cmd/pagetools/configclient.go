@@ -14,6 +14,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/clients"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 )
 
@@ -31,18 +32,18 @@ func (o clientOptions) check(args []string) error {
 	isClient := slices.Contains(clients.Names(), word)
 	switch {
 	case !isClient && word != "print" && word != "schema":
-		return usage("config takes print, schema, or a client, not %q; clients are %s",
+		return terminal.Usage("config takes print, schema, or a client, not %q; clients are %s",
 			text.Line(word), strings.Join(clients.Names(), ", "))
 	case word == "schema" && len(args) > 1 && (len(args) > 2 || args[1] != "x-llm"):
-		return usage("config schema takes no argument, or x-llm, and %q is neither; see pagetools config --help", text.Line(strings.Join(args[1:], " ")))
+		return terminal.Usage("config schema takes no argument, or x-llm, and %q is neither; see pagetools config --help", text.Line(strings.Join(args[1:], " ")))
 	case !isClient && word != "schema" && len(args) > 1:
-		return usage("config %s takes no argument, and %q is too much; see pagetools "+
+		return terminal.Usage("config %s takes no argument, and %q is too much; see pagetools "+
 			"config --help", word, text.Line(args[1]))
 	case !isClient && (o.http != "" || o.install):
-		return usage("--http and --install are for clients: %s",
+		return terminal.Usage("--http and --install are for clients: %s",
 			strings.Join(clients.Names(), ", "))
 	case o.http != "" && len(args) > 1:
-		return usage("a TARGET is for the server that the client starts, and --http names " +
+		return terminal.Usage("a TARGET is for the server that the client starts, and --http names " +
 			"one that runs already: leave out one of them")
 	}
 	return nil
@@ -61,7 +62,7 @@ func configClient(p *program, name string, targets []string, o clientOptions) er
 		return err
 	}
 	if err := d.c.Fit(&d.s); err != nil {
-		return usage("%w", err)
+		return terminal.Usage("%w", err)
 	}
 	if command := d.c.Command(d.s); command != "" && !p.conf.Quiet {
 		fmt.Fprintf(p.stderr, "# %s\n", command)
@@ -88,11 +89,11 @@ type clientConfig struct {
 func (d *clientConfig) remote(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return usage("--http must be the URL of an MCP server, such as http://127.0.0.1:7300/mcp, not %q",
+		return terminal.Usage("--http must be the URL of an MCP server, such as http://127.0.0.1:7300/mcp, not %q",
 			text.Line(password.ReplaceAllString(address, "://")))
 	}
 	if u.User != nil {
-		return usage("--http: the password in the URL would be in the client's file: leave it out; the " +
+		return terminal.Usage("--http: the password in the URL would be in the client's file: leave it out; the " +
 			"server takes a token, in PAGETOOLS_TOKEN")
 	}
 	d.s = clients.Server{Name: "pagetools", URL: u.String()}
@@ -114,7 +115,7 @@ func (d *clientConfig) local(targets []string) error {
 		return err
 	}
 	if len(all) == 0 {
-		return usage("config %s needs a TARGET, or --http URL, or a configuration file with sites",
+		return terminal.Usage("config %s needs a TARGET, or --http URL, or a configuration file with sites",
 			d.c.Name)
 	}
 	d.s = clients.Server{Name: "pagetools", Env: map[string]string{}, Args: []string{"mcp"}}
@@ -171,7 +172,7 @@ func (t *target) argument(given []string) (string, error) {
 	case t.Folder != "":
 		words = absolute(t.Folder)
 	case password.MatchString(t.Text):
-		return "", usage("%s: the password would be in the client's file; put the site into a "+
+		return "", terminal.Usage("%s: the password would be in the client's file; put the site into a "+
 			"configuration file, and name that with --config",
 			text.Line(password.ReplaceAllString(t.Text, "://")))
 	}
@@ -264,10 +265,10 @@ func (d *clientConfig) install() error {
 	path := text.Line(done.Path)
 	switch {
 	case err != nil && path == "":
-		return usage("%w", err)
+		return terminal.Usage("%w", err)
 	case err != nil:
 		fmt.Fprint(d.p.stdout, d.c.Snippet(d.s))
-		return usage("%s %w. It stays as it is; what to paste into it is above", path, err)
+		return terminal.Usage("%s %w. It stays as it is; what to paste into it is above", path, err)
 	case done.Same:
 		d.p.say("%s has %s already", path, d.s.Name)
 	case done.By != "":

@@ -126,7 +126,7 @@ func TestSecretsStayBehind(t *testing.T) {
 				code, stdout, stderr := runConfig(t, args...)
 				want, said := test.code, test.said
 				if !test.target && c.LocalOnly != "" && !strings.Contains(said, "--config") {
-					want, said = exitUsage, "" // no URL goes into its file
+					want, said = terminal.ExitUsage, "" // no URL goes into its file
 				}
 				if code != want || strings.Contains(stdout+stderr, secret) || !strings.Contains(stderr, said) || (code == 0) != strings.Contains(stdout, "{") && c.Name != "codex" {
 					t.Errorf("%s gives %d\n%s%s", c.Name, code, stdout, stderr)
@@ -161,7 +161,7 @@ func TestClientUsage(t *testing.T) {
 		{[]string{"cursor", "https://shop.example/?\xff"}, "UTF-8"},
 	} {
 		code, stdout, stderr := runConfig(t, test.args...)
-		if code != exitUsage || stdout != "" || !strings.Contains(stderr, test.said) {
+		if code != terminal.ExitUsage || stdout != "" || !strings.Contains(stderr, test.said) {
 			t.Errorf("config %q gives %d, %s%s", test.args, code, stdout, stderr)
 		}
 	}

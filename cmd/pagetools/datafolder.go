@@ -15,6 +15,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/files"
 	"github.com/pagetools/pagetools/bridge/store"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
 // openMemory opens what outlives the process: in the data folder, or in memory
@@ -30,10 +31,10 @@ func (p *program) openMemory(ctx context.Context) (*store.Store, error) {
 func (p *program) openRecords(ctx context.Context) (*store.Store, error) {
 	dir, err := p.conf.DataFolder()
 	if err != nil {
-		return nil, usage("%w", err)
+		return nil, terminal.Usage("%w", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, store.DatabaseFile)); errors.Is(err, fs.ErrNotExist) {
-		return nil, usage("%s is not a data directory: no pagetools has kept records there; "+
+		return nil, terminal.Usage("%s is not a data directory: no pagetools has kept records there; "+
 			"--data-dir names another", dir)
 	}
 	return p.openDataDir(ctx)
@@ -43,7 +44,7 @@ func (p *program) openRecords(ctx context.Context) (*store.Store, error) {
 func (p *program) openDataDir(ctx context.Context) (*store.Store, error) {
 	dir, err := p.conf.DataFolder()
 	if err != nil {
-		return nil, usage("%w", err)
+		return nil, terminal.Usage("%w", err)
 	}
 	s, err := store.Open(ctx, store.Options{Dir: dir, Log: p.log})
 	if err != nil {
@@ -51,10 +52,10 @@ func (p *program) openDataDir(ctx context.Context) (*store.Store, error) {
 			return nil, err
 		}
 		if errors.Is(err, store.ErrVersion) {
-			return nil, usage("%w. Open %s with the pagetools that made it, or name another folder with "+
+			return nil, terminal.Usage("%w. Open %s with the pagetools that made it, or name another folder with "+
 				"--data-dir", err, dir)
 		}
-		return nil, usage("%w. Mend it, or name another folder with --data-dir; "+
+		return nil, terminal.Usage("%w. Mend it, or name another folder with --data-dir; "+
 			"--data-dir off keeps nothing", err)
 	}
 	return s, nil

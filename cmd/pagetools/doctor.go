@@ -30,7 +30,7 @@ func doctorCommand(p *program) *cobra.Command {
 		Short: "Check, step by step, what pagetools needs",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usage("doctor takes one TARGET at most, and %q is too much; "+
+				return terminal.Usage("doctor takes one TARGET at most, and %q is too much; "+
 					"see pagetools doctor --help", text.Line(args[1]))
 			}
 			return nil
@@ -69,7 +69,7 @@ func (d *doctor) ok(step, format string, args ...any) {
 // fail notes the step that fails and what to do, and returns the exit code.
 func (d *doctor) fail(code int, step, fix string, cause error) error {
 	d.add(doctorStep{Step: step, Detail: cause.Error(), Fix: fix})
-	return &shownError{code}
+	return &terminal.ShownError{Code: code}
 }
 
 func (d *doctor) add(s doctorStep) {
@@ -105,7 +105,7 @@ func (d *doctor) run(ctx context.Context, t *target) error {
 	}
 	switch {
 	case t == nil || t.Folder != "":
-	case isRemote(d.p.conf) || d.p.conf.ProxyServer != "":
+	case d.p.conf.IsRemote() || d.p.conf.ProxyServer != "":
 		d.ok("network", "not checked: it is not this machine that opens connections to the site")
 	default:
 		if err := d.network(ctx, t); err != nil {
@@ -118,7 +118,7 @@ func (d *doctor) run(ctx context.Context, t *target) error {
 // browser finds the browser and what it needs of the machine.
 func (d *doctor) browser() error {
 	s := d.p.conf
-	if isRemote(s) {
+	if s.IsRemote() {
 		d.ok("browser", "remote: %s", s.BrowserURL+s.WSEndpoint)
 		return nil
 	}
@@ -129,7 +129,7 @@ func (d *doctor) browser() error {
 	case s.NoSandbox:
 		d.ok("sandbox", "off, as asked: open trusted sites only")
 	case os.Geteuid() == 0:
-		return d.fail(exitUnreachable, "sandbox", "Run as another user; for trusted sites only, "+
+		return d.fail(terminal.ExitUnreachable, "sandbox", "Run as another user; for trusted sites only, "+
 			"give --no-sandbox or PAGETOOLS_NO_SANDBOX=1.",
 			errors.New("as root the browser does not start with its sandbox"))
 	default:
@@ -137,7 +137,7 @@ func (d *doctor) browser() error {
 	}
 	dir, err := os.MkdirTemp("", "pagetools-doctor-")
 	if err != nil {
-		return d.fail(exitUnreachable, "profile",
+		return d.fail(terminal.ExitUnreachable, "profile",
 			"Make the temporary folder writable, or set TMPDIR.", err)
 	}
 	_ = os.Remove(dir)
@@ -154,9 +154,9 @@ func (d *doctor) find() error {
 	path, kind, err := chrome.Find(o)
 	switch {
 	case errors.Is(err, chrome.ErrNoBrowser), errors.Is(err, chrome.ErrNoShell):
-		return d.fail(exitUnreachable, "browser", installAdvice(err), err)
+		return d.fail(terminal.ExitUnreachable, "browser", installAdvice(err), err)
 	case err != nil:
-		return d.fail(exitUsage, "browser", "", err)
+		return d.fail(terminal.ExitUsage, "browser", "", err)
 	}
 	found := doctorStep{Step: "browser", OK: true, Detail: fmt.Sprintf("%s: %s", kind, path)}
 	if _, _, err := chrome.Find(chrome.Options{Kind: chrome.Shell}); err != nil &&
@@ -175,13 +175,13 @@ const stepTime = 10 * time.Second
 func (d *doctor) network(ctx context.Context, t *target) error {
 	u, err := url.Parse(t.URL)
 	if err != nil {
-		return usage("%w", err)
+		return terminal.Usage("%w", err)
 	}
 	bounded, cancel := context.WithTimeout(ctx, stepTime)
 	defer cancel()
 	addresses, err := net.DefaultResolver.LookupHost(bounded, u.Hostname())
 	if err != nil {
-		return d.fail(exitUnreachable, "DNS",
+		return d.fail(terminal.ExitUnreachable, "DNS",
 			"Check the spelling of the host, and the name server.", err)
 	}
 	d.ok("DNS", "%s is %v", u.Hostname(), addresses)
@@ -189,7 +189,7 @@ func (d *doctor) network(ctx context.Context, t *target) error {
 	dialer := &net.Dialer{}
 	conn, err := dialer.DialContext(bounded, "tcp", net.JoinHostPort(u.Hostname(), port))
 	if err != nil {
-		return d.fail(exitUnreachable, "TCP",
+		return d.fail(terminal.ExitUnreachable, "TCP",
 			"Is the server running, and is a firewall in between?", err)
 	}
 	defer func() { _ = conn.Close() }()
@@ -198,7 +198,7 @@ func (d *doctor) network(ctx context.Context, t *target) error {
 		client := tls.Client(conn, &tls.Config{ServerName: u.Hostname(),
 			MinVersion: tls.VersionTLS12})
 		if err := client.HandshakeContext(bounded); err != nil && !d.p.conf.AcceptInsecureCerts {
-			return d.fail(exitUnreachable, "TLS", tlsFix(u, err), err)
+			return d.fail(terminal.ExitUnreachable, "TLS", tlsFix(u, err), err)
 		}
 		d.ok("TLS", "handshake done")
 	}
@@ -229,7 +229,7 @@ func certificateError(err error) bool {
 func (d *doctor) http(ctx context.Context, t *target) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.URL, http.NoBody)
 	if err != nil {
-		return usage("%w", err)
+		return terminal.Usage("%w", err)
 	}
 	insecure := d.p.conf.AcceptInsecureCerts
 	client := &http.Client{CheckRedirect: notForEver, Transport: &http.Transport{
@@ -237,7 +237,7 @@ func (d *doctor) http(ctx context.Context, t *target) error {
 	}}
 	resp, err := client.Do(req)
 	if err != nil {
-		return d.fail(exitUnreachable, "HTTP", httpFix(err), err)
+		return d.fail(terminal.ExitUnreachable, "HTTP", httpFix(err), err)
 	}
 	_ = resp.Body.Close()
 	if resp.StatusCode >= http.StatusBadRequest {
@@ -245,7 +245,7 @@ func (d *doctor) http(ctx context.Context, t *target) error {
 		if secure := speaksTLS(ctx, req.URL); secure != "" {
 			fix = "The port speaks https: try " + secure
 		}
-		return d.fail(exitUnreachable, "HTTP", fix, errors.New(resp.Status))
+		return d.fail(terminal.ExitUnreachable, "HTTP", fix, errors.New(resp.Status))
 	}
 	d.ok("HTTP", "%s, %s", resp.Status, resp.Header.Get("Content-Type"))
 	return nil
@@ -291,7 +291,7 @@ func speaksTLS(ctx context.Context, u *url.URL) string {
 func (d *doctor) page(ctx context.Context, t *target) error {
 	var pl plan
 	if t != nil {
-		pl = plan{targets: []*target{t}, single: true}
+		pl = answering(t)
 	}
 	a, err := d.p.start(ctx, pl)
 	if err != nil {
@@ -304,10 +304,10 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 	version, err := a.Engine.Start(ctx)
 	if err != nil {
 		fix := "Start the browser by hand with --headless to see what it says."
-		if isRemote(d.p.conf) {
+		if d.p.conf.IsRemote() {
 			fix = "Does a browser listen there? It is started with --remote-debugging-port."
 		}
-		return d.fail(exitUnreachable, "start", fix, cause(err))
+		return d.fail(terminal.ExitUnreachable, "start", fix, cause(err))
 	}
 	d.ok("start", "%s answers", version)
 	if t == nil {
@@ -355,7 +355,7 @@ func (d *doctor) openFix(e *bridge.Error) string {
 	switch {
 	case e.Reason == bridge.Unreachable && d.p.conf.ProxyServer != "":
 		return "Does the proxy of --proxy-server run, and does it reach the site?"
-	case e.Reason == bridge.Unreachable && isRemote(d.p.conf):
+	case e.Reason == bridge.Unreachable && d.p.conf.IsRemote():
 		return "Does the machine of that browser reach the site?"
 	case e.Reason == bridge.Unreachable:
 		return "Open the address in a browser of your own: what does it say?"
@@ -391,10 +391,10 @@ func (d *doctor) declarations(a *app.App, t *target, catalog *bridge.Catalog) er
 	case n > 0:
 		d.ok("tools", "%d found", n)
 	case t.pageless:
-		return d.fail(exitFindings, "tools", apiFix(d.p.conf, t),
+		return d.fail(terminal.ExitFindings, "tools", apiFix(d.p.conf, t),
 			fmt.Errorf("the API offers none: %s", t.about.Empty()))
 	default:
-		return d.fail(exitFindings, "tools",
+		return d.fail(terminal.ExitFindings, "tools",
 			"Does the page call document.modelContext.registerTool or "+
 				"navigator.modelContext.provideContext at load? "+
 				"--wait-for tool:NAME waits for one that comes late.", errors.New("the page declares none"))
@@ -405,7 +405,7 @@ func (d *doctor) declarations(a *app.App, t *target, catalog *bridge.Catalog) er
 		d.ok("mcp", "%s: %s", f.Tool, f.Message)
 	}
 	if len(findings) > 0 {
-		return &shownError{exitFindings}
+		return &terminal.ShownError{Code: terminal.ExitFindings}
 	}
 	return nil
 }

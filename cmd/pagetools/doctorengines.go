@@ -49,7 +49,9 @@ func (d *doctor) see(ctx context.Context, kind string,
 	served.Folder = ""
 	again := *t
 	again.Target = &served
-	a, err := d.p.start(ctx, plan{targets: []*target{&again}, single: true, engine: kind})
+	pl := answering(&again)
+	pl.engine = kind
+	a, err := d.p.start(ctx, pl)
 	if err != nil {
 		return nil, nil, err
 	}

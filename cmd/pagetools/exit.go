@@ -12,43 +12,15 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
-// Exit codes of the contract.
-const (
-	exitOK          = 0
-	exitFindings    = 1
-	exitUsage       = 2
-	exitAuth        = 3
-	exitUnreachable = 4
-	exitTool        = 5
-	exitConsent     = 6
-	exitInterrupted = 130
-)
-
-// exitError ends the program with a code and one line.
-type exitError struct {
-	code int
-	err  error
-}
-
-func (e *exitError) Error() string { return e.err.Error() }
-func (e *exitError) Unwrap() error { return e.err }
-
-func usage(format string, args ...any) error {
-	return &exitError{exitUsage, fmt.Errorf(format, args...)}
-}
-
-func unreachable(format string, args ...any) error {
-	return &exitError{exitUnreachable, fmt.Errorf(format, args...)}
-}
-
-// exitCodes are those of codes that do not exit with exitTool.
+// exitCodes are those of codes that do not exit with terminal.ExitTool.
 var exitCodes = map[bridge.Code]int{
-	bridge.SchemaError: exitUsage, bridge.ConfigError: exitUsage, bridge.WebtoolNotFound: exitUsage,
-	bridge.Unauthorized: exitAuth, bridge.Forbidden: exitAuth,
-	bridge.ApprovalRequired: exitConsent, bridge.ApprovalDenied: exitConsent,
-	bridge.InputRequired: exitConsent,
+	bridge.SchemaError: terminal.ExitUsage, bridge.ConfigError: terminal.ExitUsage, bridge.WebtoolNotFound: terminal.ExitUsage,
+	bridge.Unauthorized: terminal.ExitAuth, bridge.Forbidden: terminal.ExitAuth,
+	bridge.ApprovalRequired: terminal.ExitConsent, bridge.ApprovalDenied: terminal.ExitConsent,
+	bridge.InputRequired: terminal.ExitConsent,
 }
 
 // unreachableReasons are those of the site, the browser and the engine.
@@ -60,15 +32,15 @@ var unreachableReasons = []bridge.Reason{
 // exitCode returns the exit code of an error of the bridge.
 func exitCode(e *bridge.Error) int {
 	if needsLogin(e) {
-		return exitAuth
+		return terminal.ExitAuth
 	}
 	if code, ok := exitCodes[e.Code]; ok {
 		return code
 	}
 	if slices.Contains(unreachableReasons, e.Reason) {
-		return exitUnreachable
+		return terminal.ExitUnreachable
 	}
-	return exitTool
+	return terminal.ExitTool
 }
 
 // failure is the one line that a failure prints with --format json.
@@ -88,20 +60,20 @@ type failureBody struct {
 func (p *program) finish(ctx context.Context, err error) int {
 	interrupted, ok := errors.AsType[errInterrupted](context.Cause(ctx))
 	stopped := ok && !p.endsBySignal && (interrupted.signal == os.Interrupt || err != nil)
-	var shown *shownError
+	var shown *terminal.ShownError
 	switch {
 	case stopped && (err == nil || !p.json()):
-		return exitInterrupted // the person who stopped it knows
+		return terminal.ExitInterrupted // the person who stopped it knows
 	case err == nil:
-		return exitOK
+		return terminal.ExitOK
 	case errors.Is(err, errUsageShown):
-		return exitUsage
+		return terminal.ExitUsage
 	case errors.As(err, &shown):
-		return shown.code
+		return shown.Code
 	}
 	body, code := failureOf(err)
 	if stopped {
-		code = exitInterrupted
+		code = terminal.ExitInterrupted
 	}
 	e, ok := errors.AsType[*bridge.Error](err)
 	if ok && e.Err != nil {
@@ -137,40 +109,31 @@ func failureOf(err error) (failureBody, int) {
 	}
 	body := failureBody{Code: bridge.InternalError, Reason: bridge.Internal, Message: err.Error(),
 		Outcome: bridge.NotRun}
-	ours, ok := errors.AsType[*exitError](err)
+	ours, ok := errors.AsType[*terminal.ExitError](err)
 	switch {
 	case !ok:
-		return body, exitTool
-	case ours.code == exitUnreachable:
+		return body, terminal.ExitTool
+	case ours.Code == terminal.ExitUnreachable:
 		body.Reason = bridge.BrowserLost
 	default:
 		body.Code, body.Reason = bridge.ConfigError, ""
 	}
-	return body, ours.code
+	return body, ours.Code
 }
 
 // json reports whether a failure is printed as JSON. An error may come before the
 // settings are known: then flags and environment are looked at as they are.
 func (p *program) json() bool {
-	format := ""
 	if p.conf != nil {
-		format = p.conf.Format
-	} else {
-		if v := os.Getenv(config.EnvName("format")); v != "" {
-			format = v
-		}
-		for i, a := range p.args {
-			if v, ok := strings.CutPrefix(a, "--format="); ok {
-				format = v
-			} else if a == "--format" && i+1 < len(p.args) {
-				format = p.args[i+1]
-			}
+		return p.conf.JSON()
+	}
+	c := config.Config{Format: os.Getenv(config.EnvName("format"))}
+	for i, a := range p.args {
+		if v, ok := strings.CutPrefix(a, "--format="); ok {
+			c.Format = v
+		} else if a == "--format" && i+1 < len(p.args) {
+			c.Format = p.args[i+1]
 		}
 	}
-	return format == "json" || format == "ndjson"
+	return c.JSON()
 }
-
-// shownError ends the program with a code when everything was printed already.
-type shownError struct{ code int }
-
-func (e *shownError) Error() string { return fmt.Sprintf("exit code %d", e.code) }

@@ -76,13 +76,13 @@ func TestFinish(t *testing.T) {
 		text, json string // part of what is printed
 	}{
 		{"well", live, nil, 0, "", ""},
-		{"usage", live, usage("bad\x1b[1m"), 2, "pagetools: bad[1m", `"code":"CONFIG_ERROR","reason":"","message":"bad\u001b[1m","outcome":"not_run"`},
-		{"no browser", live, unreachable("none"), 4, "none", `"code":"INTERNAL_ERROR","reason":"BROWSER_LOST"`},
+		{"usage", live, terminal.Usage("bad\x1b[1m"), 2, "pagetools: bad[1m", `"code":"CONFIG_ERROR","reason":"","message":"bad\u001b[1m","outcome":"not_run"`},
+		{"no browser", live, terminal.Unreachable("none"), 4, "none", `"code":"INTERNAL_ERROR","reason":"BROWSER_LOST"`},
 		{"tool", live, bridge.Errorf(bridge.ToolError, "", bridge.Failed, "no"), 5, "pagetools: no", `"code":"TOOL_ERROR","reason":"","message":"no","outcome":"failed"`},
 		{"consent", live, bridge.Errorf(bridge.ApprovalRequired, "", bridge.NotRun, "who?"), 6, "Run it on a terminal", `"APPROVAL_REQUIRED"`},
 		{"cause", live, bridge.Errorf(bridge.InternalError, bridge.BrowserLost, bridge.NotRun, "Lost.").With(errors.New("why")), 4, "Lost. why.", `"message":"Lost."`},
 		{"anything", live, errors.New("odd"), 5, "odd", `"code":"INTERNAL_ERROR","reason":"INTERNAL"`},
-		{"shown", live, &shownError{1}, 1, "", ""},
+		{"shown", live, &terminal.ShownError{Code: 1}, 1, "", ""},
 		{"help", live, errUsageShown, 2, "", ""},
 		{"interrupted", ended(os.Interrupt), cancelled, 130, "", `"code":"CANCELLED","reason":"","message":"The caller gave up.","outcome":"unknown"`},
 		{"interrupted, served", ended(os.Interrupt), nil, 130, "", ""},

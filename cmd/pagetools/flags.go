@@ -16,6 +16,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
 // choice is a flag that takes one of a few words.
@@ -46,30 +47,6 @@ func (c *choice) String() string {
 // Type implements pflag.Value. Help shows it.
 func (c *choice) Type() string { return "word" }
 
-// atMost is a flag that takes a number from 1.
-type atMost struct {
-	value *int
-	most  int
-}
-
-var _ pflag.Value = (*atMost)(nil)
-
-// Set implements pflag.Value.
-func (a *atMost) Set(text string) error {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > a.most {
-		return fmt.Errorf("must be a number from 1 to %d", a.most)
-	}
-	*a.value = n
-	return nil
-}
-
-// String implements pflag.Value.
-func (a *atMost) String() string { return "" }
-
-// Type implements pflag.Value.
-func (a *atMost) Type() string { return "number" }
-
 // unknownCommand names the command that was probably meant.
 func unknownCommand(c *cobra.Command, word string) error {
 	hint := "see " + c.CommandPath() + " --help"
@@ -78,7 +55,7 @@ func unknownCommand(c *cobra.Command, word string) error {
 	} else if strings.Contains(word, "://") {
 		hint = "did you mean pagetools tools " + text.Line(word) + "?"
 	}
-	return usage("unknown command %q; %s", text.Line(word), hint)
+	return terminal.Usage("unknown command %q; %s", text.Line(word), hint)
 }
 
 // flagError says in one form what is wrong with a flag, without the words of libraries.
@@ -93,15 +70,15 @@ func flagError(c *cobra.Command, err error) error {
 		if known && strings.HasPrefix(must, "strconv.") {
 			must = kind
 		}
-		return usage("invalid value %q for --%s: %s", text.Line(invalid.GetValue()),
+		return terminal.Usage("invalid value %q for --%s: %s", text.Line(invalid.GetValue()),
 			invalid.GetFlag().Name, must)
 	case errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1:
 		if near := meantFlag(c, unknown.GetSpecifiedName()); near != "" {
-			return usage("unknown flag: --%s; did you mean --%s?",
+			return terminal.Usage("unknown flag: --%s; did you mean --%s?",
 				text.Line(unknown.GetSpecifiedName()), near)
 		}
 	}
-	return usage("%s; see %s --help", text.Line(err.Error()), c.CommandPath())
+	return terminal.Usage("%s; see %s --help", text.Line(err.Error()), c.CommandPath())
 }
 
 // meantFlag returns the flag of a command that was probably meant, or "". All commands have
@@ -203,7 +180,7 @@ func readInput(schema json.RawMessage, from string, pairs []string,
 	for _, pair := range pairs {
 		key, words, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
-			return bridge.Value{}, usage("%q must be key=value, such as name=Ada; "+
+			return bridge.Value{}, terminal.Usage("%q must be key=value, such as name=Ada; "+
 				"or give --input JSON", text.Brief(pair, maxShown))
 		}
 		i := slices.IndexFunc(known, func(p parameter) bool { return p.name == key })
@@ -212,7 +189,7 @@ func readInput(schema json.RawMessage, from string, pairs []string,
 			types = known[i].types
 		}
 		if in[key], err = argument(words, types); err != nil {
-			return bridge.Value{}, usage("%s must be JSON of the type %s, not %q", text.Line(key),
+			return bridge.Value{}, terminal.Usage("%s must be JSON of the type %s, not %q", text.Line(key),
 				text.Line(text.List(types, "or")), text.Line(words))
 		}
 	}
@@ -236,18 +213,18 @@ func readBase(from string, stdin io.Reader) (bridge.Value, error) {
 		b = []byte(from)
 	}
 	if err != nil {
-		return bridge.Value{}, usage("--input: %s %w; give JSON, @file, or - for standard input",
+		return bridge.Value{}, terminal.Usage("--input: %s %w; give JSON, @file, or - for standard input",
 			text.Line(strings.TrimPrefix(from, "@")), config.Problem(err))
 	}
 	v, err := bridge.ReadValue("--input", b)
 	if words := strings.TrimSpace(from); err != nil && words != "" &&
 		!strings.ContainsAny(words[:1], `-@{["`) { // not JSON that is wrong, which may be a secret
 		words = text.Brief(words, maxShown)
-		return v, usage("--input must be JSON, @file, or - for standard input, not %q; a file is @%s",
+		return v, terminal.Usage("--input must be JSON, @file, or - for standard input, not %q; a file is @%s",
 			words, words)
 	}
 	if err == nil && !v.IsObject() {
-		err = usage("--input must be a JSON object, such as {\"name\": \"Ada\"}")
+		err = terminal.Usage("--input must be a JSON object, such as {\"name\": \"Ada\"}")
 	}
 	return v, err
 }
@@ -271,5 +248,5 @@ func argument(text string, types []string) (json.RawMessage, error) {
 	if takesText {
 		return asText, nil
 	}
-	return nil, usage("not JSON")
+	return nil, terminal.Usage("not JSON")
 }

@@ -126,7 +126,7 @@ func withHelp(root *cobra.Command) {
 			c.SuggestionsMinimumDistance = 2
 			c.Args, c.RunE = cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
 				if len(args) > 0 {
-					return usage("completion takes bash, zsh, fish or powershell, not %q", text.Line(args[0]))
+					return terminal.Usage("completion takes bash, zsh, fish or powershell, not %q", text.Line(args[0]))
 				}
 				return c.Help()
 			}
@@ -213,13 +213,13 @@ func manCommand() *cobra.Command {
 // writeMan writes the pages. The folder is made when it is missing.
 func writeMan(root *cobra.Command, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // everybody reads man pages
-		return usage("making the folder of the man pages: %w", err)
+		return terminal.Usage("making the folder of the man pages: %w", err)
 	}
 	root.DisableAutoGenTag = true
 	date := time.Unix(0, 0).UTC() // the same binary writes the same pages
 	header := &doc.GenManHeader{Title: "PAGETOOLS", Section: "1", Source: "pagetools", Date: &date}
 	if err := doc.GenManTree(root, header, dir); err != nil {
-		return usage("writing the man pages: %w", err)
+		return terminal.Usage("writing the man pages: %w", err)
 	}
 	return nil
 }

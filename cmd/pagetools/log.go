@@ -21,6 +21,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/store"
 	"github.com/pagetools/pagetools/bridge/text"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
@@ -37,7 +38,7 @@ func logCommand(p *program) *cobra.Command {
 			"without the\nwaiting for persons, the tool, who called, and the id of the call.",
 		Args: exactly(0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.listCalls(cmd.Context(), f, follow)
+			return listCalls(cmd.Context(), p, f, follow)
 		},
 	}
 	filterFlags(c, &f)
@@ -52,11 +53,11 @@ func filterFlags(c *cobra.Command, f *bridge.CallFilter) {
 	c.Flags().StringVar(&f.Caller, "caller", "", "only of this `caller`")
 	c.Flags().Var(&choice{&f.Outcome, []string{"ok", "failed", "not_run", "unknown"}}, "outcome",
 		"only with this outcome: ok, failed, not_run, unknown")
-	c.Flags().Var(&atMost{&f.Limit, 1000}, "limit", "how many at most, up to 1000 (default 100)")
+	c.Flags().Var(config.AtMost(&f.Limit, 1000), "limit", "how many at most, up to 1000 (default 100)")
 }
 
 // listCalls prints calls, the oldest of them first.
-func (p *program) listCalls(ctx context.Context, f bridge.CallFilter, follow bool) error {
+func listCalls(ctx context.Context, p *program, f bridge.CallFilter, follow bool) error {
 	s, err := p.openRecords(ctx)
 	if err != nil {
 		return err

@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +19,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/files"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/pageconfig"
@@ -37,7 +37,7 @@ func loginCommand(p *program) *cobra.Command {
 		Args: exactly(1, "TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to == "" {
-				return usage("login needs --save-storage-state FILE; see pagetools login --help")
+				return terminal.Usage("login needs --save-storage-state FILE; see pagetools login --help")
 			}
 			return login(cmd.Context(), p, args[0], stateTarget(to))
 		},
@@ -59,10 +59,10 @@ func login(ctx context.Context, p *program, arg string, to stateTarget) error {
 	if p.conf.IsDefault("headless") {
 		p.conf.Headless = false
 	}
-	if err := needsDisplay(p.conf, "login"); err != nil {
-		return err
+	if err := p.conf.NeedsDisplay("login"); err != nil {
+		return terminal.Unreachable("%w", err)
 	}
-	a, t, err := p.one(ctx, arg, plan{login: true})
+	a, t, err := p.one(ctx, arg, plan{pages: entered})
 	if err != nil {
 		return err
 	}
@@ -76,20 +76,6 @@ func login(ctx context.Context, p *program, arg string, to stateTarget) error {
 		return err
 	}
 	return to.save(ctx, p, page)
-}
-
-// needsDisplay refuses to start a visible browser for a command where there is no display.
-func needsDisplay(c *config.Config, command string) error {
-	if c.Headless || isRemote(c) || runtime.GOOS != "linux" ||
-		os.Getenv("DISPLAY")+os.Getenv("WAYLAND_DISPLAY") != "" {
-		return nil
-	}
-	instead := "give --headless for a page that logs in by itself"
-	if command != "login" {
-		instead = "leave --headed out"
-	}
-	return unreachable("%s shows a browser, and there is no display: neither DISPLAY nor "+
-		"WAYLAND_DISPLAY is set. Run it on a desktop, or %s.", command, instead)
 }
 
 // enter waits for a line of standard input, or its end, as long as the page lives.
@@ -125,7 +111,7 @@ func (s stateTarget) check() error {
 		err = fmt.Errorf("%s is not a folder", filepath.Dir(path))
 	}
 	if err != nil {
-		return usage("--save-storage-state: the folder of %s %w; "+
+		return terminal.Usage("--save-storage-state: the folder of %s %w; "+
 			"name a file in a folder that is there", path, config.Problem(err))
 	}
 	info, err := os.Lstat(path)
@@ -133,17 +119,17 @@ func (s stateTarget) check() error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return usage("--save-storage-state: %w", err)
+		return terminal.Usage("--save-storage-state: %w", err)
 	case info.Mode()&fs.ModeSymlink != 0:
-		return usage("--save-storage-state: %s is a link, which is not followed: "+
+		return terminal.Usage("--save-storage-state: %s is a link, which is not followed: "+
 			"name the file itself", path)
 	}
 	state, _, err := readState(path)
 	if err != nil {
-		return usage("--save-storage-state: %w", err)
+		return terminal.Usage("--save-storage-state: %w", err)
 	}
 	if len(bytes.TrimSpace(state)) > 0 && !pageconfig.IsStored(state) {
-		return usage("--save-storage-state: %s is there and holds something else than a "+
+		return terminal.Usage("--save-storage-state: %s is there and holds something else than a "+
 			"login; it stays as it is: name another file", path)
 	}
 	return nil
@@ -156,7 +142,7 @@ func (s stateTarget) page(ctx context.Context, a *app.App, t *target) (*session.
 		return nil, nil //nolint:nilnil // nothing is saved
 	}
 	if a.Engine == nil {
-		return nil, usage("%s is an API, without a page whose login could be saved: `pagetools auth login` is for APIs",
+		return nil, terminal.Usage("%s is an API, without a page whose login could be saved: `pagetools auth login` is for APIs",
 			text.Line(t.Text))
 	}
 	return a.Manager.CatalogPage(ctx, t.Name)
@@ -179,7 +165,7 @@ func (s stateTarget) save(ctx context.Context, p *program, page *session.Page) e
 	}
 	path := string(s)
 	if err := files.Write(path, append(state, '\n'), 0o600); err != nil {
-		return usage("--save-storage-state: %w", err)
+		return terminal.Usage("--save-storage-state: %w", err)
 	}
 	p.say("the login is in %s", text.Line(path))
 	if string(state) == emptyState {
@@ -195,7 +181,7 @@ const saveTime = 30 * time.Second
 const emptyState = `{"cookies":[],"origins":[]}`
 
 // logins reads the stored logins of a site into its options.
-func (p *program) logins(pl plan, t *target, o *session.SiteOptions) (err error) {
+func logins(p *program, pl plan, t *target, o *session.SiteOptions) (err error) {
 	if p.conf.StorageState != "" && t.named {
 		o.Login, err = t.login("--storage-state", p.conf.StorageState, p.stderr)
 		if err != nil {
@@ -203,17 +189,17 @@ func (p *program) logins(pl plan, t *target, o *session.SiteOptions) (err error)
 		}
 	}
 	c := t.config
-	if pl.login { // one is about to be made
+	if pl.pages == entered { // one is about to be made
 		c.Profiles = nil
 	}
 	o.Profiles = map[string]session.Profile{}
 	for _, x := range c.Profiles {
 		isDefault := x.Name == c.DefaultProfile && o.Login == nil
-		if pl.single && !isDefault { // nobody can name it
+		if pl.pages.alone() && !isDefault { // nobody can name it
 			continue
 		}
-		if len(x.Callers) == 0 && p.conf.Token != "" && !pl.single && !isDefault {
-			return usage("%s:%d: profiles: callers of %q is empty, so that nobody may use it: "+
+		if len(x.Callers) == 0 && p.conf.Token != "" && !pl.pages.alone() && !isDefault {
+			return terminal.Usage("%s:%d: profiles: callers of %q is empty, so that nobody may use it: "+
 				"without names it is for %q, and there is a token",
 				p.conf.File, x.Line, x.Name, bridge.Local().Name)
 		}
@@ -228,7 +214,7 @@ func (p *program) logins(pl plan, t *target, o *session.SiteOptions) (err error)
 		o.Profiles[x.Name] = session.Profile{Login: login, Callers: x.Callers}
 	}
 	if p.conf.UserDataDir != "" && (o.Login != nil || len(o.Profiles) > 0) {
-		return usage("--user-data-dir is a login of its own: stored logins "+
+		return terminal.Usage("--user-data-dir is a login of its own: stored logins "+
 			"cannot be put into it (%s)", t.Name)
 	}
 	return nil
@@ -238,7 +224,7 @@ func (p *program) logins(pl plan, t *target, o *session.SiteOptions) (err error)
 // an error of the configuration, which where names. That others can read it is a warning.
 func (t *target) login(where, path string, warnings io.Writer) (*pageconfig.Stored, error) {
 	if t.Folder != "" {
-		return nil, usage("%s: %s is a folder, which has another address each time, "+
+		return nil, terminal.Usage("%s: %s is a folder, which has another address each time, "+
 			"so that no login fits it: leave it out", where, t.Text)
 	}
 	var login *pageconfig.Stored
@@ -249,7 +235,7 @@ func (t *target) login(where, path string, warnings io.Writer) (*pageconfig.Stor
 		}
 	}
 	if err != nil {
-		return nil, usage("%s: %w; `pagetools login` makes such a file", where, err)
+		return nil, terminal.Usage("%s: %w; `pagetools login` makes such a file", where, err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
 		fmt.Fprintf(warnings, "pagetools: warning: %s holds a login, and others can "+

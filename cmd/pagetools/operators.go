@@ -21,6 +21,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/console"
@@ -49,7 +50,7 @@ func openConsole(ctx context.Context, p *program, open bool) error {
 	}
 	_, by := console.Page(ctx, live)
 	if by == nil {
-		return unreachable("no pagetools that runs serves the operators' page: " +
+		return terminal.Unreachable("no pagetools that runs serves the operators' page: " +
 			"start one without --console-listen off")
 	}
 	tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
@@ -74,7 +75,7 @@ func openConsole(ctx context.Context, p *program, open bool) error {
 		opener = []string{"xdg-open"}
 	}
 	if err := exec.CommandContext(ctx, opener[0], append(opener[1:], link.URL)...).Run(); err != nil {
-		return unreachable("%s could not open the page: %w. Without --open the link is shown.",
+		return terminal.Unreachable("%s could not open the page: %w. Without --open the link is shown.",
 			opener[0], err)
 	}
 	p.say("the operators' page is open in your browser")

@@ -123,9 +123,9 @@ func (p *program) command() *cobra.Command {
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.prepare(cmd) }
 	root.AddCommand(serveCommand(p), mcpCommand(p), toolsCommand(p), callCommand(p), attachCommand(p),
 		loginCommand(p), authCommand(p), demoCommand(p), approveCommand(p), consoleCommand(p), auditCommand(p),
-		logCommand(p), lockCommand(p), checkCommand(p), testCommand(p), diffCommand(p), initCommand(p), recordCommand(p),
-		doctorCommand(p), configCommand(p), versionCommand(p),
+		logCommand(p), doctorCommand(p), configCommand(p), versionCommand(p),
 		manCommand())
+	root.AddCommand(kitCommands(p)...)
 	withHelp(root)
 	return root
 }
@@ -142,7 +142,7 @@ func (p *program) prepare(cmd *cobra.Command) error {
 	var err error
 	if p.conf, err = p.flags.Load(); err != nil {
 		p.conf = nil
-		return usage("%w", err)
+		return terminal.Usage("%w", err)
 	}
 	if p.conf.File != "" { // always: it says what is opened, and how
 		fmt.Fprintf(p.stderr, "pagetools: settings read from %s\n", text.Line(p.conf.File))
@@ -167,7 +167,7 @@ func (p *program) openLog(serves bool) error {
 	if p.conf.LogFile != "" {
 		f, err := os.OpenFile(p.conf.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {
-			return usage("--log-file: %s %w; name a file in a folder that is there",
+			return terminal.Usage("--log-file: %s %w; name a file in a folder that is there",
 				text.Line(p.conf.LogFile), config.Problem(err))
 		}
 		p.logFile, out = f, f

@@ -20,6 +20,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/opentools"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/kit"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/examples"
@@ -42,22 +43,24 @@ func serveCommand(p *program) *cobra.Command {
 				return err
 			}
 			if len(targets) == 0 {
-				return usage("serve needs a TARGET, or sites in the configuration file")
+				return terminal.Usage("serve needs a TARGET, or sites in the configuration file")
 			}
 			if ask != "none" && ask != "terminal" {
-				return usage("--ask must be none or terminal, not %q", text.Line(ask))
+				return terminal.Usage("--ask must be none or terminal, not %q", text.Line(ask))
 			}
 			p.sayAll(callerWarnings(p.conf, targets))
-			pl := plan{targets: targets, ask: ask == "terminal", remember: true}
+			pl := serving(targets)
 			if locked {
-				if pl.locked, err = readLock(); err != nil {
+				if pl.locked, err = kit.ReadLock(); err != nil {
 					return err
 				}
-				if err := pl.locked.forTargets(targets); err != nil {
-					return err
+				for _, t := range targets {
+					if err := pl.locked.Has(t.Target); err != nil {
+						return err
+					}
 				}
 			}
-			return p.serve(cmd.Context(), pl)
+			return serve(cmd.Context(), p, pl, ask == "terminal")
 		},
 	}
 	c.Flags().BoolVar(&locked, "locked", false,
@@ -80,8 +83,9 @@ func demoCommand(p *program) *cobra.Command {
 			}
 			t := &target{Target: &app.Target{Name: "stampdb", Text: "the built-in stamp collection",
 				Folder: "stampdb"}}
-			return p.serve(cmd.Context(), plan{targets: []*target{t}, remember: true,
-				files: map[string]fs.FS{"stampdb": examples.StampDB()}})
+			pl := serving([]*target{t})
+			pl.files = map[string]fs.FS{"stampdb": examples.StampDB()}
+			return serve(cmd.Context(), p, pl, false)
 		},
 	}
 }
@@ -96,8 +100,9 @@ func listen(ctx context.Context, c *config.Config) (net.Listener, error) {
 	return l, nil
 }
 
-// serve opens the sites, serves them until ctx ends, and drains.
-func (p *program) serve(ctx context.Context, pl plan) error {
+// serve opens the sites, serves them until ctx ends, and drains. asks says that the person at the
+// terminal answers questions.
+func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	l, err := listen(ctx, p.conf)
 	if err != nil {
 		return err
@@ -123,7 +128,7 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 	console := serveOperators(ctx, a, who, page)
 	defer console.close()
 	streams := make(chan struct{}) // closed when those of MCP shall end
-	face, err := p.mcpFace(a, console.page, streams, 0)
+	face, err := mcpFace(p, a, console.page, streams, 0)
 	if err != nil {
 		return err
 	}
@@ -133,20 +138,20 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
 	defer func() { _ = srv.Close() }()
-	if err := p.startBrowser(ctx, a); err != nil {
+	if err := startBrowser(ctx, p, a); err != nil {
 		return err
 	}
 	if p.conf.File != "" {
 		defer who.follow(ctx, a)()
 	}
-	if p.openSites(ctx, a) {
-		p.welcome(ctx, a, pl, "http://"+l.Addr().String(), console)
+	if openSites(ctx, p, a) {
+		welcome(ctx, p, a, pl, "http://"+l.Addr().String(), console)
 	}
-	if pl.ask {
+	if asks {
 		asker, done := p.asker(false)
 		defer done()
 		if asker == nil {
-			return usage("--ask terminal needs a terminal")
+			return terminal.Usage("--ask terminal needs a terminal")
 		}
 		go console.answerAtTerminal(ctx, a.Bridge, asker)
 	}
@@ -160,7 +165,7 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 	return drain(a, srv)
 }
 
-func (p *program) startBrowser(ctx context.Context, a *app.App) error {
+func startBrowser(ctx context.Context, p *program, a *app.App) error {
 	defer p.waiting("starting a browser")()
 	_, err := a.StartBrowser(ctx)
 	return err
@@ -168,7 +173,7 @@ func (p *program) startBrowser(ctx context.Context, a *app.App) error {
 
 // openSites waits until every site was opened, or failed once. It reports false when ctx
 // ended first.
-func (p *program) openSites(ctx context.Context, a *app.App) bool {
+func openSites(ctx context.Context, p *program, a *app.App) bool {
 	defer p.waiting("opening the sites, until their tools are there")()
 	return a.WaitOpened(ctx) == nil
 }
@@ -210,7 +215,7 @@ type servedSite struct {
 }
 
 // welcome prints the box: what is served, and where.
-func (p *program) welcome(ctx context.Context, a *app.App, pl plan, base string,
+func welcome(ctx context.Context, p *program, a *app.App, pl plan, base string,
 	console *operators) {
 	targets := pl.targets
 	out := served{Listening: base, MCP: base + "/mcp"}
@@ -229,13 +234,13 @@ func (p *program) welcome(ctx context.Context, a *app.App, pl plan, base string,
 			for _, x := range d.Actions {
 				s.Tools = append(s.Tools, x.Name)
 			}
-			s.why = p.whyEmpty(a, t)
+			s.why = whyEmpty(p, a, t)
 		}
 		for _, f := range a.Findings(t.Name) {
 			p.say("warning: %s: %s", t.Name, findingText(f))
 		}
 		if pl.locked != nil {
-			warnOfLock(ctx, p, a, pl.locked, t)
+			p.sayAll(pl.locked.Differences(ctx, a, t.Target))
 		}
 		out.Sites = append(out.Sites, s)
 	}
@@ -277,7 +282,7 @@ func (out served) lines(a *app.App, targets []*target, c *config.Config) []strin
 
 // whyEmpty says why an API offers no tools, and what to do; "" is that it has some, or is not all of
 // its site.
-func (p *program) whyEmpty(a *app.App, t *target) string {
+func whyEmpty(p *program, a *app.App, t *target) string {
 	if a.APIs == nil || !slices.ContainsFunc(a.Findings(t.Name), func(f bridge.Finding) bool {
 		return f.Rule == opentools.RuleEmpty
 	}) {
@@ -306,10 +311,10 @@ func cannotListen(flag, address string, err error) error {
 	}
 	if errors.Is(err, syscall.EADDRINUSE) {
 		host, _, _ := net.SplitHostPort(address)
-		return usage("%s %s is in use by another program, maybe another pagetools: stop it, or "+
+		return terminal.Usage("%s %s is in use by another program, maybe another pagetools: stop it, or "+
 			"choose another address, such as %s %s", flag, address, flag, net.JoinHostPort(host, "0"))
 	}
-	return usage("%s %s cannot be listened on (%w): choose an address of this machine, such as %s "+
+	return terminal.Usage("%s %s cannot be listened on (%w): choose an address of this machine, such as %s "+
 		"127.0.0.1:0", flag, address, cause, flag)
 }
 
@@ -351,9 +356,9 @@ func mcpCommand(p *program) *cobra.Command {
 				return err
 			}
 			if len(targets) == 0 {
-				return usage("mcp needs a TARGET, or sites in the configuration file")
+				return terminal.Usage("mcp needs a TARGET, or sites in the configuration file")
 			}
-			return serveMCP(cmd.Context(), p, plan{targets: targets, one: true, remember: true})
+			return serveMCP(cmd.Context(), p, speaking(targets))
 		},
 	}
 }
@@ -376,7 +381,7 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 	if pl.observe != nil {
 		finish = recordTime
 	}
-	face, err := p.mcpFace(a, operators.page, nil, finish)
+	face, err := mcpFace(p, a, operators.page, nil, finish)
 	if err != nil {
 		return err
 	}
@@ -407,7 +412,7 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 const recordTime = 30 * time.Second
 
 // mcpFace makes the face of MCP. done ends its streams; nil means never. finish is that of mcp.Options.
-func (p *program) mcpFace(a *app.App, operators func() string, done <-chan struct{},
+func mcpFace(p *program, a *app.App, operators func() string, done <-chan struct{},
 	finish time.Duration) (*mcp.Face, error) {
 	key, err := mcpKey(p.conf)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/kit"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/session"
@@ -27,48 +29,62 @@ import (
 	"github.com/pagetools/pagetools/session/egress"
 )
 
-// plan is what a command wants beyond the settings.
+// plan is what a command wants beyond the settings: serving, speaking and answering begin one.
 type plan struct {
 	targets []*target
-	// single is true for commands that end after one answer: no spare pages, and
-	// the catalog page serves the call.
-	single bool
-	// one is true where there is one caller, with one page: the catalog page.
-	one bool
-	// ask is true when the person at the terminal answers questions.
-	ask bool
-	// login is true when a person is going to log in: the site opens without the
-	// profile of the file, and windows that it opens stay.
-	login bool
+	pages   pages
 	// engine is the kind of engine for all of them; "" leaves it to the settings.
 	engine string
-	// record is true for the test kit: pages note what they do with their tools.
-	record bool
-	// attach looks for APIs in each way, and guess at usual addresses, too. noPage leaves pages alone.
-	attach, guess, noPage bool
+	// api is how APIs are looked for, where it is not as the settings say.
+	api app.API
 	// observe gets the calls; nil is nobody.
 	observe func(bridge.Observed)
 	// remember is true for commands that run tools: what they do is recorded.
 	remember bool
 	// locked is what tools must be like; nil means whatever they are.
-	locked *lockFile
+	locked *kit.Lock
 	// files serve a target that is embedded, by name.
 	files map[string]fs.FS
 }
 
+// pages says what the pages of a command are for.
+type pages int
+
+const (
+	shared  pages = iota // many callers, each with sessions of their own
+	lent                 // one caller, with one page: the catalog page
+	single               // one answer: no spare pages, and the catalog page serves the call
+	watched              // single, for the test kit: pages note what they do with their tools
+	entered              // single, for a person who is going to log in, wherever that leads
+)
+
+// alone reports whether the command ends after one answer.
+func (p pages) alone() bool { return p >= single }
+
+// serving is the plan of a command that serves many callers.
+func serving(targets []*target) plan { return plan{targets: targets, remember: true} }
+
+// speaking is the plan of a command that serves one caller.
+func speaking(targets []*target) plan { return plan{targets: targets, pages: lent, remember: true} }
+
+// answering is the plan of a command that ends after one answer.
+func answering(targets ...*target) plan { return plan{targets: targets, pages: single} }
+
 // start opens the sites of a plan. The caller must close the app.
 func (p *program) start(ctx context.Context, pl plan) (*app.App, error) {
-	return p.startWith(ctx, pl, func(*app.Options) {})
+	return p.startWith(ctx, pl, nil)
 }
 
-// startWith is start with options that complete has changed.
+// startWith is start with options that complete has changed; nil leaves them.
 func (p *program) startWith(ctx context.Context, pl plan, complete func(*app.Options),
 ) (*app.App, error) {
-	o, err := p.options(pl)
+	o, err := options(p, pl)
 	if err != nil {
 		return nil, err
 	}
-	complete(&o)
+	if complete != nil {
+		complete(&o)
+	}
 	if pl.remember {
 		o.Bridge.Tracer = p.startTracing(ctx)
 		if o.Memory, err = p.openMemory(ctx); err != nil {
@@ -80,12 +96,12 @@ func (p *program) startWith(ctx context.Context, pl plan, complete func(*app.Opt
 	case err == nil:
 		return a, nil
 	case errors.Is(err, chrome.ErrNoBrowser), errors.Is(err, chrome.ErrNoShell):
-		return nil, unreachable("%w. %s", err, installAdvice(err))
+		return nil, terminal.Unreachable("%w. %s", err, installAdvice(err))
 	case errors.Is(err, chrome.ErrRoot):
-		return nil, unreachable("as root the browser needs --no-sandbox; give it only when " +
+		return nil, terminal.Unreachable("as root the browser needs --no-sandbox; give it only when " +
 			"every site is trusted. Run as another user, or give --no-sandbox or PAGETOOLS_NO_SANDBOX=1.")
 	}
-	return nil, usage("%w", err)
+	return nil, terminal.Usage("%w", err)
 }
 
 // one opens a single target of the command line, without those of the file.
@@ -94,7 +110,7 @@ func (p *program) one(ctx context.Context, arg string, pl plan) (*app.App, *targ
 	if err != nil {
 		return nil, nil, err
 	}
-	p.target, pl.targets, pl.single = t, []*target{t}, true
+	p.target, pl.targets = t, []*target{t}
 	a, err := p.start(ctx, pl)
 	return a, t, err
 }
@@ -105,7 +121,7 @@ func (p *program) readTarget(arg string) (*target, error) {
 	if err != nil {
 		for _, c := range p.conf.Sites {
 			if c.Name == arg && arg != "" {
-				return nil, usage("%s is the name of a site in %s, and TARGET is an address or a folder: give %s",
+				return nil, terminal.Usage("%s is the name of a site in %s, and TARGET is an address or a folder: give %s",
 					arg, text.Line(p.conf.File), text.Line(c.Target))
 			}
 		}
@@ -158,7 +174,7 @@ func (p *program) targets(args []string) ([]*target, error) {
 	for _, c := range p.conf.Sites {
 		t := &target{Target: &app.Target{Name: c.Name, Text: c.Target}, config: c}
 		if err := t.Read(); err != nil {
-			return nil, usage("%s:%d: %w", p.conf.File, c.Line, err)
+			return nil, terminal.Usage("%s:%d: %w", p.conf.File, c.Line, err)
 		}
 		out = append(out, t)
 	}
@@ -176,7 +192,7 @@ func (p *program) targets(args []string) ([]*target, error) {
 func parseTarget(arg string) (*target, error) {
 	t, err := app.ParseTarget(arg)
 	if err != nil {
-		return nil, usage("%w", err)
+		return nil, terminal.Usage("%w", err)
 	}
 	return &target{Target: t, named: true}, nil
 }
@@ -188,17 +204,17 @@ func nameAll(targets ...*target) error {
 		all[i] = t.Target
 	}
 	if err := app.NameAll(all); err != nil {
-		return usage("%w", err)
+		return terminal.Usage("%w", err)
 	}
 	return nil
 }
 
 // options describes a plan for the app.
-func (p *program) options(pl plan) (app.Options, error) {
+func options(p *program, pl plan) (app.Options, error) {
 	c := p.conf
 	header, err := c.Headers()
 	if err != nil {
-		return app.Options{}, usage("%w", err)
+		return app.Options{}, terminal.Usage("%w", err)
 	}
 	browser, err := chromeOptions(c)
 	if err != nil {
@@ -220,10 +236,10 @@ func (p *program) options(pl plan) (app.Options, error) {
 	}
 	named := func(t *target) bool { return t.named }
 	if c.StorageState != "" && len(pl.targets) > 0 && !slices.ContainsFunc(pl.targets, named) {
-		return o, usage("--storage-state is for sites of the command line, and there is none; " +
+		return o, terminal.Usage("--storage-state is for sites of the command line, and there is none; " +
 			"a site of the file has default-profile")
 	}
-	if o.Credentials, err = p.credentials(); err != nil {
+	if o.Credentials, err = credentials(p); err != nil {
 		return o, err
 	}
 	for _, t := range pl.targets {
@@ -231,11 +247,11 @@ func (p *program) options(pl plan) (app.Options, error) {
 			Target: t.Target, Engine: kindOf(c, pl, t), Files: pl.files[t.Name],
 			Page: pageOptions(c, pl, t), Tools: toolOptions(c, t), API: apiOptions(c, pl, t),
 		}
-		if err := p.logins(pl, t, &s.Page); err != nil {
+		if err := logins(p, pl, t, &s.Page); err != nil {
 			return o, err
 		}
 		if pl.locked != nil {
-			s.Tools.Locked = pl.locked.digests(t)
+			s.Tools.Locked = pl.locked.Digests(t.Target)
 		}
 		o.Sites = append(o.Sites, s)
 	}
@@ -249,7 +265,7 @@ func upstream(c *config.Config) (*url.URL, error) {
 	}
 	u, err := egress.ParseUpstream(c.ProxyServer)
 	if err != nil {
-		return nil, usage("--proxy-server: %w", err)
+		return nil, terminal.Usage("--proxy-server: %w", err)
 	}
 	return u, nil
 }
@@ -267,7 +283,7 @@ func chromeOptions(c *config.Config) (chrome.Options, error) {
 	if c.UserDataDir != "" {
 		dir, err := filepath.Abs(c.UserDataDir)
 		if err != nil {
-			return o, usage("--user-data-dir: %w", err)
+			return o, terminal.Usage("--user-data-dir: %w", err)
 		}
 		o.UserDataDir = dir
 	}
@@ -285,7 +301,7 @@ func pageOptions(c *config.Config, pl plan, t *target) session.SiteOptions {
 	s := t.config
 	o := session.SiteOptions{
 		Shared: c.State == "shared", Warm: c.Warm,
-		Tab:     session.TabOptions{Windows: windowPolicies[s.Windows], Record: pl.record, Reach: &policy.Reach{Anywhere: pl.login}},
+		Tab:     session.TabOptions{Windows: windowPolicies[s.Windows], Record: pl.pages == watched, Reach: &policy.Reach{Anywhere: pl.pages == entered}},
 		WaitFor: waitFor(c, s.WaitFor), ForbidParams: s.ForbidParams,
 	}
 	for _, origin := range slices.Concat(c.AllowOrigins, s.AllowOrigins) {
@@ -300,13 +316,10 @@ func pageOptions(c *config.Config, pl plan, t *target) session.SiteOptions {
 	if s.Warm != nil {
 		o.Warm = *s.Warm
 	}
-	if pl.single {
-		o.Shared, o.Warm = true, 0
+	if pl.pages != shared {
+		o.Shared, o.Lend, o.Warm = pl.pages.alone() || o.Shared, pl.pages == lent, 0
 	}
-	if pl.one {
-		o.Lend, o.Warm = true, 0
-	}
-	if pl.login && o.Tab.Windows == session.CloseWindows {
+	if pl.pages == entered && o.Tab.Windows == session.CloseWindows {
 		o.Tab.Windows = session.ReportWindows
 	}
 	return o
@@ -352,7 +365,7 @@ func toolOptions(c *config.Config, t *target) bridge.SiteOptions {
 }
 
 // credentials opens those of APIs that the data folder has. Nobody is logged in where there is none.
-func (p *program) credentials() (*oauth.Store, error) {
+func credentials(p *program) (*oauth.Store, error) {
 	dir, err := dataFolder(p.conf)
 	if err == nil {
 		_, err = os.Stat(dir)
@@ -362,7 +375,7 @@ func (p *program) credentials() (*oauth.Store, error) {
 	}
 	s, err := oauth.OpenStore(dir)
 	if err != nil {
-		return nil, usage("%w; name another folder with --data-dir", err)
+		return nil, terminal.Usage("%w; name another folder with --data-dir", err)
 	}
 	return s, nil
 }
@@ -376,14 +389,13 @@ func apiOptions(c *config.Config, pl plan, t *target) app.API {
 	if t.config.Expose != "" && !c.Insisted("expose") {
 		expose = t.config.Expose
 	}
-	if pl.record || pl.login {
+	if pl.pages == watched || pl.pages == entered {
 		return app.API{}
 	}
-	if pl.noPage {
-		mode = string(app.OnlyAPI)
-	}
-	return app.API{Mode: app.Mode(mode), Expose: opentools.Expose(strings.TrimPrefix(expose, "marked")),
-		Guess: pl.guess, Full: pl.attach}
+	o := pl.api
+	o.Mode = cmp.Or(o.Mode, app.Mode(mode))
+	o.Expose = opentools.Expose(strings.TrimPrefix(expose, "marked"))
+	return o
 }
 
 // kindOf is the kind of engine of a target: what the file says of it, unless the

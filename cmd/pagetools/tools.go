@@ -48,7 +48,7 @@ func exactly(n int, what string) cobra.PositionalArgs {
 			if len(args) > n {
 				more = fmt.Sprintf(", and %q is too much", text.Line(args[n]))
 			}
-			return usage("%s needs %s%s; see %s --help", cmd.Name(), what, more, cmd.CommandPath())
+			return terminal.Usage("%s needs %s%s; see %s --help", cmd.Name(), what, more, cmd.CommandPath())
 		}
 		return nil
 	}
@@ -80,7 +80,7 @@ func tools(ctx context.Context, p *program, arg string, strict bool, to stateTar
 	if err := to.check(); err != nil {
 		return err
 	}
-	a, t, err := p.one(ctx, arg, plan{})
+	a, t, err := p.one(ctx, arg, answering())
 	if err != nil {
 		return err
 	}
@@ -143,14 +143,14 @@ func verdict(list toolList, strict bool) error {
 	findings := list.Findings
 	failed := func(f bridge.Finding) bool { return f.Rule == bridge.RuleStatus }
 	if slices.ContainsFunc(findings, failed) {
-		return &shownError{exitUnreachable}
+		return &terminal.ShownError{Code: terminal.ExitUnreachable}
 	}
 	if strict && len(findings) > 0 {
-		return &exitError{exitFindings, fmt.Errorf("%s, and --strict accepts none",
-			text.Count(len(findings), "finding"))}
+		return terminal.Found("%s, and --strict accepts none",
+			text.Count(len(findings), "finding"))
 	}
 	if strict && len(list.Tools) == 0 {
-		return &exitError{exitFindings, errors.New("--strict needs at least one tool")}
+		return &terminal.ExitError{Code: terminal.ExitFindings, Err: errors.New("--strict needs at least one tool")}
 	}
 	return nil
 }

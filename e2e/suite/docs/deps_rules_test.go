@@ -56,9 +56,13 @@ var layers = []layer{
 	{"cmd/pagetools/internal/watch", nil, "changes of files are a leaf"},
 	{"cmd/pagetools/internal/clients", []string{"cmd/pagetools/internal/terminal", "bridge/schema"}, "the files of MCP clients need nothing of what we serve"},
 	{"cmd/pagetools/internal/config", []string{"bridge", "bridge/policy", "bridge/schema", "e2e/app"}, "the configuration speaks of the domain's limits and rules, and of targets"},
+	{"cmd/pagetools/internal/kit", []string{
+		"cmd/pagetools/internal/config", "cmd/pagetools/internal/terminal", "cmd/pagetools/internal/watch", "bridge", "bridge/policy", "bridge/schema", "bridge/opentools",
+		"e2e/app", "e2e/check", "e2e/hosts", "e2e/scenario", "e2e/run", "e2e/effects", "e2e/report",
+	}, "the verbs of the test kit know no engine, no session and no transport"},
 	{"cmd/pagetools", []string{
 		"cmd/pagetools/internal/...", "bridge/...", "examples", "js", "shim", "session", "session/pageconfig", "session/cdp", "session/cdp/chrome", "session/relay", "session/egress",
-		"transport/...", "e2e/app", "e2e/check", "e2e/hosts", "e2e/scenario", "e2e/run", "e2e/effects", "e2e/report",
+		"transport/...", "e2e/app",
 	}, "cmd has the verbs; what they stand on is wired in e2e/app"},
 	{"examples/...", []string{"examples/recipes"}, "an example stands for itself; the recipes are a handler, which tests and a command serve"},
 	{"scripts/...", nil, "a script works from outside, as a user does"},
@@ -111,7 +115,7 @@ var owners = []owner{
 	{"github.com/tailscale/hujson/...", []string{"cmd/pagetools/internal/clients"}, "only files of MCP clients are JSON with comments"},
 	{"go.yaml.in/yaml/...", []string{"bridge/opentools", "cmd/pagetools/internal/config", "e2e/hosts", "e2e/scenario", "e2e/suite/..."}, "only the configuration file is YAML, besides what describes hosts and scenarios, and documents of OpenAPI; a test reads the workflow that init writes"},
 	{"github.com/fsnotify/fsnotify/...", []string{"cmd/pagetools/internal/watch"}, "changes of files are heard in one place"},
-	{"github.com/spf13/cobra/...", []string{"cmd/pagetools"}, "only the command line has commands"},
+	{"github.com/spf13/cobra/...", []string{"cmd/pagetools", "cmd/pagetools/internal/kit"}, "only the command line has commands"},
 	{"github.com/spf13/pflag/...", []string{"cmd/pagetools", "cmd/pagetools/internal/config"}, "only the command line has flags"},
 	{"golang.org/x/term/...", []string{"cmd/pagetools/internal/terminal"}, "only the command line meets a terminal"},
 	{"golang.org/x/sys/...", []string{"e2e/suite/..."}, "tests make the terminal that the command line asks on"},

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/policy"
 )
@@ -181,3 +183,27 @@ func texts(v reflect.Value) []string {
 func oneOf(enum, text string) bool { return slices.Contains(strings.Split(enum, ","), text) }
 
 func listed(enum string) string { return strings.ReplaceAll(enum, ",", ", ") }
+
+// AtMost is a flag that takes a number from 1.
+func AtMost(value *int, most int) pflag.Value { return &atMost{value, most} }
+
+type atMost struct {
+	value *int
+	most  int
+}
+
+// Set implements pflag.Value.
+func (a *atMost) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > a.most {
+		return fmt.Errorf("must be a number from 1 to %d", a.most)
+	}
+	*a.value = n
+	return nil
+}
+
+// String implements pflag.Value.
+func (a *atMost) String() string { return "" }
+
+// Type implements pflag.Value.
+func (a *atMost) Type() string { return "number" }

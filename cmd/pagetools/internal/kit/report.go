@@ -1,4 +1,4 @@
-package main
+package kit
 
 import (
 	"errors"
@@ -16,10 +16,10 @@ const reporterHelp = "`formats`, with commas: list, json, junit:FILE, sarif:FILE
 
 // formats are those of --reporter; without it a list, JSON with --format json, and what GitHub
 // shows beside a change where it runs us.
-func formats(p *program, spec string) ([]report.Format, error) {
+func formats(p *Program, spec string) ([]report.Format, error) {
 	switch {
 	case spec != "":
-	case p.conf.Format != "text":
+	case p.Config().Format != "text":
 		spec = "json"
 	case os.Getenv("GITHUB_ACTIONS") == "true":
 		spec = "list,github"
@@ -28,32 +28,32 @@ func formats(p *program, spec string) ([]report.Format, error) {
 	}
 	all, err := report.Parse("--reporter", spec)
 	if err != nil {
-		return nil, usage("--reporter: %w", err)
+		return nil, terminal.Usage("--reporter: %w", err)
 	}
 	return all, nil
 }
 
 // reporter writes the formats of a run.
-func (p *program) reporter(all []report.Format) report.Reporter {
-	return report.New(all, report.Options{Out: p.stdout, Color: terminal.ColorsOf(p.stdout).On()})
+func (p *Program) reporter(all []report.Format) report.Reporter {
+	return report.New(all, report.Options{Out: p.Stdout, Color: terminal.ColorsOf(p.Stdout).On()})
 }
 
 // report writes the reports of a run that is done, and returns how the program ends by it.
-func (p *program) report(out report.Reporter, r *report.Run) error {
+func (p *Program) report(out report.Reporter, r *report.Run) error {
 	if name := os.Getenv("GITHUB_STEP_SUMMARY"); name != "" {
 		if err := appendTo(name, report.Markdown(r)); err != nil {
-			p.say("warning: GITHUB_STEP_SUMMARY: %v", err)
+			p.Say("warning: GITHUB_STEP_SUMMARY: %v", err)
 		}
 	}
 	if err := out.Done(r); err != nil {
-		return usage("--reporter: %w", err)
+		return terminal.Usage("--reporter: %w", err)
 	}
 	order := []check.Severity{check.Error, check.Warning, check.Info}
 	most := slices.Index(order, r.FailOn) // -1 for never
 	if slices.ContainsFunc(r.Findings, func(f check.Finding) bool {
 		return slices.Index(order, f.Severity) <= most
 	}) || slices.ContainsFunc(r.Cases, func(c report.Case) bool { return c.Status == report.Failed }) {
-		return &shownError{exitFindings}
+		return &terminal.ShownError{Code: terminal.ExitFindings}
 	}
 	return nil
 }

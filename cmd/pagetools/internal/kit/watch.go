@@ -1,4 +1,4 @@
-package main
+package kit
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge/text"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/watch"
 	"github.com/pagetools/pagetools/e2e/report"
 	kitrun "github.com/pagetools/pagetools/e2e/run"
@@ -27,15 +28,15 @@ func (t *tester) watch(ctx context.Context, args []string) error {
 	defer func() { _ = w.Close() }()
 	for ctx.Err() == nil {
 		if err := w.Watch(t.reads(args)); err != nil {
-			return usage("--watch: %w", err)
+			return terminal.Usage("--watch: %w", err)
 		}
 		running, cancel := context.WithCancelCause(ctx)
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
 			if err := t.once(running, args); running.Err() == nil {
-				t.p.finish(running, err)
-				t.p.say("watching for changes; Ctrl-C ends")
+				t.p.Finish(running, err)
+				t.p.Say("watching for changes; Ctrl-C ends")
 			}
 		}()
 		changed, err := w.Next(ctx)
@@ -45,7 +46,7 @@ func (t *tester) watch(ctx context.Context, args []string) error {
 			break
 		}
 		if err != nil {
-			return usage("--watch: %w", err)
+			return terminal.Usage("--watch: %w", err)
 		}
 		t.sayChanged(changed)
 		if slices.Contains(changed, t.configFile()) {
@@ -65,7 +66,7 @@ func (t *tester) sayChanged(paths []string) {
 	if more := len(names) - few; more > 0 {
 		names = append(names[:few], "and more")
 	}
-	t.p.say("changed: %s", strings.Join(names, ", "))
+	t.p.Say("changed: %s", strings.Join(names, ", "))
 }
 
 // reads is what a run reads, as far as its files can be read now, and nothing that it writes.
@@ -109,12 +110,12 @@ func (t *tester) reads(args []string) watch.Set {
 
 // configFile is the absolute path of the file that settings were read from, or "".
 func (t *tester) configFile() string {
-	if t.p.conf.File == "" {
+	if t.p.Config().File == "" {
 		return ""
 	}
-	abs, err := filepath.Abs(t.p.conf.File)
+	abs, err := filepath.Abs(t.p.Config().File)
 	if err != nil {
-		return t.p.conf.File
+		return t.p.Config().File
 	}
 	return abs
 }
@@ -122,17 +123,8 @@ func (t *tester) configFile() string {
 // reconfigure reads the settings again, and starts another browser for them. With settings that are
 // wrong, those before stay.
 func (t *tester) reconfigure() {
-	next, err := t.p.flags.Reload(t.p.conf)
-	if err == nil {
-		warnOfFile(t.p.stderr, next)
-		before := t.p.conf
-		t.p.conf = next
-		if err = t.headed(); err != nil {
-			t.p.conf = before
-		}
-	}
-	if err != nil {
-		t.p.say("warning: the settings stay as they were: %s", text.Line(err.Error()))
+	if err := t.p.Reload(t.headed); err != nil {
+		t.p.Say("warning: the settings stay as they were: %s", text.Line(err.Error()))
 		return
 	}
 	_ = t.browsers.Close() // the next run has its own

@@ -1,4 +1,4 @@
-package main
+package kit
 
 import (
 	"context"
@@ -15,13 +15,15 @@ import (
 
 	"github.com/pagetools/pagetools/bridge/files"
 	"github.com/pagetools/pagetools/bridge/text"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
 // workflowName is where GitHub looks for the workflow.
 var workflowName = filepath.Join(".github", "workflows", "webtools.yml")
 
-func initCommand(p *program) *cobra.Command {
+func initCommand(p *Program) *cobra.Command {
 	var force bool
 	c := &cobra.Command{
 		Use:   "init [TARGET]",
@@ -35,7 +37,7 @@ func initCommand(p *program) *cobra.Command {
 				args = []string{"."}
 			case 1:
 			default:
-				return usage("init takes one TARGET, and %q is too much", text.Line(args[1]))
+				return terminal.Usage("init takes one TARGET, and %q is too much", text.Line(args[1]))
 			}
 			return initialize(cmd.Context(), p, args[0], force)
 		},
@@ -46,12 +48,9 @@ func initCommand(p *program) *cobra.Command {
 
 // initialize writes what is missing. Nothing is written before the page was opened and all texts
 // were made.
-func initialize(ctx context.Context, p *program, arg string, force bool) error {
+func initialize(ctx context.Context, p *Program, arg string, force bool) error {
 	wanted, err := parseTarget(arg)
 	if err != nil {
-		return err
-	}
-	if err := nameAll(wanted); err != nil {
 		return err
 	}
 	if err := canBeWritten(wanted); err != nil {
@@ -69,14 +68,14 @@ func initialize(ctx context.Context, p *program, arg string, force bool) error {
 		}
 	}
 	if len(kept) == len(names) {
-		return usage("%s are there: --force writes them again", strings.Join(names, ", "))
+		return terminal.Usage("%s are there: --force writes them again", strings.Join(names, ", "))
 	}
 	t, tools, err := p.toolsOf(ctx, arg)
 	if err != nil {
 		return err
 	}
 	if len(tools) == 0 {
-		return &exitError{exitFindings, errors.New(noTools(nil, p.conf, t))}
+		return terminal.Found("%s", p.NoTools(t))
 	}
 	draft := scenario.Draft{Lock: lockName, Tools: inOrder(tools)}
 	if draft.Dir = lockKey(t.Text); t.Folder == "" {
@@ -93,29 +92,29 @@ func initialize(ctx context.Context, p *program, arg string, force bool) error {
 	}
 	for i, name := range names {
 		if slices.Contains(kept, name) {
-			fmt.Fprintf(p.stdout, "kept   %s (--force writes it again)\n", filepath.ToSlash(name))
+			fmt.Fprintf(p.Stdout, "kept   %s (--force writes it again)\n", filepath.ToSlash(name))
 			continue
 		}
 		if err := write[i](); err != nil {
 			return err
 		}
-		fmt.Fprintf(p.stdout, "wrote  %s\n", filepath.ToSlash(name))
+		fmt.Fprintf(p.Stdout, "wrote  %s\n", filepath.ToSlash(name))
 	}
-	fmt.Fprintf(p.stdout, "Commit them. Next: pagetools test\n")
-	return p.stdout.Err()
+	fmt.Fprintf(p.Stdout, "Commit them. Next: pagetools test\n")
+	return p.Stdout.Err()
 }
 
 // isThere reports whether a file is there, or in the lock file this target: others can be added.
-func isThere(name string, t *target) (bool, error) {
+func isThere(name string, t *app.Target) (bool, error) {
 	switch _, err := os.Lstat(name); {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case err != nil:
-		return false, usage("%w", err)
+		return false, terminal.Usage("%w", err)
 	case name != lockName:
 		return true, nil
 	}
-	l, err := readLock()
+	l, err := ReadLock()
 	if err != nil {
 		return false, err
 	}
@@ -124,20 +123,20 @@ func isThere(name string, t *target) (bool, error) {
 }
 
 // canBeWritten reports why an address cannot stand in files that are committed.
-func canBeWritten(t *target) error {
+func canBeWritten(t *app.Target) error {
 	switch u, err := url.Parse(t.Text); {
 	case !text.IsPlain(t.Text) || strings.Contains(t.Text, "${{"):
-		return usage("%q cannot be written into a workflow: give a TARGET without invisible "+
+		return terminal.Usage("%q cannot be written into a workflow: give a TARGET without invisible "+
 			"characters and ${{", text.Line(t.Text))
 	case err == nil && u.User != nil:
-		return usage("init writes the TARGET into files that are committed: give it without user " +
+		return terminal.Usage("init writes the TARGET into files that are committed: give it without user " +
 			"and password")
 	}
 	return nil
 }
 
 // shellWord is a target as commands of this folder take it.
-func shellWord(t *target) string {
+func shellWord(t *app.Target) string {
 	if t.Folder != "" {
 		return text.Operand(lockKey(t.Text))
 	}
@@ -145,8 +144,8 @@ func shellWord(t *target) string {
 }
 
 // lockOnly puts a target into the lock file; others that are in it stay.
-func lockOnly(t *target, tools map[string]lockedTool) error {
-	l, err := readLock()
+func lockOnly(t *app.Target, tools map[string]lockedTool) error {
+	l, err := ReadLock()
 	if errors.Is(err, fs.ErrNotExist) {
 		l, err = newLock(), nil
 	}
@@ -160,16 +159,16 @@ func lockOnly(t *target, tools map[string]lockedTool) error {
 // replace writes a file, and makes its folder.
 func replace(name string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // it is committed
-		return usage("making the folder of %s: %w", filepath.ToSlash(name), err)
+		return terminal.Usage("making the folder of %s: %w", filepath.ToSlash(name), err)
 	}
 	if err := files.Write(name, text, 0o644); err != nil {
-		return usage("%w", err)
+		return terminal.Usage("%w", err)
 	}
 	return nil
 }
 
 // workflow is what GitHub runs for every commit.
-func workflow(t *target) []byte {
+func workflow(t *app.Target) []byte {
 	start := ""
 	if t.Folder == "" {
 		start = "      # If the app runs in this job, start it here, and wait until it answers.\n"

@@ -1,8 +1,7 @@
-package main
+package kit
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,7 +27,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
-func lockCommand(p *program) *cobra.Command {
+func lockCommand(p *Program) *cobra.Command {
 	var o lockOptions
 	c := &cobra.Command{
 		Use:   "lock [NAME=]TARGET...",
@@ -37,7 +36,7 @@ func lockCommand(p *program) *cobra.Command {
 			"it writes nothing,\nprints what differs from the file, and ends with 1 if something does; " +
 			"without a TARGET it checks\nall targets of the file.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := readLock()
+			l, err := ReadLock()
 			switch {
 			case o.check && err != nil:
 				return err
@@ -46,15 +45,15 @@ func lockCommand(p *program) *cobra.Command {
 			case err != nil:
 				return err
 			}
-			if o.check && len(args) == 0 && len(p.conf.Sites) == 0 {
+			if o.check && len(args) == 0 && len(p.Config().Sites) == 0 {
 				args = slices.Sorted(maps.Keys(l.Targets))
 			}
-			targets, err := p.targets(args)
+			targets, err := p.Targets(args)
 			if err != nil {
 				return err
 			}
 			if len(targets) == 0 {
-				return usage("lock needs a TARGET, or sites in the configuration file")
+				return terminal.Usage("lock needs a TARGET, or sites in the configuration file")
 			}
 			return lock(cmd.Context(), p, l, targets, o)
 		},
@@ -69,26 +68,26 @@ type lockOptions struct{ check, force bool }
 
 // lock opens the sites, and writes the file or compares it with them. Targets that are in it
 // and were not named stay as they are.
-func lock(ctx context.Context, p *program, l *lockFile, targets []*target, o lockOptions) error {
-	a, err := p.start(ctx, plan{targets: targets, single: true})
+func lock(ctx context.Context, p *Program, l *Lock, targets []*app.Target, o lockOptions) error {
+	a, err := p.Start(ctx, targets, Opening{})
 	if err != nil {
 		return err
 	}
-	defer p.end(a)
+	defer p.End(a)
 	var all []change
 	for _, t := range targets {
 		now, err := lockedTools(ctx, a, t)
 		if err != nil {
 			return err
 		}
-		p.sayUnmet(a, t)
-		was, there := l.entry(t)
-		if o.check && !there {
-			return usage("%s does not have %s: run pagetools lock for it first", lockName, t.Text)
+		p.Unmet(a, t)
+		if err := l.Has(t); o.check && err != nil {
+			return err
 		}
+		was, _ := l.entry(t)
 		if !o.check && !o.force && len(now) == 0 {
-			return &exitError{exitFindings, fmt.Errorf("%s declares no tools, so %s stays as it is; "+
-				"--force locks it without any", t.Text, lockName)}
+			return terminal.Found("%s declares no tools, so %s stays as it is; "+
+				"--force locks it without any", t.Text, lockName)
 		}
 		all = append(all, changes(t, was, now)...)
 		l.set(t, now)
@@ -98,12 +97,12 @@ func lock(ctx context.Context, p *program, l *lockFile, targets []*target, o loc
 	} else if err := l.write(); err != nil {
 		return err
 	}
-	if err := printChanges(p.stdout, p.conf.Format, all); err != nil {
+	if err := printChanges(p.Stdout, p.Config().Format, all); err != nil {
 		return err
 	}
 	if o.check && len(all) > 0 {
-		return &exitError{exitFindings, fmt.Errorf("%s, seen against %s; `pagetools lock` "+
-			"accepts what there is now", text.Count(len(all), "difference"), lockName)}
+		return terminal.Found("%s, seen against %s; `pagetools lock` "+
+			"accepts what there is now", text.Count(len(all), "difference"), lockName)
 	}
 	return nil
 }
@@ -136,15 +135,16 @@ func printChanges(w io.Writer, format string, all []change) error {
 }
 
 // lockedTools are the tools of a site as they are written down.
-func lockedTools(ctx context.Context, a *app.App, t *target) (map[string]lockedTool, error) {
+func lockedTools(ctx context.Context, a *app.App, t *app.Target) (map[string]lockedTool, error) {
 	return a.LockedTools(ctx, bridge.Ref{Site: t.Name, Caller: bridge.Local()}, t.Folder != "")
 }
 
-// warnOfLock prints which tools are not offered because they differ from the lock.
-func warnOfLock(ctx context.Context, p *program, a *app.App, l *lockFile, t *target) {
+// Differences says which tools of an open target are not offered because they differ from the lock.
+// That the site is not open is said elsewhere.
+func (l *Lock) Differences(ctx context.Context, a *app.App, t *app.Target) (all []string) {
 	now, err := lockedTools(ctx, a, t)
 	if err != nil {
-		return // that the site is not open is said elsewhere
+		return nil
 	}
 	said := map[string]string{
 		"new":     "is not in " + lockName + ", and not offered",
@@ -154,28 +154,25 @@ func warnOfLock(ctx context.Context, p *program, a *app.App, l *lockFile, t *tar
 	was, _ := l.entry(t)
 	for _, c := range changes(t, was, now) {
 		if c.Change != "same" {
-			p.say("warning: %s: %s %s", t.Name, text.Line(c.Tool), said[c.Change])
+			all = append(all, fmt.Sprintf("warning: %s: %s %s", t.Name, text.Line(c.Tool), said[c.Change]))
 		}
 	}
+	return all
 }
 
 // lockName is the file with the tools at the time of pagetools lock.
 const lockName = "pagetools.lock"
 
-// lockFile is its content.
-type lockFile struct {
-	app.Lock // its keys are addresses, and folders from here
-
-	names map[string]string // of a file of version 1: the key of each site
-}
+// Lock is its content. Its keys are addresses, and folders from here.
+type Lock struct{ app.Lock }
 
 type (
 	lockedTarget = app.LockedTarget
 	lockedTool   = app.LockedTool
 )
 
-func newLock() *lockFile {
-	return &lockFile{Lock: app.Lock{LockfileVersion: app.LockVersion, Targets: map[string]lockedTarget{}}}
+func newLock() *Lock {
+	return &Lock{Lock: app.Lock{LockfileVersion: app.LockVersion, Targets: map[string]lockedTarget{}}}
 }
 
 // lockKey is the key of a target: another path of a host is another key, and another
@@ -197,23 +194,14 @@ func lockKey(text string) string {
 	return filepath.ToSlash(path)
 }
 
-// key is the key that the file has for a target.
-func (l *lockFile) key(t *target) string {
-	if _, there := l.Targets[lockKey(t.Text)]; there {
-		return lockKey(t.Text)
-	}
-	return cmp.Or(l.names[t.Name], lockKey(t.Text))
-}
-
 // entry returns the tools of a target.
-func (l *lockFile) entry(t *target) (tools map[string]lockedTool, there bool) {
-	e, there := l.Targets[l.key(t)]
+func (l *Lock) entry(t *app.Target) (tools map[string]lockedTool, there bool) {
+	e, there := l.Targets[lockKey(t.Text)]
 	return e.Tools, there
 }
 
 // set puts the tools of a target into the file.
-func (l *lockFile) set(t *target, tools map[string]lockedTool) {
-	delete(l.Targets, l.key(t))
+func (l *Lock) set(t *app.Target, tools map[string]lockedTool) {
 	l.Targets[lockKey(t.Text)] = lockedTarget{Tools: tools}
 }
 
@@ -226,31 +214,28 @@ func (e noLock) Error() string {
 
 func (e noLock) Unwrap() error { return e.error }
 
-func readLock() (*lockFile, error) {
+// ReadLock reads the lock file of this folder.
+func ReadLock() (*Lock, error) {
 	b, err := os.ReadFile(lockName)
 	if err != nil {
-		return nil, &exitError{exitUsage, noLock{err}}
-	}
-	var head struct {
-		LockfileVersion int `json:"lockfileVersion"`
-	}
-	if err := json.Unmarshal(b, &head); err != nil {
-		return nil, usage("%s is not whole JSON: restore it, or remove it and run pagetools lock again",
-			lockName)
+		return nil, terminal.Usage("%w", noLock{err})
 	}
 	l := newLock()
-	switch head.LockfileVersion {
-	case 1:
-		err = l.readFirst(b)
-	case app.LockVersion:
-		err = strictly(b, &l.Lock)
-	default:
-		return nil, usage("%s has version %d, and this pagetools reads 1 and %d: use a newer "+
-			"pagetools, or remove the file and run pagetools lock again", lockName,
-			head.LockfileVersion, app.LockVersion)
+	if err := json.Unmarshal(b, &struct {
+		LockfileVersion *int `json:"lockfileVersion"`
+	}{&l.LockfileVersion}); err != nil {
+		return nil, terminal.Usage("%s is not whole JSON: restore it, or remove it and run pagetools lock again",
+			lockName)
 	}
-	if err != nil {
-		return nil, usage("%s is not as pagetools lock writes it (%w): restore it, or remove it and run "+
+	if l.LockfileVersion != app.LockVersion {
+		return nil, terminal.Usage("%s has version %d, and this pagetools reads %d: use the pagetools "+
+			"that wrote it, or remove the file and run pagetools lock again", lockName,
+			l.LockfileVersion, app.LockVersion)
+	}
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&l.Lock); err != nil {
+		return nil, terminal.Usage("%s is not as pagetools lock writes it (%w): restore it, or remove it and run "+
 			"pagetools lock again", lockName, err)
 	}
 	if l.Targets == nil {
@@ -259,62 +244,29 @@ func readLock() (*lockFile, error) {
 	return l, nil
 }
 
-func strictly(b []byte, v any) error {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields()
-	return dec.Decode(v)
-}
-
-// readFirst reads a file of version 1.
-func (l *lockFile) readFirst(b []byte) error {
-	var old struct {
-		LockfileVersion int `json:"lockfileVersion"`
-		Sites           map[string]struct {
-			Target string            `json:"target"`
-			Tools  map[string]string `json:"tools"`
-		} `json:"sites"`
-	}
-	if err := strictly(b, &old); err != nil {
-		return err
-	}
-	l.names = map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(old.Sites)) {
-		site := old.Sites[name]
-		tools := map[string]lockedTool{}
-		for tool, digest := range site.Tools {
-			tools[tool] = lockedTool{Digest: digest}
-		}
-		l.names[name] = lockKey(site.Target)
-		l.Targets[l.names[name]] = lockedTarget{Tools: tools}
-	}
-	return nil
-}
-
 // write replaces the file as a whole.
-func (l *lockFile) write() error {
+func (l *Lock) write() error {
 	text, err := l.Text()
 	if err != nil {
 		return err
 	}
 	if err := files.Write(lockName, text, 0o644); err != nil {
-		return usage("%w", err)
+		return terminal.Usage("%w", err)
 	}
 	return nil
 }
 
-// forTargets checks that the file has all targets.
-func (l *lockFile) forTargets(targets []*target) error {
-	for _, t := range targets {
-		if _, there := l.entry(t); !there {
-			return usage("%s does not have %s: run pagetools lock for it first", lockName, t.Text)
-		}
+// Has returns the error of a target that the file does not have.
+func (l *Lock) Has(t *app.Target) error {
+	if _, there := l.entry(t); !there {
+		return terminal.Usage("%s does not have %s: run pagetools lock for it first", lockName, t.Text)
 	}
 	return nil
 }
 
-// digests are those of a target's tools; never nil, so that a target without tools is
+// Digests are those of a target's tools; never nil, so that a target without tools is
 // locked, too.
-func (l *lockFile) digests(t *target) map[string]string {
+func (l *Lock) Digests(t *app.Target) map[string]string {
 	out := map[string]string{}
 	tools, _ := l.entry(t)
 	for name, tool := range tools {
@@ -363,7 +315,7 @@ func (d difference) String() string {
 }
 
 // changes compares tools, by name.
-func changes(t *target, before, now map[string]lockedTool) (all []change) {
+func changes(t *app.Target, before, now map[string]lockedTool) (all []change) {
 	add := func(word, tool string) *change {
 		all = append(all, change{Change: word, Site: t.Name, Target: lockKey(t.Text), Tool: tool})
 		return &all[len(all)-1]
@@ -389,9 +341,6 @@ func changes(t *target, before, now map[string]lockedTool) (all []change) {
 
 // edits says what changed from one definition to another.
 func edits(a, b lockedTool) (all []difference) {
-	if a.InputSchema == nil { // of version 1
-		return []difference{{Where: "its definition: " + lockName + " has its digest only"}}
-	}
 	tree := func(t lockedTool) (tree any) {
 		t.Digest = ""
 		text, _ := json.Marshal(t)
@@ -406,11 +355,8 @@ func edits(a, b lockedTool) (all []difference) {
 	return all
 }
 
-// means says what the changes of a definition are for callers. A file of version 1 does not say.
+// means says what the changes of a definition are for callers.
 func means(name string, a, b lockedTool) (all []string) {
-	if a.InputSchema == nil {
-		return nil
-	}
 	var sides [2]*check.Snapshot
 	for i, t := range []lockedTool{a, b} {
 		one := inOrder(map[string]lockedTool{name: t})

@@ -1,10 +1,8 @@
-package main
+package kit
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -14,6 +12,8 @@ import (
 
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/text"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/report"
 	kitrun "github.com/pagetools/pagetools/e2e/run"
 	"github.com/pagetools/pagetools/e2e/scenario"
@@ -28,7 +28,7 @@ type recordOptions struct {
 // onStdio is the value of --mcp for one client on stdin and stdout.
 const onStdio = "stdio"
 
-func recordCommand(p *program) *cobra.Command {
+func recordCommand(p *Program) *cobra.Command {
 	var o recordOptions
 	c := &cobra.Command{
 		Use:   "record [NAME=]TARGET",
@@ -42,7 +42,7 @@ func recordCommand(p *program) *cobra.Command {
 			"that come through MCP or as\nwebtools, and answers that are given there, with `pagetools " +
 			"approve` or in the console: neither what you click,\ntype or answer in the window, nor " +
 			"calls by which the page runs its own tools.",
-		Args: exactly(1, "TARGET"),
+		Args: p.Exactly(1, "TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return record(cmd.Context(), p, args[0], o)
 		},
@@ -58,80 +58,75 @@ func recordCommand(p *program) *cobra.Command {
 }
 
 // record serves a site until its caller is done, and writes what that did.
-func record(ctx context.Context, p *program, arg string, o recordOptions) error {
+func record(ctx context.Context, p *Program, arg string, o recordOptions) error {
 	if o.mcp == "" && !o.headed {
-		return usage("record needs a way to the tools: give --mcp stdio, --mcp ADDRESS, or --headed")
+		return terminal.Usage("record needs a way to the tools: give --mcp stdio, --mcp ADDRESS, or --headed")
 	}
 	if _, _, err := net.SplitHostPort(o.mcp); err != nil && o.mcp != "" && o.mcp != onStdio {
-		return usage("invalid value %q for --mcp: must be stdio, or an address such as 127.0.0.1:7400",
+		return terminal.Usage("invalid value %q for --mcp: must be stdio, or an address such as 127.0.0.1:7400",
 			text.Line(o.mcp))
 	}
 	if strings.TrimSpace(o.name) == "" || !text.IsPlain(o.name) {
-		return usage("invalid value %q for --case: must be a name on one line, without invisible "+
+		return terminal.Usage("invalid value %q for --case: must be a name on one line, without invisible "+
 			"characters", text.Line(o.name))
 	}
 	if o.headed {
-		p.conf.Headless = false
-		if err := needsDisplay(p.conf, "record --headed"); err != nil {
-			return err
+		p.Config().Headless = false
+		if err := p.Config().NeedsDisplay("record --headed"); err != nil {
+			return terminal.Unreachable("%w", err)
 		}
 	}
 	t, err := parseTarget(arg)
 	if err != nil {
 		return err
 	}
-	if err := nameAll(t); err != nil {
-		return err
-	}
 	if o.out == "" {
 		o.out = t.Name + ".webtool.yaml"
 	}
 	if _, err := os.Lstat(o.out); err == nil && !o.force {
-		return usage("%s is there: --force writes it again, and -o FILE another one", text.Line(o.out))
+		return terminal.Usage("%s is there: --force writes it again, and -o FILE another one", text.Line(o.out))
 	}
-	if p.conf.IsDefault("approval") {
-		p.conf.Approval = policy.ModeAuto // as for the scenarios that come of it
+	if p.Config().IsDefault("approval") {
+		p.Config().Approval = policy.ModeAuto // as for the scenarios that come of it
 	}
 	var seen scenario.Recorder
-	pl := plan{targets: []*target{t}, observe: seen.Observe}
-	p.target, p.endsBySignal = t, true
-	if o.mcp == onStdio {
-		pl.one = true
-		err = serveMCP(ctx, p, pl)
-	} else {
-		if o.mcp != "" {
-			p.conf.Listen = o.mcp
-		}
-		err = p.serve(ctx, pl)
+	if o.mcp != "" && o.mcp != onStdio {
+		p.Config().Listen = o.mcp
 	}
-	if _, signaled := errors.AsType[errInterrupted](err); err != nil && !signaled {
+	if err := p.Serve(ctx, t, o.mcp == onStdio, seen.Observe); err != nil {
 		return err
 	}
 	recording, missed := seen.Recording(o.name)
 	if missed > 0 {
-		p.say("note: calls that were left out, because there is no such tool, or nobody answered what "+
+		p.Say("note: calls that were left out, because there is no such tool, or nobody answered what "+
 			"they asked: %d", missed)
 	}
 	if recording.Dir, recording.URL, err = siteBeside(t, o.out); err != nil {
 		return err
 	}
-	if !p.conf.Verbose {
-		p.log = slog.New(slog.DiscardHandler) // what went wrong once goes wrong again
-	}
 	return p.writeRecording(context.WithoutCancel(ctx), recording, o.out)
 }
 
+// parseTarget reads [NAME=]TARGET, of which the settings say nothing, and names it.
+func parseTarget(arg string) (*app.Target, error) {
+	t, err := app.ParseTarget(arg)
+	if err == nil {
+		err = app.NameAll([]*app.Target{t})
+	}
+	return t, asUsage(err)
+}
+
 // siteBeside names a target in a file: a folder relative to it, or an address.
-func siteBeside(t *target, file string) (dir, url string, err error) {
+func siteBeside(t *app.Target, file string) (dir, url string, err error) {
 	if t.Folder == "" {
 		return "", t.URL, canBeWritten(t)
 	}
 	folder, err := filepath.Abs(t.Folder)
 	if err != nil {
-		return "", "", usage("%w", err)
+		return "", "", terminal.Usage("%w", err)
 	}
 	if file, err = filepath.Abs(file); err != nil {
-		return "", "", usage("%w", err)
+		return "", "", terminal.Usage("%w", err)
 	}
 	if dir, err = filepath.Rel(filepath.Dir(file), folder); err != nil {
 		dir = folder // on another drive
@@ -144,12 +139,12 @@ func siteBeside(t *target, file string) (dir, url string, err error) {
 const mostReplays = 4
 
 // writeRecording writes a recording, and replays and writes it until it passes.
-func (p *program) writeRecording(ctx context.Context, r *scenario.Recording, out string) error {
+func (p *Program) writeRecording(ctx context.Context, r *scenario.Recording, out string) error {
 	var run *report.Run
 	var changed bool
 	words, err := r.Text()
 	if err != nil {
-		return &exitError{exitFindings, err}
+		return terminal.Found("%w", err)
 	}
 	if err := replace(out, words); err != nil { // what was done cannot be done again
 		return err
@@ -159,7 +154,7 @@ func (p *program) writeRecording(ctx context.Context, r *scenario.Recording, out
 	for range mostReplays {
 		var f *scenario.File
 		if f, err = scenario.Read(out, words); err != nil {
-			return usage("%w", err)
+			return terminal.Usage("%w", err)
 		}
 		if run, err = t.replay(ctx, f, nil); err != nil || failedCases(run) == 0 {
 			break
@@ -168,14 +163,14 @@ func (p *program) writeRecording(ctx context.Context, r *scenario.Recording, out
 			break
 		}
 		if words, err = r.Text(); err != nil {
-			return usage("%w", err)
+			return terminal.Usage("%w", err)
 		}
 	}
 	if e := replace(out, words); e != nil {
 		return e
 	}
 	if err != nil {
-		return unreachable("%s was written, and could not be replayed: %w", text.Line(out), err)
+		return terminal.Unreachable("%s was written, and could not be replayed: %w", text.Line(out), err)
 	}
 	return p.replayed(run, out)
 }
@@ -198,8 +193,8 @@ const looks = 5
 // door whose results files have.
 func (t *tester) replay(ctx context.Context, f *scenario.File,
 	accept func(*scenario.File, []scenario.Change) error) (*report.Run, error) {
-	defer t.p.waiting("replaying what was recorded")()
-	o := kitrun.Options{Open: t.open, Env: os.LookupEnv, Version: ownVersion(), Accept: accept}
+	defer t.p.Waiting("replaying what was recorded")()
+	o := kitrun.Options{Open: t.open, Env: os.LookupEnv, Version: t.p.Version, Accept: accept}
 	if accept != nil {
 		o.Select.Via, o.Repeat = []scenario.Door{scenario.ThroughWebtool}, looks
 	}
@@ -216,7 +211,7 @@ func failedCases(run *report.Run) (n int) {
 }
 
 // replayed says how a replay ended.
-func (p *program) replayed(run *report.Run, out string) error {
+func (p *Program) replayed(run *report.Run, out string) error {
 	for _, c := range run.Cases {
 		if c.Status != report.Failed {
 			continue
@@ -225,13 +220,13 @@ func (p *program) replayed(run *report.Run, out string) error {
 		if c.Failure.Path != "" {
 			where = ", at " + c.Failure.Path
 		}
-		fmt.Fprintf(p.stderr, "pagetools: %s\n", text.Line(fmt.Sprintf("%s:%d: %s (%s): %s: %s%s",
+		fmt.Fprintf(p.Stderr, "pagetools: %s\n", text.Line(fmt.Sprintf("%s:%d: %s (%s): %s: %s%s",
 			out, c.Failure.Line, c.Name, c.Door, c.Failure.Step, c.Failure.Message, where)))
 	}
 	if n := failedCases(run); n > 0 {
-		return &exitError{exitFindings, fmt.Errorf("%s was written, and %d of its cases do not pass "+
-			"again: change what they expect", out, n)}
+		return terminal.Found("%s was written, and %d of its cases do not pass "+
+			"again: change what they expect", out, n)
 	}
-	p.say("wrote %s, which passes. Next: pagetools test %s", text.Line(out), text.Line(out))
+	p.Say("wrote %s, which passes. Next: pagetools test %s", text.Line(out), text.Line(out))
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package kit
 
 import (
 	"cmp"
@@ -18,6 +18,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/files"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/check"
 	"github.com/pagetools/pagetools/e2e/effects"
@@ -41,7 +42,7 @@ const (
 
 const hostFileHelp = "`file` that describes another host, or changes one; can be repeated"
 
-func checkCommand(p *program) *cobra.Command {
+func checkCommand(p *Program) *cobra.Command {
 	var o checkOptions
 	c := &cobra.Command{
 		Use:   "check TARGET...",
@@ -54,7 +55,7 @@ func checkCommand(p *program) *cobra.Command {
 			"not open.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.explain != "" {
-				return explainRule(p.stdout, o.explain)
+				return explainRule(p.Stdout, o.explain)
 			}
 			k, err := newChecker(p, &o)
 			if err != nil {
@@ -82,7 +83,7 @@ func checkCommand(p *program) *cobra.Command {
 func explainRule(w io.Writer, id string) error {
 	text, err := check.Explain(id)
 	if err != nil {
-		return usage("--explain: %w", err)
+		return terminal.Usage("--explain: %w", err)
 	}
 	_, err = io.WriteString(w, text)
 	return err
@@ -90,7 +91,7 @@ func explainRule(w io.Writer, id string) error {
 
 // checker is one run of check.
 type checker struct {
-	p       *program
+	p       *Program
 	o       *checkOptions
 	judge   check.Options
 	notes   []string
@@ -101,7 +102,7 @@ type checker struct {
 }
 
 // newChecker reads the flags before a browser starts.
-func newChecker(p *program, o *checkOptions) (*checker, error) {
+func newChecker(p *Program, o *checkOptions) (*checker, error) {
 	k := &checker{p: p, o: o, begun: time.Now(), known: &check.Baseline{}}
 	if o.failOn == "never" {
 		o.failOn = string(check.Off)
@@ -111,11 +112,11 @@ func newChecker(p *program, o *checkOptions) (*checker, error) {
 	if err := o.checkSmoke(); err != nil {
 		return nil, err
 	}
-	k.judge.Words, k.judge.Rules = optionWords, map[string]check.Setting{}
+	k.judge.Words, k.judge.Rules = k.p.Words, map[string]check.Setting{}
 	for _, words := range o.rules {
 		id, level, ok := strings.Cut(words, "=")
 		if !ok {
-			return nil, usage("invalid value %q for --rule: write ID=SEVERITY, such as tool-title-missing=off", text.Line(words))
+			return nil, terminal.Usage("invalid value %q for --rule: write ID=SEVERITY, such as tool-title-missing=off", text.Line(words))
 		}
 		if err := severity("--rule", level, string(check.Off)); err != nil {
 			return nil, err
@@ -123,7 +124,7 @@ func newChecker(p *program, o *checkOptions) (*checker, error) {
 		k.judge.Rules[id] = check.Setting{Severity: check.Severity(level)}
 	}
 	if _, err := check.Judge(&check.Snapshot{}, k.judge); err != nil {
-		return nil, usage("--rule: %w", err)
+		return nil, terminal.Usage("--rule: %w", err)
 	}
 	var err error
 	if k.formats, err = formats(p, o.reporter); err != nil {
@@ -140,11 +141,11 @@ func newChecker(p *program, o *checkOptions) (*checker, error) {
 func (o *checkOptions) checkSmoke() error {
 	switch {
 	case !slices.Contains([]string{"", smokeReadOnly, smokeAll}, o.smoke):
-		return usage("invalid value %q for --smoke: must be %s or %s, as in --smoke=all", text.Line(o.smoke), smokeReadOnly, smokeAll)
+		return terminal.Usage("invalid value %q for --smoke: must be %s or %s, as in --smoke=all", text.Line(o.smoke), smokeReadOnly, smokeAll)
 	case o.effects && o.smoke == "":
-		return usage("--effects looks at calls: give --smoke or --smoke=all, too")
+		return terminal.Usage("--effects looks at calls: give --smoke or --smoke=all, too")
 	case o.smoke != "" && o.from != "":
-		return usage("--smoke calls tools in a page, and --from judges a file: give one of them")
+		return terminal.Usage("--smoke calls tools in a page, and --from judges a file: give one of them")
 	}
 	return nil
 }
@@ -154,7 +155,7 @@ func severity(flag, value, other string) error {
 	if slices.Contains(known, value) {
 		return nil
 	}
-	return usage("invalid value %q for %s: must be one of %s", text.Line(value), flag, strings.Join(known, ", "))
+	return terminal.Usage("invalid value %q for %s: must be one of %s", text.Line(value), flag, strings.Join(known, ", "))
 }
 
 // knownHosts are the hosts that are known, with those of the files.
@@ -163,13 +164,13 @@ func knownHosts(names []string) (hosts.Set, error) {
 	for _, name := range names {
 		words, err := os.ReadFile(name)
 		if err != nil {
-			return hosts.Set{}, usage("--host-file: %s %w", text.Line(name), config.Problem(err))
+			return hosts.Set{}, terminal.Usage("--host-file: %s %w", text.Line(name), config.Problem(err))
 		}
 		described = append(described, hosts.File{Name: name, Text: words})
 	}
 	set, err := hosts.Load(described...)
 	if err != nil {
-		return hosts.Set{}, usage("--host-file: %w", err)
+		return hosts.Set{}, terminal.Usage("--host-file: %w", err)
 	}
 	return set, nil
 }
@@ -186,7 +187,7 @@ func (k *checker) readHosts() error {
 		}
 		h, err := set.Get(name)
 		if err != nil {
-			return usage("--host: %w, or all", err)
+			return terminal.Usage("--host: %w, or all", err)
 		}
 		k.hosts = append(k.hosts, h)
 	}
@@ -196,7 +197,7 @@ func (k *checker) readHosts() error {
 func (k *checker) readBaseline() error {
 	if k.o.baseline == "" {
 		if k.o.update {
-			return usage("--update needs --baseline FILE")
+			return terminal.Usage("--update needs --baseline FILE")
 		}
 		return nil
 	}
@@ -205,10 +206,10 @@ func (k *checker) readBaseline() error {
 	case errors.Is(err, fs.ErrNotExist) && k.o.update:
 		return nil
 	case err != nil:
-		return usage("--baseline: %s %w; --update writes it", text.Line(k.o.baseline), config.Problem(err))
+		return terminal.Usage("--baseline: %s %w; --update writes it", text.Line(k.o.baseline), config.Problem(err))
 	}
-	if k.known, err = check.ReadBaseline(words, optionWords); err != nil {
-		return usage("--baseline: %s: %w", text.Line(k.o.baseline), err)
+	if k.known, err = check.ReadBaseline(words, k.p.Words); err != nil {
+		return terminal.Usage("--baseline: %s: %w", text.Line(k.o.baseline), err)
 	}
 	return nil
 }
@@ -218,7 +219,7 @@ func (k *checker) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	r := &report.Run{Command: "check", Version: ownVersion(), Started: k.begun, FailOn: check.Severity(k.o.failOn)}
+	r := &report.Run{Command: "check", Version: k.p.Version, Started: k.begun, FailOn: check.Severity(k.o.failOn)}
 	for _, rule := range check.Rules() {
 		r.Rules = append(r.Rules, report.Rule{ID: rule.ID, Severity: rule.Severity, What: rule.What, Why: rule.Why})
 	}
@@ -250,7 +251,7 @@ func (k *checker) run(ctx context.Context, args []string) error {
 	}
 	if k.hasList() {
 		for _, t := range tables {
-			fmt.Fprintln(k.p.stdout, t.Text())
+			fmt.Fprintln(k.p.Stdout, t.Text())
 		}
 	}
 	return k.p.finishRun(r, k.formats)
@@ -267,7 +268,7 @@ func (k *checker) compare(r *report.Run, found []check.Finding) error {
 	if k.o.update {
 		r.Findings = nil
 		if err := files.Write(k.o.baseline, check.NewBaseline(found).JSON(), 0o644); err != nil {
-			return usage("--baseline: %w", err)
+			return terminal.Usage("--baseline: %w", err)
 		}
 		r.Notes = append(r.Notes, fmt.Sprintf("%s are in %s now; %s left it.", text.Count(len(found), "finding"), k.o.baseline, text.Count(len(gone), "finding")))
 		return nil
@@ -282,7 +283,7 @@ func (k *checker) compare(r *report.Run, found []check.Finding) error {
 }
 
 // finishRun writes the reports, and says how the run ends.
-func (p *program) finishRun(r *report.Run, formats []report.Format) error {
+func (p *Program) finishRun(r *report.Run, formats []report.Format) error {
 	r.Took = time.Since(r.Started)
 	return p.report(p.reporter(formats), r)
 }
@@ -291,15 +292,15 @@ func (p *program) finishRun(r *report.Run, formats []report.Format) error {
 func (k *checker) look(ctx context.Context, args []string) ([]*check.Snapshot, error) {
 	if k.o.from != "" {
 		if len(args) > 0 {
-			return nil, usage("--from judges a file, and %q is a TARGET: give one of them", text.Line(args[0]))
+			return nil, terminal.Usage("--from judges a file, and %q is a TARGET: give one of them", text.Line(args[0]))
 		}
 		words, err := os.ReadFile(k.o.from)
 		if err != nil {
-			return nil, usage("--from: %s %w", text.Line(k.o.from), config.Problem(err))
+			return nil, terminal.Usage("--from: %s %w", text.Line(k.o.from), config.Problem(err))
 		}
 		s, err := check.FromFile(words)
 		if err != nil {
-			return nil, usage("--from: %s: %w; give what `tools --format json` prints, pagetools.lock, an array of tools, or a result of tools/list", text.Line(k.o.from), err)
+			return nil, terminal.Usage("--from: %s: %w; give what `tools --format json` prints, pagetools.lock, an array of tools, or a result of tools/list", text.Line(k.o.from), err)
 		}
 		s.Target = cmp.Or(s.Target, k.o.from)
 		return []*check.Snapshot{s}, nil
@@ -311,32 +312,32 @@ func (k *checker) look(ctx context.Context, args []string) ([]*check.Snapshot, e
 	if len(documents) > 0 && len(args) == 0 {
 		return documents, nil
 	}
-	targets, err := k.p.targets(args)
+	targets, err := k.p.Targets(args)
 	if err != nil {
 		return nil, err
 	}
 	if len(targets) == 0 {
-		return nil, usage("check needs a TARGET, --from FILE, or sites in the configuration file; see pagetools check --help")
+		return nil, terminal.Usage("check needs a TARGET, --from FILE, or sites in the configuration file; see pagetools check --help")
 	}
-	k.p.target = targets[0]
-	a, err := k.p.start(ctx, plan{targets: targets, single: true, record: true})
+	k.p.About(targets[0])
+	a, err := k.p.Start(ctx, targets, Opening{Watched: true})
 	if err != nil {
 		return nil, err
 	}
-	defer k.p.end(a)
+	defer k.p.End(a)
 	pages, err := k.pages(ctx, a, targets)
 	return append(documents, pages...), err
 }
 
-func (k *checker) pages(ctx context.Context, a *app.App, targets []*target) ([]*check.Snapshot, error) {
-	locked, err := readLock()
+func (k *checker) pages(ctx context.Context, a *app.App, targets []*app.Target) ([]*check.Snapshot, error) {
+	locked, err := ReadLock()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	var all []*check.Snapshot
 	byOrigin := map[string]*check.Snapshot{}
 	for _, t := range targets {
-		k.p.target = t
+		k.p.About(t)
 		page, err := k.page(ctx, a, t)
 		if err != nil {
 			return nil, err
@@ -366,14 +367,14 @@ func (k *checker) pages(ctx context.Context, a *app.App, targets []*target) ([]*
 	return all, nil
 }
 
-func (k *checker) page(ctx context.Context, a *app.App, t *target) (check.Page, error) {
-	defer k.p.waiting("opening %s, until its tools are there", text.Line(t.Text))()
+func (k *checker) page(ctx context.Context, a *app.App, t *app.Target) (check.Page, error) {
+	defer k.p.Waiting("opening %s, until its tools are there", text.Line(t.Text))()
 	return effects.Look(ctx, a, t.Name)
 }
 
 // callTools calls the tools of a page, and returns what was seen.
-func (k *checker) callTools(ctx context.Context, a *app.App, t *target, url string) ([]check.Call, error) {
-	defer k.p.waiting("calling the tools of %s", text.Line(t.Text))()
+func (k *checker) callTools(ctx context.Context, a *app.App, t *app.Target, url string) ([]check.Call, error) {
+	defer k.p.Waiting("calling the tools of %s", text.Line(t.Text))()
 	calls, err := effects.Smoke(ctx, a, t.Name, effects.SmokeOptions{All: k.o.smoke == smokeAll, Effects: k.o.effects,
 		Note: func(words string) { k.notes = append(k.notes, words) }})
 	for i := range calls {

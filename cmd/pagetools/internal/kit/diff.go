@@ -1,4 +1,4 @@
-package main
+package kit
 
 import (
 	"bytes"
@@ -18,6 +18,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/check"
 	"github.com/pagetools/pagetools/e2e/report"
 )
@@ -25,7 +27,7 @@ import (
 // diffOptions are the flags of diff.
 type diffOptions struct{ base, failOn, reporter string }
 
-func diffCommand(p *program) *cobra.Command {
+func diffCommand(p *Program) *cobra.Command {
 	var o diffOptions
 	c := &cobra.Command{
 		Use:   "diff OLD NEW",
@@ -54,11 +56,11 @@ var failOn = map[string]check.Severity{"breaking": check.Error, "minor": check.W
 	"any": check.Info, "never": check.Off}
 
 // diffRun compares two lists, and reports how they differ.
-func diffRun(ctx context.Context, p *program, o *diffOptions, args []string) error {
+func diffRun(ctx context.Context, p *Program, o *diffOptions, args []string) error {
 	began := time.Now()
 	severity, known := failOn[o.failOn]
 	if !known {
-		return usage("invalid value %q for --fail-on: must be one of breaking, minor, any, never",
+		return terminal.Usage("invalid value %q for --fail-on: must be one of breaking, minor, any, never",
 			text.Line(o.failOn))
 	}
 	formats, err := formats(p, o.reporter)
@@ -71,9 +73,9 @@ func diffRun(ctx context.Context, p *program, o *diffOptions, args []string) err
 	}
 	changes, err := check.Diff(before, now)
 	if err != nil {
-		return usage("%w; give lock files, or the TARGET as it is there", err)
+		return terminal.Usage("%w; give lock files, or the TARGET as it is there", err)
 	}
-	r := &report.Run{Command: "diff", Version: ownVersion(), Started: began, FailOn: severity,
+	r := &report.Run{Command: "diff", Version: p.Version, Started: began, FailOn: severity,
 		Rules: rulesOf("contract-changed")}
 	for _, s := range []*check.Snapshot{before, now} {
 		tools := 0
@@ -117,13 +119,13 @@ func rulesOf(ids ...string) (all []report.Rule) {
 }
 
 // sides reads what is to be compared.
-func (p *program) sides(ctx context.Context, o *diffOptions,
+func (p *Program) sides(ctx context.Context, o *diffOptions,
 	args []string) (before, now *check.Snapshot, err error) {
 	switch {
 	case o.base == "" && len(args) != 2:
-		return nil, nil, usage("diff needs OLD and NEW, or --base REVISION; see pagetools diff --help")
+		return nil, nil, terminal.Usage("diff needs OLD and NEW, or --base REVISION; see pagetools diff --help")
 	case o.base != "" && len(args) > 1:
-		return nil, nil, usage("--base REVISION is OLD, and %q and %q are too many: give at most NEW",
+		return nil, nil, terminal.Usage("--base REVISION is OLD, and %q and %q are too many: give at most NEW",
 			text.Line(args[0]), text.Line(args[1]))
 	case o.base != "":
 		if len(args) == 0 {
@@ -141,17 +143,17 @@ func (p *program) sides(ctx context.Context, o *diffOptions,
 }
 
 // side reads a file, or opens a target.
-func (p *program) side(ctx context.Context, arg string) (*check.Snapshot, error) {
+func (p *Program) side(ctx context.Context, arg string) (*check.Snapshot, error) {
 	info, err := os.Stat(arg)
 	if err == nil && !info.IsDir() {
 		words, err := os.ReadFile(arg)
 		if err != nil {
-			return nil, usage("%s %w", text.Line(arg), config.Problem(err))
+			return nil, terminal.Usage("%s %w", text.Line(arg), config.Problem(err))
 		}
 		return listOf(arg, words)
 	}
 	if arg == lockName && err != nil {
-		return nil, &exitError{exitUsage, noLock{err}}
+		return nil, terminal.Usage("%w", noLock{err})
 	}
 	return p.open(ctx, arg)
 }
@@ -160,7 +162,7 @@ func (p *program) side(ctx context.Context, arg string) (*check.Snapshot, error)
 func listOf(name string, words []byte) (*check.Snapshot, error) {
 	s, err := check.FromFile(words)
 	if err != nil {
-		return nil, usage("%s: %w; give a lock file, what `tools --format json` prints, or a result "+
+		return nil, terminal.Usage("%s: %w; give a lock file, what `tools --format json` prints, or a result "+
 			"of tools/list", text.Line(name), err)
 	}
 	s.Target = name
@@ -168,7 +170,7 @@ func listOf(name string, words []byte) (*check.Snapshot, error) {
 }
 
 // open returns the tools of a target as a lock file would have them.
-func (p *program) open(ctx context.Context, arg string) (*check.Snapshot, error) {
+func (p *Program) open(ctx context.Context, arg string) (*check.Snapshot, error) {
 	t, tools, err := p.toolsOf(ctx, arg)
 	if err != nil {
 		return nil, err
@@ -187,22 +189,27 @@ func inOrder(tools map[string]lockedTool) (list []check.Tool) {
 }
 
 // toolsOf opens a target. A page with an error status is not one to write down or compare.
-func (p *program) toolsOf(ctx context.Context, arg string) (*target, map[string]lockedTool, error) {
-	a, t, err := p.one(ctx, arg, plan{})
+func (p *Program) toolsOf(ctx context.Context, arg string) (*app.Target, map[string]lockedTool, error) {
+	t, err := p.Target(arg)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer p.end(a)
-	done := p.waiting("opening %s, until its tools are there", text.Line(t.Text))
+	p.About(t)
+	a, err := p.Start(ctx, []*app.Target{t}, Opening{})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer p.End(a)
+	done := p.Waiting("opening %s, until its tools are there", text.Line(t.Text))
 	tools, err := lockedTools(ctx, a, t)
 	done()
 	if err != nil {
 		return nil, nil, err
 	}
-	p.sayUnmet(a, t)
+	p.Unmet(a, t)
 	for _, f := range a.Findings(t.Name) {
 		if f.Rule == bridge.RuleStatus {
-			return nil, nil, unreachable("%s: %s", text.Line(t.Text), findingText(f))
+			return nil, nil, terminal.Unreachable("%s: %s (%s)", text.Line(t.Text), text.Line(f.Message), f.Rule)
 		}
 	}
 	return t, tools, nil
@@ -216,7 +223,7 @@ const noBase = "nothing"
 func lockOf(ctx context.Context, revision string) (*check.Snapshot, error) {
 	name := text.Line(revision) + ":" + lockName
 	if strings.HasPrefix(revision, "-") || strings.ContainsAny(revision, ":\x00") {
-		return nil, usage("invalid value %q for --base: must be a revision of git, such as origin/main",
+		return nil, terminal.Usage("invalid value %q for --base: must be a revision of git, such as origin/main",
 			text.Line(revision))
 	}
 	show := exec.CommandContext(ctx, "git", "show", revision+":./"+lockName)
@@ -229,7 +236,7 @@ func lockOf(ctx context.Context, revision string) (*check.Snapshot, error) {
 	case err == nil:
 		return listOf(name, words)
 	case errors.Is(err, exec.ErrNotFound):
-		return nil, usage("--base needs git, and it is not installed: install it, or give OLD and NEW")
+		return nil, terminal.Usage("--base needs git, and it is not installed: install it, or give OLD and NEW")
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case strings.Contains(said, "does not exist in '") || strings.Contains(said, "but not in '"):
@@ -239,6 +246,6 @@ func lockOf(ctx context.Context, revision string) (*check.Snapshot, error) {
 	if line == "" {
 		line = fmt.Sprint(err)
 	}
-	return nil, usage("--base: git does not show %s: %s. A clone in CI may lack the revision: "+
+	return nil, terminal.Usage("--base: git does not show %s: %s. A clone in CI may lack the revision: "+
 		"`git fetch` brings it", name, strings.TrimSuffix(text.Line(line), "."))
 }

@@ -1,4 +1,4 @@
-package main
+package kit
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/hosts"
 	"github.com/pagetools/pagetools/e2e/report"
@@ -40,7 +41,7 @@ type testOptions struct {
 	headed, watch           bool
 }
 
-func testCommand(p *program) *cobra.Command {
+func testCommand(p *Program) *cobra.Command {
 	o := testOptions{repeat: 1, parallel: min(runtime.NumCPU(), 4)}
 	c := &cobra.Command{
 		Use:   "test [PATH...]",
@@ -53,7 +54,7 @@ func testCommand(p *program) *cobra.Command {
 			"and with 4 when a site does not open.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.schema {
-				_, err := p.stdout.Write(append(scenario.Schema(), '\n'))
+				_, err := p.Stdout.Write(append(scenario.Schema(), '\n'))
 				return err
 			}
 			return (&tester{p: p, o: &o}).run(cmd.Context(), args)
@@ -63,9 +64,9 @@ func testCommand(p *program) *cobra.Command {
 	f.StringSliceVar(&o.via, "via", nil, "`doors` that cases run through, of those that they have: page, webtool, mcp, all")
 	f.StringVar(&o.run, "run", "", "run only cases whose FILE/CASE/DOOR matches this `pattern`")
 	f.StringSliceVar(&o.tags, "tag", nil, "run only cases with one of these `tags`")
-	f.Var(&atMost{&o.repeat, 1000}, "repeat", "run each case so many times, and say how many passed")
-	f.Var(&atMost{&o.retries, 10}, "retries", "repeat a case that fails, at most so many times")
-	f.Var(&atMost{&o.parallel, 64}, "parallel", "run so many cases of a file at once")
+	f.Var(config.AtMost(&o.repeat, 1000), "repeat", "run each case so many times, and say how many passed")
+	f.Var(config.AtMost(&o.retries, 10), "retries", "repeat a case that fails, at most so many times")
+	f.Var(config.AtMost(&o.parallel, 64), "parallel", "run so many cases of a file at once")
 	f.Float64Var(&o.minCoverage, "min-coverage", 0, "fail when cases call less than this `percent` of the tools of their site")
 	f.BoolVar(&o.update, "update", false, "write results that are not as expected into the files")
 	f.StringVar(&o.dir, "dir", "", "`folder` to serve in the place of the files' sites")
@@ -86,7 +87,7 @@ func testCommand(p *program) *cobra.Command {
 
 // tester is one run of test, or with --watch all of them.
 type tester struct {
-	p        *program
+	p        *Program
 	o        *testOptions
 	browsers app.Browsers // of all sites, and of all runs
 }
@@ -104,9 +105,9 @@ func (t *tester) run(ctx context.Context, args []string) error {
 	case err != nil:
 		return err
 	case t.o.update: // with results that are never the same it would not come to rest
-		return usage("--update writes the files for whose changes --watch waits: give one of them")
+		return terminal.Usage("--update writes the files for whose changes --watch waits: give one of them")
 	case selection.CI:
-		return usage("--watch waits for somebody who changes files, and CI is set: remove --watch")
+		return terminal.Usage("--watch waits for somebody who changes files, and CI is set: remove --watch")
 	}
 	return t.watch(ctx, args)
 }
@@ -116,8 +117,11 @@ func (t *tester) headed() error {
 	if !t.o.headed {
 		return nil
 	}
-	t.p.conf.Headless = false
-	return needsDisplay(t.p.conf, "test")
+	t.p.Config().Headless = false
+	if err := t.p.Config().NeedsDisplay("test"); err != nil {
+		return terminal.Unreachable("%w", err)
+	}
+	return nil
 }
 
 // site is that of the command line.
@@ -140,7 +144,7 @@ func (t *tester) once(ctx context.Context, args []string) error {
 	}
 	isEval := func(c *scenario.Case) bool { return c.Eval != nil }
 	if t.o.model != "" && !slices.ContainsFunc(all, func(f *scenario.File) bool { return slices.ContainsFunc(f.Cases, isEval) }) {
-		t.p.say("note: --model-cmd plays evals, and there are none in these files")
+		t.p.Say("note: --model-cmd plays evals, and there are none in these files")
 	}
 	formats, err := formats(t.p, t.o.reporter)
 	if err != nil {
@@ -150,8 +154,8 @@ func (t *tester) once(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if t.p.conf.IsDefault("approval") {
-		t.p.conf.Approval = policy.ModeAuto // a scenario is the consent to what it calls
+	if t.p.Config().IsDefault("approval") {
+		t.p.Config().Approval = policy.ModeAuto // a scenario is the consent to what it calls
 	}
 	out := t.p.reporter(formats)
 	o := t.options(formats, out)
@@ -165,22 +169,22 @@ func (t *tester) once(ctx context.Context, args []string) error {
 	}
 	failed := t.p.report(out, done)
 	var closed *kitrun.NotOpened
-	var ended *exitError
+	var ended *terminal.ExitError
 	switch {
 	case err == nil, ctx.Err() != nil:
 		return failed
 	case errors.As(err, &closed):
-		return unreachable("%s", err.Error())
+		return terminal.Unreachable("%s", err.Error())
 	case errors.As(err, &ended):
 		return ended
 	}
-	return usage("%w", err)
+	return terminal.Usage("%w", err)
 }
 
 // options say how cases run, but for which they are, and under which host.
 func (t *tester) options(formats []report.Format, out report.Reporter) kitrun.Options {
 	o := kitrun.Options{
-		Open: t.open, Env: os.LookupEnv, Version: ownVersion(),
+		Open: t.open, Env: os.LookupEnv, Version: t.p.Version,
 		Site:    t.site(),
 		Retries: t.o.retries, Repeat: t.o.repeat, Parallel: t.o.parallel,
 		MinCoverage: t.o.minCoverage, CaseDone: out.CaseDone, Recorded: recorded,
@@ -193,7 +197,7 @@ func (t *tester) options(formats []report.Format, out report.Reporter) kitrun.Op
 	if t.o.model != "" {
 		o.Model = t.ask
 	}
-	o.Again, o.Words = t.again, optionWords
+	o.Again, o.Words = t.again, t.p.Words
 	if t.o.trace != "off" {
 		o.Trace = t.o.trace
 	}
@@ -229,7 +233,7 @@ func (t *tester) selection() (o scenario.Options, err error) {
 	o.Tags, o.CI = t.o.tags, os.Getenv("CI") != "" && os.Getenv("CI") != "false"
 	if t.o.run != "" {
 		if o.Run, err = regexp.Compile(t.o.run); err != nil {
-			return o, usage("invalid value %q for --run: must be a regular expression, such as %q",
+			return o, terminal.Usage("invalid value %q for --run: must be a regular expression, such as %q",
 				text.Line(t.o.run), "buys.*/mcp$")
 		}
 	}
@@ -244,25 +248,25 @@ func (t *tester) selection() (o scenario.Options, err error) {
 		case slices.Contains(scenario.Doors(), door):
 			o.Via = append(o.Via, door)
 		default:
-			return o, usage("invalid value %q for --via: must be page, webtool, mcp or all",
+			return o, terminal.Usage("invalid value %q for --via: must be page, webtool, mcp or all",
 				text.Line(word))
 		}
 	}
 	if !slices.Contains([]string{"off", kitrun.TraceOn, kitrun.TraceRetainOnFailure}, t.o.trace) {
-		return o, usage("invalid value %q for --trace: must be off, on or retain-on-failure",
+		return o, terminal.Usage("invalid value %q for --trace: must be off, on or retain-on-failure",
 			text.Line(t.o.trace))
 	}
 	if t.o.traceDir == "" {
-		return o, usage("--trace-dir must name a folder")
+		return o, terminal.Usage("--trace-dir must name a folder")
 	}
 	if t.o.minCoverage < 0 || t.o.minCoverage > 100 {
-		return o, usage("invalid value %g for --min-coverage: must be from 0 to 100", t.o.minCoverage)
+		return o, terminal.Usage("invalid value %g for --min-coverage: must be from 0 to 100", t.o.minCoverage)
 	}
 	if t.o.serve != "" && t.o.url == "" {
-		return o, usage("--serve needs --url: the address under which the command serves the app")
+		return o, terminal.Usage("--serve needs --url: the address under which the command serves the app")
 	}
 	if t.o.serve != "" && t.o.dir != "" {
-		return o, usage("--serve and --dir both name the app: give one of them")
+		return o, terminal.Usage("--serve and --dir both name the app: give one of them")
 	}
 	return o, nil
 }
@@ -288,7 +292,7 @@ func (t *tester) host() (*hosts.Host, error) {
 	}
 	h, err := set.Get(t.o.host)
 	if err != nil {
-		return nil, usage("--host: %w", err)
+		return nil, terminal.Usage("--host: %w", err)
 	}
 	return &h, nil
 }
@@ -303,7 +307,7 @@ func (t *tester) read(args []string) ([]*scenario.File, error) {
 		return nil, err
 	}
 	if len(names) == 0 {
-		return nil, usage("no scenarios are here: write a file such as shop.webtool.yaml, or name one; " +
+		return nil, terminal.Usage("no scenarios are here: write a file such as shop.webtool.yaml, or name one; " +
 			"files *evals.json need --url or --dir")
 	}
 	var all []*scenario.File
@@ -326,7 +330,7 @@ func (t *tester) found(args []string) (names, folders []string, err error) {
 		info, wrong := os.Stat(arg)
 		switch {
 		case wrong != nil:
-			names, wrong = append(names, arg), usage("%s %w", text.Line(arg), config.Problem(wrong))
+			names, wrong = append(names, arg), terminal.Usage("%s %w", text.Line(arg), config.Problem(wrong))
 		case !info.IsDir():
 			names = append(names, arg)
 		default:
@@ -342,21 +346,21 @@ func (t *tester) found(args []string) (names, folders []string, err error) {
 }
 
 // shown says each problem of files on a line of its own, as compilers do.
-func (p *program) shown(err error) error {
-	if err == nil || p.json() {
+func (p *Program) shown(err error) error {
+	if err == nil || p.Config().JSON() {
 		return asUsage(err)
 	}
 	for line := range strings.SplitSeq(err.Error(), "\n") {
-		fmt.Fprintln(p.stderr, "pagetools: "+text.Line(line))
+		fmt.Fprintln(p.Stderr, "pagetools: "+text.Line(line))
 	}
-	return &shownError{exitUsage}
+	return &terminal.ShownError{Code: terminal.ExitUsage}
 }
 
 func asUsage(err error) error {
 	if err == nil {
 		return nil
 	}
-	return usage("%w", err)
+	return terminal.Usage("%w", err)
 }
 
 const evalsEnding = "evals.json"
@@ -375,7 +379,7 @@ func (t *tester) below(folder string) (names []string, err error) {
 		return nil
 	})
 	if err != nil {
-		return nil, usage("%s %w", text.Line(folder), config.Problem(err))
+		return nil, terminal.Usage("%s %w", text.Line(folder), config.Problem(err))
 	}
 	return names, nil
 }
@@ -389,7 +393,7 @@ func (t *tester) isScenario(name string) bool {
 func readScenarios(name string) (*scenario.File, error) {
 	words, err := os.ReadFile(name)
 	if err != nil {
-		return nil, usage("%s %w", text.Line(name), config.Problem(err))
+		return nil, terminal.Usage("%s %w", text.Line(name), config.Problem(err))
 	}
 	return scenario.ReadAs(name, words)
 }
@@ -404,25 +408,23 @@ func (t *tester) export(all []*scenario.File) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.p.stdout.Write(text)
+	_, err = t.p.Stdout.Write(text)
 	return err
 }
 
 // open starts what serves one site.
 func (t *tester) open(ctx context.Context, to *app.Target, complete func(*app.Options)) (*app.App, error) {
-	site := &target{Target: to, named: true}
-	t.p.target = site
-	return t.p.startWith(ctx, plan{targets: []*target{site}, single: true, record: true},
-		func(o *app.Options) {
-			o.Browsers = &t.browsers
-			complete(o)
-		})
+	t.p.About(to)
+	return t.p.Start(ctx, []*app.Target{to}, Opening{Watched: true, Complete: func(o *app.Options) {
+		o.Browsers = &t.browsers
+		complete(o)
+	}})
 }
 
 // recorded writes what pages got from the network.
 func recorded(name string, text []byte) error {
 	if err := files.Write(name, text, 0o600); err != nil { // it may hold what is nobody's business
-		return usage("%w", err)
+		return terminal.Usage("%w", err)
 	}
 	return nil
 }
@@ -431,21 +433,21 @@ func recorded(name string, text []byte) error {
 func accept(f *scenario.File, changes []scenario.Change) error {
 	words, err := os.ReadFile(f.Name)
 	if err != nil {
-		return usage("--update: %s %w", text.Line(f.Name), config.Problem(err))
+		return terminal.Usage("--update: %s %w", text.Line(f.Name), config.Problem(err))
 	}
 	if json.Valid(words) {
-		return usage("--update: %s is JSON, of another program; change it by hand", text.Line(f.Name))
+		return terminal.Usage("--update: %s is JSON, of another program; change it by hand", text.Line(f.Name))
 	}
 	next, err := scenario.Update(words, changes)
 	if err != nil {
-		return usage("--update: %s: %w", text.Line(f.Name), err)
+		return terminal.Usage("--update: %s: %w", text.Line(f.Name), err)
 	}
 	info, err := os.Stat(f.Name)
 	if err != nil {
-		return usage("--update: %s %w", text.Line(f.Name), config.Problem(err))
+		return terminal.Usage("--update: %s %w", text.Line(f.Name), config.Problem(err))
 	}
 	if err := files.Write(f.Name, next, info.Mode().Perm()); err != nil {
-		return usage("--update: %w", err)
+		return terminal.Usage("--update: %w", err)
 	}
 	return nil
 }

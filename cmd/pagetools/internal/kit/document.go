@@ -1,4 +1,4 @@
-package main
+package kit
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
@@ -40,7 +41,7 @@ func (k *checker) documents(ctx context.Context, args []string) (all []*check.Sn
 		if file {
 			words, err := os.ReadFile(arg)
 			if err != nil {
-				return nil, nil, usage("%s %w", text.Line(arg), config.Problem(err))
+				return nil, nil, terminal.Usage("%s %w", text.Line(arg), config.Problem(err))
 			}
 			var d *opentools.Document
 			if d, problem = opentools.ReadFile(words); problem == nil {
