@@ -6,7 +6,7 @@ tests=$1
 shift
 
 # Packages whose tests start browsers; those that only drive processes, in which the race detector has
-# nothing to see; and those that compute so much (bridge/racetest) that they run without it, too.
+# nothing to see; and those that compute so much (bridge/gatetest) that they run without it, too.
 browsers="./session/cdp ./e2e ./e2e/app ./e2e/effects ./e2e/run ./examples ./examples/recipes"
 processes="./e2e/suite/serve ./e2e/suite/mcp ./e2e/suite/life ./e2e/suite/conformance"
 computing="./bridge/schema ./bridge/policy ./bridge/opentools"

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/bridge/racetest"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 )
 
 // TestServersAreBounded: variables are filled once, whatever is in them, and many operations do not read
 // a long list of servers many times.
 func TestServersAreBounded(t *testing.T) { //nolint:paralleltest // it measures memory
-	racetest.Slow(t)
+	gatetest.NoRace(t)
 	many := repeated(4000, func(i int) string { return fmt.Sprintf(`"/p%d":{"get":{}}`, i) })
 	top := func(servers string) string {
 		return strings.Replace(hostile(many, ""), `"paths"`, `"servers":`+servers+`,"paths"`, 1)
@@ -51,7 +51,7 @@ func TestServersAreBounded(t *testing.T) { //nolint:paralleltest // it measures 
 // TestSecurityIsBounded: a large scheme, and a long list of alternatives, are held once, whatever the
 // number of operations.
 func TestSecurityIsBounded(t *testing.T) { //nolint:paralleltest // it measures memory
-	racetest.Slow(t)
+	gatetest.NoRace(t)
 	many := repeated(2000, func(i int) string { return fmt.Sprintf(`"/p%d":{"get":{}}`, i) })
 	top := func(security, scheme string) string {
 		return strings.Replace(hostile(many, `"securitySchemes":{"a":`+scheme+`}`), `"paths"`, `"security":`+security+`,"paths"`, 1)

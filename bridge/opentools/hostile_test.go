@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pagetools/pagetools/bridge/racetest"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
 )
@@ -136,7 +136,7 @@ const mostHeap = 200 << 20
 // TestHostileDocuments: a document that is made to cost much costs little, and says so of each operation; those
 // that nothing is wrong with stay.
 func TestHostileDocuments(t *testing.T) { //nolint:paralleltest // it measures memory
-	racetest.Slow(t)
+	gatetest.NoRace(t)
 	for name, x := range hostiles {
 		t.Run(name, func(t *testing.T) {
 			words := []byte(x.text())
@@ -186,7 +186,7 @@ func TestHostileDocuments(t *testing.T) { //nolint:paralleltest // it measures m
 
 // TestHostileYAML: what is small in YAML and large in memory is refused, in a second; what people write is read.
 func TestHostileYAML(t *testing.T) { //nolint:paralleltest // it measures memory
-	racetest.Slow(t)
+	gatetest.NoRace(t)
 	for name, x := range map[string]struct{ text, want string }{
 		"many nodes":    {"openapi: [" + strings.Repeat("a,", 9_000_000) + "]", "publish it as JSON"},
 		"many lines":    {"openapi:\n" + strings.Repeat("- a\n", 4_000_000), "publish it as JSON"},

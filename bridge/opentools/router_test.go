@@ -20,9 +20,9 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/bridge/opentools"
 	"github.com/pagetools/pagetools/bridge/policy"
-	"github.com/pagetools/pagetools/bridge/racetest"
 )
 
 func TestMain(m *testing.M) { os.Exit(bridgetest.Main(m, os.Stderr)) }
@@ -427,7 +427,7 @@ func TestChanged(t *testing.T) {
 
 // TestDocumentIsGone: a document is not held once its tools are made, whatever they have of it.
 func TestDocumentIsGone(t *testing.T) { // not beside others: it looks at the heap
-	racetest.Slow(t)
+	gatetest.NoRace(t)
 	const size = 16 << 20
 	s := serve(t, "")
 	s.document = documentOf(`"/{id}":{"servers":[{"url":"/v2"}],"put":{"operationId":"put","x-llm":{"chaining":{"nextSteps":[{"operationId":"x","hint":"y"}]}},

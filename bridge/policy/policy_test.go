@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pagetools/pagetools/bridge/racetest"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"pgregory.net/rapid"
 )
 
@@ -130,7 +130,7 @@ func every(f func(Input)) {
 
 // TestNothingLoosens goes through every combination there is.
 func TestNothingLoosens(t *testing.T) {
-	racetest.Slow(t)
+	gatetest.NoRace(t)
 	n := 0
 	every(func(in Input) {
 		n++

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pagetools/pagetools/bridge/racetest"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 )
 
 // in returns how references of a document are found that has these schemas.
@@ -134,7 +134,7 @@ func TestBundleMany(t *testing.T) {
 // no more than others.
 func TestBundleHostile(t *testing.T) {
 	t.Parallel()
-	racetest.Slow(t)
+	gatetest.NoRace(t)
 	schemas := map[string]string{"long": `{"description":"` + strings.Repeat("d", maxDef) + `"}`}
 	for i := range 30_000 {
 		schemas[fmt.Sprintf("%d/a", i)] = fmt.Sprintf(`{"$ref":"#/components/schemas/%d/a"}`, i+1)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pagetools/pagetools/bridge/racetest"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 )
 
 // wide is a schema with many members, each of which the library makes a struct of.
@@ -28,7 +28,7 @@ func wide(t *testing.T, i int) *Schema {
 // TestForms (B2): what schemas are checked with is kept for those that were used last, and
 // made again for the others.
 func TestForms(t *testing.T) {
-	racetest.Slow(t)
+	gatetest.NoRace(t)
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)

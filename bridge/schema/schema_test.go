@@ -10,7 +10,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/pagetools/pagetools/bridge/racetest"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
@@ -335,7 +335,7 @@ func TestJSON(t *testing.T) {
 
 // TestCompileWorstCases measures schemas at their limits, admitted or not.
 func TestCompileWorstCases(t *testing.T) {
-	racetest.Slow(t)
+	gatetest.NoRace(t)
 	for name, s := range map[string]string{
 		"laughs":             laughs(26, "{}"),
 		"laughs at its size": laughs(600, "{}"),

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pagetools/pagetools/bridge/racetest"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
@@ -122,7 +122,7 @@ func chain(n int, back string) string {
 }
 
 func TestValidateWorstCases(t *testing.T) {
-	racetest.Slow(t)
+	gatetest.NoRace(t)
 	for _, c := range worstCases() {
 		t.Run(c.name, func(t *testing.T) {
 			if len(c.schema) > 64<<10 || len(c.value) > 256<<10 {
@@ -156,7 +156,7 @@ func TestValidateWorstCases(t *testing.T) {
 // TestStackStaysSmall runs the deepest recursions there are on a sixteenth of the stack that Go allows. Running out of
 // stack ends the process and cannot be recovered from, so a failure here is a crash, not a report.
 func TestStackStaysSmall(t *testing.T) {
-	racetest.Slow(t)
+	gatetest.NoRace(t)
 	defer debug.SetMaxStack(debug.SetMaxStack(64 << 20))
 	wrapped := func(open, shut string) string {
 		var b strings.Builder

@@ -94,17 +94,6 @@ func leaks() error {
 	return errors.Join(all, err)
 }
 
-// IsNightly reports whether PAGETOOLS_NIGHTLY is set: tests then take all the time that they need.
-func IsNightly() bool { return os.Getenv("PAGETOOLS_NIGHTLY") != "" }
-
-// Nightly skips a test that takes too long for each change, and says why. make nightly runs it.
-func Nightly(t *testing.T, why string) {
-	t.Helper()
-	if !IsNightly() {
-		t.Skipf("make nightly runs it: %s", why)
-	}
-}
-
 // Pagetools returns the path of the binary under test, which it builds if need be.
 func Pagetools(t *testing.T) string {
 	t.Helper()

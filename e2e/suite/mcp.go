@@ -17,6 +17,8 @@ import (
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/pagetools/pagetools/bridge/gatetest"
 )
 
 // OverStdio is a client of "pagetools mcp" that writes and reads lines. Its errors fail the test.
@@ -121,7 +123,7 @@ var MCPVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25
 // SomeVersions returns the n newest of MCPVersions, and all of them at night: transport/mcp tests
 // every version in process.
 func SomeVersions(n int) []string {
-	if IsNightly() {
+	if gatetest.IsNightly() {
 		return MCPVersions
 	}
 	return MCPVersions[len(MCPVersions)-n:]

@@ -24,7 +24,7 @@ var layers = []layer{
 	{"bridge/store", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "store keeps what the domain says, some of it as canonical JSON; it knows no adapter"},
 	{"bridge/opentools", []string{"bridge", "bridge/policy", "bridge/schema", "bridge/opentools/oauth"}, "opentools is an adapter behind bridge.Router"},
 	{"bridge/opentools/oauth", []string{"bridge/schema"}, "credentials know neither documents nor the pipeline"},
-	{"bridge/racetest", nil, "whether a test runs needs nothing of ours"},
+	{"bridge/gatetest", nil, "whether a test runs needs nothing of ours"},
 	{"bridge/bridgetest", []string{"bridge", "bridge/policy", "bridge/schema"}, "fakes of the domain need only the domain"},
 	{"bridge", []string{"bridge/webtool", "bridge/schema", "bridge/policy"}, "bridge is the domain: it imports its three leaves and no adapter"},
 
@@ -129,7 +129,7 @@ var owners = []owner{
 	{"golang.org/x/net/idna/...", []string{"bridge/origin"}, "names of hosts are compared in one place"},
 	{"github.com/rogpeppe/go-internal/...", []string{"e2e/suite/..."}, "scripts of the command line are tests"},
 	{"database/sql/...", []string{"bridge/store"}, "SQL only in the store"},
-	{"testing/...", []string{"bridge/bridgetest", "bridge/racetest", "session/sessiontest", "e2e", "e2e/suite/..."}, "what ships does not import testing"},
+	{"testing/...", []string{"bridge/bridgetest", "bridge/gatetest", "session/sessiontest", "e2e", "e2e/suite/..."}, "what ships does not import testing"},
 }
 
 // testOwners are the imports that any test file may have besides the owners'.

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
@@ -12,7 +13,7 @@ func TestBadSites(t *testing.T) {
 	t.Parallel()
 	s := suite.MustStart(t, badSites)
 	var silent <-chan suite.Reply
-	if suite.IsNightly() {
+	if gatetest.IsNightly() {
 		silent = s.Later("/webtools/silent", `{"action":"echo","request":{}}`)
 	}
 	unreachable := suite.Failure{Code: "INTERNAL_ERROR", Reason: "UNREACHABLE", Outcome: "not_run"}
@@ -37,7 +38,7 @@ func TestBadSites(t *testing.T) {
 		t.Run(test.site, func(t *testing.T) {
 			t.Parallel()
 			if slowSites[test.site] != "" {
-				suite.Nightly(t, slowSites[test.site])
+				gatetest.Nightly(t, slowSites[test.site])
 			}
 			path := "/webtools/" + test.site
 			if test.status == 0 {
@@ -61,7 +62,7 @@ func TestBadSites(t *testing.T) {
 	}
 	for _, one := range s.Ready.Sites {
 		for _, test := range tests {
-			if test.site == one.Name && (suite.IsNightly() || slowSites[one.Name] == "") && (test.status == http.StatusBadGateway) != (one.Error != "") {
+			if test.site == one.Name && (gatetest.IsNightly() || slowSites[one.Name] == "") && (test.status == http.StatusBadGateway) != (one.Error != "") {
 				t.Errorf("the ready line says %+v", one)
 			}
 		}
@@ -89,7 +90,7 @@ var badSites = suite.Starter(func() []string {
 		"throws=" + site.Page("throws.html"), "unloaded=" + site.Page("unloaded.html"), "away=" + site.Page("away.html"),
 		"good=" + site.Page("good.html"),
 	}
-	if suite.IsNightly() {
+	if gatetest.IsNightly() {
 		args = append(args, "silent="+site.Page("never"), "reloads="+site.Page("reload.html"))
 	}
 	return args

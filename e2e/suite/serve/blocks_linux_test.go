@@ -14,11 +14,12 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/e2e/suite"
 	"github.com/pagetools/pagetools/e2e/suite/docs"
 )
 
-var allBlocks = flag.Bool("all-blocks", suite.IsNightly(), "run the blocks of all documents, as .ci/run does, not of the first two only")
+var allBlocks = flag.Bool("all-blocks", gatetest.IsNightly(), "run the blocks of all documents, as .ci/run does, not of the first two only")
 
 // TestBlocks (D10, D11) does what the README, the pages for users and the examples tell
 // people to do, in the order of each document: shell blocks run at a terminal, where a

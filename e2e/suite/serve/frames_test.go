@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
@@ -39,7 +40,7 @@ for (let i = 0; i < %d; i++) navigator.modelContext.registerTool({name: at + i, 
 // it, where the machine is too busy to open another one in time. TestCallsEndAtTheirDeadline
 // of session holds the times.
 func TestManyFramesWithManyTools(t *testing.T) {
-	suite.Nightly(t, "62 frames with 7,440 tools keep a core busy for twenty seconds")
+	gatetest.Nightly(t, "62 frames with 7,440 tools keep a core busy for twenty seconds")
 	t.Parallel()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")

@@ -1,0 +1,28 @@
+// Package gatetest says which tests run in which gate: in make test, without the race detector, or at
+// night.
+package gatetest
+
+import (
+	"os"
+	"testing"
+)
+
+// NoRace skips a test of one goroutine where its package runs without the race detector, too: with it
+// a test that only computes takes ten times as long, and it has nothing to see there.
+func NoRace(t *testing.T) {
+	t.Helper()
+	if os.Getenv("RACE_DETECTOR") != "" {
+		t.Skip("it runs without the race detector")
+	}
+}
+
+// IsNightly reports whether PAGETOOLS_NIGHTLY is set: tests then take all the time that they need.
+func IsNightly() bool { return os.Getenv("PAGETOOLS_NIGHTLY") != "" }
+
+// Nightly skips a test that takes too long for each change, and says why. make nightly runs it.
+func Nightly(t *testing.T, why string) {
+	t.Helper()
+	if !IsNightly() {
+		t.Skipf("make nightly runs it: %s", why)
+	}
+}
