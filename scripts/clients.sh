@@ -8,5 +8,6 @@ cd "$(dirname "$0")/.."
 PAGETOOLS_EXECUTABLE_PATH=$(scripts/browser.sh)
 PAGETOOLS_HEADLESS_SHELL=$(scripts/headless-shell.sh)
 export PAGETOOLS_EXECUTABLE_PATH PAGETOOLS_HEADLESS_SHELL
-go test ./e2e/suite/conformance -native -count=1
+[ "$1" = all ] && every=1 || every=3
+go test ./e2e/suite/conformance -native -every "$every" -count=1
 exec go test ./e2e/suite/mcp -run '^TestClients$' -clients="$1" -v -count=1 -timeout 40m

@@ -9,7 +9,8 @@ shift
 # nothing to see; and those that compute so much (bridge/gatetest) that they run without it, too.
 browsers="./session/cdp ./e2e ./e2e/app ./e2e/effects ./e2e/run ./examples ./examples/recipes"
 processes="./e2e/suite/serve ./e2e/suite/mcp ./e2e/suite/life ./e2e/suite/conformance"
-computing="./bridge/schema ./bridge/policy ./bridge/opentools"
+computing="./bridge/schema ./bridge/policy ./bridge/opentools ./bridge/store ./e2e/check ./e2e/report
+	./e2e/trace ./e2e/har/tape ./transport/mcp/toolset ./transport/openapi"
 others=$(go list ./... | sed "s|^$(go list -m)|.|" | grep -vxF "$(printf '%s\n' $browsers $processes)")
 
 # Node runs the tests of the page's half. The Go tests run the same code in the

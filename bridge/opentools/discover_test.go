@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/bridge/opentools"
 )
 
@@ -92,6 +93,7 @@ func TestDiscover(t *testing.T) {
 
 // TestDiscoverBad: what is found and cannot be read is said; nothing is asked of what is no web address.
 func TestDiscoverBad(t *testing.T) {
+	gatetest.NoRace(t)
 	t.Parallel()
 	for body, want := range map[string]string{
 		`{"swagger":"2.0","paths":{}}`:                            "Swagger 2",

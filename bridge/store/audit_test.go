@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 )
 
 // written makes a folder with one chain of 25 records in three files, with marks
@@ -128,6 +129,7 @@ func forge(t *testing.T, dir, id string) {
 }
 
 func TestTampering(t *testing.T) {
+	gatetest.NoRace(t)
 	t.Parallel()
 	type change = func(*testing.T, string, string)
 	cut := func(part, seq int) change {
@@ -204,6 +206,7 @@ func TestTampering(t *testing.T) {
 
 // Whichever byte of the audit changes, verify says so.
 func TestEveryByte(t *testing.T) {
+	gatetest.NoRace(t)
 	t.Parallel()
 	dir := folder(t)
 	s := open(t, Options{Dir: dir, CheckpointRecords: 2, maxPart: 1100})
@@ -239,6 +242,7 @@ func TestEveryByte(t *testing.T) {
 
 // Wherever the last write of a process was cut, what was written before is read.
 func TestTornLine(t *testing.T) {
+	gatetest.NoRace(t)
 	t.Parallel()
 	dir := folder(t)
 	s := open(t, Options{Dir: dir})

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 )
 
 // clock is a time that a test moves.
@@ -144,6 +145,7 @@ func knownToolsConform(t *testing.T, make func(Options) *Store) {
 }
 
 func knownBoundConforms(t *testing.T, make func(Options) *Store) {
+	gatetest.NoRace(t)
 	ctx, k := t.Context(), make(Options{}).KnownTools
 	at := newClock().now()
 	var tools []bridge.KnownTool

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/bridge/webtool"
 )
 
@@ -325,6 +326,7 @@ func TestWaitsForRoom(t *testing.T) {
 }
 
 func TestFullDatabase(t *testing.T) {
+	gatetest.NoRace(t)
 	t.Parallel()
 	ctx, dir := t.Context(), folder(t)
 	s := open(t, Options{Dir: dir, maxPages: 64})
@@ -357,6 +359,7 @@ func TestFullDatabase(t *testing.T) {
 }
 
 func TestDamagedFile(t *testing.T) {
+	gatetest.NoRace(t)
 	t.Parallel()
 	ctx := t.Context()
 	dir := folder(t)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/bridge/webtool"
 )
 
@@ -69,6 +70,7 @@ func versionConflictsConform(t *testing.T, make func(Options) *Store) {
 }
 
 func versionBoundConforms(t *testing.T, make func(Options) *Store) {
+	gatetest.NoRace(t)
 	ctx, v := t.Context(), make(Options{}).Versions
 	for i := range maxVersions {
 		ok(t, v.Append(ctx, "shop", version(strconv.Itoa(i)+".0.0", "d"+strconv.Itoa(i))))
@@ -86,6 +88,7 @@ func versionBoundConforms(t *testing.T, make func(Options) *Store) {
 // versionBytesConform (B1): a site's documents are bounded in bytes, at the limit and one
 // past it; numbers of webtools that are still seen are not given again.
 func versionBytesConform(t *testing.T, make func(Options) *Store) {
+	gatetest.NoRace(t)
 	ctx := t.Context()
 	sized := func(number, digest string, bytes int) webtool.Record {
 		r := version(number, digest)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge/gatetest"
 )
 
 func TestOptionsAreChecked(t *testing.T) {
@@ -175,6 +177,7 @@ func TestSplitWords(t *testing.T) {
 
 // TestTime: nothing that a page declares makes the rules slow.
 func TestTime(t *testing.T) {
+	gatetest.NoRace(t)
 	t.Parallel()
 	many := make([]string, 100_000)
 	for i := range many {
@@ -206,6 +209,7 @@ func TestTime(t *testing.T) {
 
 // TestTooMuchText: texts that are not searched are a warning, whether of one tool or of a page.
 func TestTooMuchText(t *testing.T) {
+	gatetest.NoRace(t)
 	t.Parallel()
 	fits := Tool{Name: "x", Description: strings.Repeat("x ", maxToolText/2-1)}
 	if found := judge(t, pageOf(fits), "description-injection", nil); len(found) > 0 {

@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/check"
 )
@@ -220,6 +221,7 @@ func TestExcerpt(t *testing.T) {
 }
 
 func TestPicturesAreBounded(t *testing.T) {
+	gatetest.NoRace(t)
 	t.Parallel()
 	large := append(slices.Clone(picture), make([]byte, largestPicture-len(picture))...)
 	run := &Run{Cases: []Case{{Status: Failed, Failure: &Failure{Before: append(large, 0), After: large}}}}

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/e2e/trace"
 )
 
@@ -182,6 +183,7 @@ func TestWriteHostile(t *testing.T) {
 
 // TestWriteBounded: a page that floods everything has a trace of its size, in which the steps are.
 func TestWriteBounded(t *testing.T) {
+	gatetest.NoRace(t)
 	t.Parallel()
 	one := &trace.Trace{Began: began}
 	picture := append(pngOf(t, 1), make([]byte, 1<<20)...) // of each, so that not all have room

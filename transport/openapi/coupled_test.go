@@ -8,6 +8,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 )
 
 // TestSitesAreApart: what documents have of a site is made while others have theirs.
@@ -48,6 +49,7 @@ func TestSitesAreApart(t *testing.T) {
 
 // TestManyLargeSchemas: what there is no room for is not made.
 func TestManyLargeSchemas(t *testing.T) { //nolint:paralleltest // it counts allocations
+	gatetest.NoRace(t)
 	properties := make([]string, 20)
 	for i := range properties {
 		properties[i] = fmt.Sprintf(`"p%d":{"description":%q}`, i, strings.Repeat("d", 1500))

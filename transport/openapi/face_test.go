@@ -12,6 +12,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/openapi"
@@ -328,6 +329,7 @@ func TestCall(t *testing.T) {
 
 // TestLargeSchemas: a site's schemas are bounded together, and its document stays one.
 func TestLargeSchemas(t *testing.T) {
+	gatetest.NoRace(t)
 	t.Parallel()
 	var tools []bridge.Declaration
 	deep := `{"type":"object","properties":{"deep":`

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/e2e/har"
 	"github.com/pagetools/pagetools/e2e/har/tape"
 	"github.com/pagetools/pagetools/session"
@@ -80,6 +81,7 @@ func TestTape(t *testing.T) {
 // TestTapeBounds: bodies beyond the bounds are left out, which the file says, and a replay that
 // needs one names it.
 func TestTapeBounds(t *testing.T) {
+	gatetest.NoRace(t)
 	t.Parallel()
 	record := tape.Record()
 	track := record.Track("", "")
@@ -114,6 +116,7 @@ func TestTapeBounds(t *testing.T) {
 // TestTapeFull: what one page holds of a recording is free again when the test has another way, and a
 // page that sends without end makes the recording full instead of the memory.
 func TestTapeFull(t *testing.T) {
+	gatetest.NoRace(t)
 	t.Parallel()
 	record := tape.Record()
 	body := strings.Repeat("x", session.MaxExchange)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 )
 
 const (
@@ -128,6 +129,7 @@ func TestFind(t *testing.T) {
 }
 
 func TestPages(t *testing.T) {
+	gatetest.NoRace(t)
 	var decls []bridge.Declaration
 	for i := range 640 {
 		d := bridgetest.Tool(fmt.Sprintf("t%04d", i), "")
@@ -169,6 +171,7 @@ func TestPages(t *testing.T) {
 
 // TestPagesAreBounded: large schemas make short pages, and none is empty.
 func TestPagesAreBounded(t *testing.T) {
+	gatetest.NoRace(t)
 	var decls []bridge.Declaration
 	for i := range 100 {
 		decls = append(decls, bridgetest.Tool(fmt.Sprintf("t%04d", i), `{"description":"`+strings.Repeat("x", 60<<10)+`"}`))
@@ -204,6 +207,7 @@ func someTools(t *rapid.T, label string) []bridge.Declaration {
 // TestExposureHolds: any tools are found by their names, and two lists have one
 // digest exactly when a client sees the same.
 func TestExposureHolds(t *testing.T) {
+	gatetest.NoRace(t)
 	rapid.Check(t, func(t *rapid.T) {
 		o := Options{Prefixed: rapid.Bool().Draw(t, "prefixed"), Mode: rapid.SampledFrom([]Mode{Auto, Direct, Hybrid, Meta}).Draw(t, "mode")}
 		draw := func(label string) ([]Source, *List) {

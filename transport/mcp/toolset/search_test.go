@@ -11,6 +11,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 )
 
 func searchable() *List {
@@ -74,6 +75,7 @@ func TestSearch(t *testing.T) {
 // TestSearchHolds: every tool is found by its own name, first or tied, and no query
 // makes trouble.
 func TestSearchHolds(t *testing.T) {
+	gatetest.NoRace(t)
 	x := searchable()
 	for _, e := range x.entries[x.own:] {
 		if got := x.search(e.Name, 1); len(got.Tools) != 1 || got.Tools[0].Name != e.Name {
