@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/session"
 )
 
@@ -155,9 +156,13 @@ func TestMissingScripts(t *testing.T) {
 // one that makes a few, and its tools and calls work on.
 func TestFindingsAreBounded(t *testing.T) {
 	t.Parallel()
+	amount := "400"
+	if gatetest.IsNightly() {
+		amount = "4000"
+	}
 	origin := site(t, map[string]http.HandlerFunc{"/": html(`<script>
-		for (let i = 0; i < 4000; i++) console.error(i + 'x'.repeat(10000));
-		for (let i = 0; i < 1000; i++) Promise.reject(new Error('y'.repeat(10000) + i));
+		for (let i = 0; i < ` + amount + `; i++) console.error(i + 'x'.repeat(10000));
+		for (let i = 0; i < ` + amount + ` / 4; i++) Promise.reject(new Error('y'.repeat(10000) + i));
 		for (let i = 0; i < 200; i++) tool(i + ' ' + 'z'.repeat(10000), () => 1).catch(() => {});
 		tool('there', () => 1);
 	</script>`)})

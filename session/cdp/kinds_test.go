@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 	"github.com/pagetools/pagetools/session/pageconfig"
 )
@@ -136,9 +135,10 @@ func TestKindsAtLogins(t *testing.T) {
 			"/moved": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/basic", http.StatusFound) },
 			"/page":  html(`<iframe src="/basic"></iframe><script>tool('login', () => location.pathname)</script>`),
 		})
+		w := open(t, e)
 		for path, page := range map[string]bool{"/basic": false, "/empty": false, "/digest": false, "/ntlm": false, "/second": true, "/lines": false, "/moved": false,
 			"/known": false, "/bearer": true, "/form": true, "/forbidden": true, "/page": true} {
-			err := load(t, e, base+path)
+			err := w.Load(t.Context(), base+path)
 			switch want := base + " cannot be opened: the site asks for a login (ERR_INVALID_AUTH_CREDENTIALS)."; {
 			case page && err != nil:
 				t.Errorf("%s: %v, want a page", path, err)
@@ -152,21 +152,4 @@ func TestKindsAtLogins(t *testing.T) {
 			t.Errorf("with credentials: %s", got)
 		}
 	})
-}
-
-// load opens an address in a tab, closes that, and returns how it went.
-func load(t *testing.T, e *Engine, address string) error {
-	t.Helper()
-	w, err := e.Open(t.Context(), session.TabOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := w.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
-		for range w.Events() {
-		}
-	}()
-	return w.Load(t.Context(), address)
 }

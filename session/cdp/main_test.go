@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 	"github.com/pagetools/pagetools/session/pageconfig"
@@ -144,14 +145,17 @@ func openWith(t *testing.T, e *Engine, o session.TabOptions) *tab {
 		t.Fatal(err)
 	}
 	w := opened.(*tab)
-	t.Cleanup(func() {
-		bounded, cancel := context.WithTimeout(context.Background(), hang)
-		defer cancel()
-		if err := w.Close(bounded); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { closeTab(t, w) })
 	return w
+}
+
+func closeTab(t *testing.T, w *tab) {
+	t.Helper()
+	bounded, cancel := context.WithTimeout(context.Background(), hang)
+	defer cancel()
+	if err := w.Close(bounded); err != nil {
+		t.Error(err)
+	}
 }
 
 // processes lists the processes whose command line has the text.
@@ -231,11 +235,15 @@ func signal(t *testing.T, s syscall.Signal, pids ...int) {
 // quick are times that a test can wait for.
 var quick = times{silence: 50 * time.Millisecond, pulse: 500 * time.Millisecond, pingEvery: 100 * time.Millisecond, pingPatience: 2 * time.Second}
 
-// TestContract holds the engine to the contract: in the headless shell where there is one, and in
-// a whole browser where make contract says so.
+// TestContract holds the engine to the contract in a whole browser, in make contract, and at night
+// in the headless shell; make test holds the shell to some groups of it.
 func TestContract(t *testing.T) {
 	same := func(*LocalOptions) {}
-	contract(t, engine(t, same), same)
+	var groups []string
+	if !*wholeToo && !gatetest.IsNightly() {
+		groups = []string{"Life", "Calls", "Deadlines", "Questions", "Faults"}
+	}
+	contract(t, engine(t, same), same, groups...)
 }
 
 // TestNativeContract holds the browser's own WebMCP to the same.
@@ -245,9 +253,10 @@ func TestNativeContract(t *testing.T) {
 	contract(t, engine(t, native), native)
 }
 
-func contract(t *testing.T, e *Engine, change func(*LocalOptions)) {
+func contract(t *testing.T, e *Engine, change func(*LocalOptions), groups ...string) {
 	t.Helper()
 	sessiontest.TestEngine(t, sessiontest.Harness{
+		Groups: groups,
 		Engine: e,
 		Fresh: func(t *testing.T) session.Engine {
 			t.Helper()

@@ -20,11 +20,17 @@ func probed(t *testing.T, address string) (*shown, *session.Probe) {
 func probedWith(t *testing.T, o session.TabOptions, address string) (*shown, *session.Probe) {
 	t.Helper()
 	p := showPageWith(t, shared, o, address)
+	p.complete(t)
+	return p, p.Probe()
+}
+
+// complete waits until the page is loaded.
+func (s *shown) complete(t *testing.T) {
+	t.Helper()
 	loaded := `new Promise((done) => document.readyState === 'complete' ? done() : addEventListener('load', done))`
-	if _, err := p.Probe().Evaluate(t.Context(), loaded+".then(() => 1)"); err != nil {
+	if _, err := s.Probe().Evaluate(t.Context(), loaded+".then(() => 1)"); err != nil {
 		t.Fatal(err)
 	}
-	return p, p.Probe()
 }
 
 // TestProbeLooks: what a person sees of a page can be read, also where the page has other ideas.

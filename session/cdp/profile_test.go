@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
@@ -101,9 +102,9 @@ func TestKilledBridge(t *testing.T) {
 // TestCycles starts and closes browsers: nothing is left of them.
 func TestCycles(t *testing.T) {
 	dir := folders(t)
-	cycles := 10
-	if testing.Short() {
-		cycles = 3
+	cycles := 2
+	if gatetest.IsNightly() {
+		cycles = 10
 	}
 	for i := range cycles {
 		o := localOptions()
@@ -188,7 +189,11 @@ func TestLostBrowserOfAProfile(t *testing.T) {
 			only(o)
 			o.UserDataDir = dir
 		})
-		for range 3 {
+		kills := 1
+		if gatetest.IsNightly() {
+			kills = 3
+		}
+		for range kills {
 			w := open(t, e)
 			signal(t, syscall.SIGKILL, browserOf(t, e))
 			<-w.target.Gone()
@@ -196,7 +201,7 @@ func TestLostBrowserOfAProfile(t *testing.T) {
 			}
 		}
 		open(t, e)
-		if c := e.Counts(); c.Started != 4 || c.Failed != 0 || c.Lost[LostEnded] != 3 || c.Lost[LostSilent] != 0 {
+		if c := e.Counts(); c.Started != kills+1 || c.Failed != 0 || c.Lost[LostEnded] != kills || c.Lost[LostSilent] != 0 {
 			t.Errorf("it counts %+v", c)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
@@ -148,11 +149,17 @@ func TestSecretsStayHere(t *testing.T) {
 func TestLockedStart(t *testing.T) {
 	t.Parallel()
 	dir, tmp := t.TempDir(), suite.TempDir(t)
-	lock := `{"lockfileVersion":1,"sites":{"good":{"target":"x","tools":{"echo":"other","gone":"x"}}}}`
-	if err := os.WriteFile(filepath.Join(dir, "pagetools.lock"), []byte(lock), 0o600); err != nil {
+	page := suite.PageServer().Page("good.html")
+	lock, err := (&app.Lock{LockfileVersion: app.LockVersion, Targets: map[string]app.LockedTarget{
+		page: {Tools: map[string]app.LockedTool{"echo": {Digest: "other"}, "gone": {Digest: "x"}}},
+	}}).Text()
+	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := suite.Start(suite.Pagetools(t), dir, tmp, "serve", "--locked", "good="+suite.PageServer().Page("good.html"), "--warm", "0")
+	if err := os.WriteFile(filepath.Join(dir, "pagetools.lock"), lock, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := suite.Start(suite.Pagetools(t), dir, tmp, "serve", "--locked", "good="+page, "--warm", "0")
 	if err != nil {
 		t.Fatal(err)
 	}
