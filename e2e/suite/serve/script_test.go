@@ -71,7 +71,7 @@ func TestScripts(t *testing.T) {
 				env.Setenv("WHOLE", whole)
 			}
 			for _, name := range []string{
-				"PAGETOOLS_NO_SANDBOX", "PAGETOOLS_EXECUTABLE_PATH",
+				"PAGETOOLS_NO_SANDBOX", "PAGETOOLS_EXECUTABLE_PATH", "PAGETOOLS_WARM",
 				"PAGETOOLS_BROWSER_URL", // a script about browsers, or pages' network, sets it to ""
 			} {
 				env.Setenv(name, os.Getenv(name))
