@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 
 	"github.com/pagetools/pagetools/e2e/suite"
@@ -94,6 +95,8 @@ func condition(name string) (bool, error) {
 	switch name {
 	case "root":
 		return os.Geteuid() == 0, nil
+	case "nightly":
+		return gatetest.IsNightly(), nil
 	case "kinds": // both are installed
 		_, _, noShell := chrome.Find(chrome.Options{Kind: chrome.Shell})
 		_, _, noWhole := chrome.Find(chrome.Options{Kind: chrome.Chromium})
