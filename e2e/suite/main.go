@@ -116,7 +116,8 @@ func sharedBrowser() (address string, err error) {
 		return "", err
 	}
 	args := []string{"--headless", "--site-per-process", "--remote-debugging-port=0", "--user-data-dir=" + dir, "--no-first-run",
-		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-features=SpareRendererForSitePerProcess"}
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-features=SpareRendererForSitePerProcess",
+		"--enable-features=WebMCP"}
 	if os.Getenv("PAGETOOLS_NO_SANDBOX") == "1" {
 		args = append(args, "--no-sandbox")
 	}

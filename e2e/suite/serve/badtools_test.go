@@ -18,49 +18,56 @@ var tables = suite.Once(func() []string {
 	}
 })
 
-// TestBadTools calls tools that end badly, and a good one of the same page after
-// each.
+// TestBadTools calls tools that end badly in one session, and a good one of the same page after
+// each. A call whose page has gone or waits for a person has a page of its own.
 func TestBadTools(t *testing.T) {
 	t.Parallel()
 	s := tables(t)
-	const short = `{"timeout":500}`
+	failed := suite.Failure{Code: "TOOL_ERROR", Outcome: "failed"}
+	late := suite.Failure{Code: "INTERNAL_ERROR", Reason: "TIMEOUT", Outcome: "unknown"}
+	invalid := suite.Failure{Code: "TOOL_ERROR", Reason: "RESULT_INVALID", Outcome: "unknown"}
+	tooLarge := suite.Failure{Code: "TOOL_ERROR", Reason: "RESULT_TOO_LARGE", Outcome: "unknown"}
+	asks := suite.Failure{Code: "INPUT_REQUIRED", Outcome: "unknown"}
+	navigated := suite.Failure{Code: "INTERNAL_ERROR", Reason: "PAGE_NAVIGATED", Outcome: "unknown"}
 	tests := []struct {
-		tool, config string
-		data         string // of a call that is ok
-		status       int
-		want         suite.Failure // of one that is not; Message is not compared
+		tool   string
+		data   string // of a call that is ok
+		status int
+		want   suite.Failure // of one that is not; Message is not compared
+		alone  bool
 	}{
-		{tool: "throw", status: http.StatusUnprocessableEntity, want: suite.Failure{Code: "TOOL_ERROR", Outcome: "failed"}},
-		{tool: "throw-later", status: http.StatusUnprocessableEntity, want: suite.Failure{Code: "TOOL_ERROR", Outcome: "failed"}},
-		{tool: "throw-nothing", status: http.StatusUnprocessableEntity, want: suite.Failure{Code: "TOOL_ERROR", Outcome: "failed"}},
-		{tool: "refuse", status: http.StatusUnprocessableEntity, want: suite.Failure{Code: "TOOL_ERROR", Outcome: "failed"}},
-		{tool: "hang", config: short, status: http.StatusGatewayTimeout, want: suite.Failure{Code: "INTERNAL_ERROR", Reason: "TIMEOUT", Outcome: "unknown"}},
-		{tool: "loop", config: short, status: http.StatusGatewayTimeout, want: suite.Failure{Code: "INTERNAL_ERROR", Reason: "TIMEOUT", Outcome: "unknown"}},
-		{tool: "loop-microtasks", config: short, status: http.StatusGatewayTimeout, want: suite.Failure{Code: "INTERNAL_ERROR", Reason: "TIMEOUT", Outcome: "unknown"}},
-		{tool: "huge", status: http.StatusUnprocessableEntity, want: suite.Failure{Code: "TOOL_ERROR", Reason: "RESULT_TOO_LARGE", Outcome: "unknown"}},
-		{tool: "cycle", status: http.StatusUnprocessableEntity, want: suite.Failure{Code: "TOOL_ERROR", Reason: "RESULT_INVALID", Outcome: "unknown"}},
-		{tool: "symbol", status: http.StatusUnprocessableEntity, want: suite.Failure{Code: "TOOL_ERROR", Reason: "RESULT_INVALID", Outcome: "unknown"}},
-		{tool: "function", status: http.StatusUnprocessableEntity, want: suite.Failure{Code: "TOOL_ERROR", Reason: "RESULT_INVALID", Outcome: "unknown"}},
-		{tool: "deep", status: http.StatusUnprocessableEntity, want: suite.Failure{Code: "TOOL_ERROR", Reason: "RESULT_INVALID", Outcome: "unknown"}},
+		{tool: "throw", status: http.StatusUnprocessableEntity, want: failed},
+		{tool: "throw-later", status: http.StatusUnprocessableEntity, want: failed},
+		{tool: "throw-nothing", status: http.StatusUnprocessableEntity, want: failed},
+		{tool: "refuse", status: http.StatusUnprocessableEntity, want: failed},
+		{tool: "hang", status: http.StatusGatewayTimeout, want: late},
+		{tool: "loop-microtasks", status: http.StatusGatewayTimeout, want: late},
+		{tool: "huge", status: http.StatusUnprocessableEntity, want: tooLarge},
+		{tool: "cycle", status: http.StatusUnprocessableEntity, want: invalid},
+		{tool: "symbol", status: http.StatusUnprocessableEntity, want: invalid},
+		{tool: "function", status: http.StatusUnprocessableEntity, want: invalid},
+		{tool: "deep", status: http.StatusUnprocessableEntity, want: invalid},
 		{tool: "bigint", data: `"12345678901234567890"`},
 		{tool: "undefined", data: `null`},
-		{tool: "confirm", status: http.StatusConflict, want: suite.Failure{Code: "INPUT_REQUIRED", Outcome: "unknown"}},
-		{tool: "prompt", status: http.StatusConflict, want: suite.Failure{Code: "INPUT_REQUIRED", Outcome: "unknown"}},
 		{tool: "alert", data: `"seen"`},
-		{tool: "navigate", status: http.StatusBadGateway, want: suite.Failure{Code: "INTERNAL_ERROR", Reason: "PAGE_NAVIGATED", Outcome: "unknown"}},
-		{tool: "crash", status: http.StatusBadGateway, want: suite.Failure{Code: "INTERNAL_ERROR", Reason: "PAGE_CRASHED", Outcome: "unknown"}},
+		{tool: "confirm", status: http.StatusConflict, want: asks, alone: true},
+		{tool: "prompt", status: http.StatusConflict, want: asks, alone: true},
+		{tool: "navigate", status: http.StatusBadGateway, want: navigated, alone: true},
 	}
+	call := func(tool, more string) suite.Reply {
+		return s.Ask("/webtools/bad", fmt.Sprintf(`{"action":%q,"request":{}%s}`, tool, more))
+	}
+	const session = `,"sessionId":"tools"`
+	call("echo", session).Data(t) // the page is open: the time of a call is the tool's alone
 	for _, test := range tests {
 		t.Run(test.tool, func(t *testing.T) {
-			t.Parallel()
-			more := ""
-			if test.config != "" {
-				// In a session whose page is open: the time is the tool's alone.
-				more = fmt.Sprintf(`,"sessionId":%q`, test.tool)
-				s.Ask("/webtools/bad", `{"action":"echo","request":{}`+more+`}`).Data(t)
-				more += `,"config":` + test.config
+			more := session
+			if test.want.Reason == "TIMEOUT" {
+				more += `,"config":{"timeout":500}`
+			} else if test.alone {
+				more = ""
 			}
-			r := s.Ask("/webtools/bad", fmt.Sprintf(`{"action":%q,"request":{}%s}`, test.tool, more))
+			r := call(test.tool, more)
 			if test.status == 0 {
 				if got := string(r.Data(t)); got != test.data {
 					t.Errorf("data is %s, want %s", got, test.data)
@@ -68,7 +75,9 @@ func TestBadTools(t *testing.T) {
 			} else {
 				suite.Compare(t, r, test.status, test.want)
 			}
-			suite.IsGood(t, s, "bad")
+			if got := string(call("echo", session).Data(t)); got != `{}` {
+				t.Errorf("the next call gave %s", got)
+			}
 		})
 	}
 }
@@ -89,4 +98,5 @@ func TestBadSession(t *testing.T) {
 		suite.Compare(t, r, http.StatusGone, suite.Failure{Code: "SESSION_EXPIRED", Outcome: "not_run"})
 	}
 	call("echo", `{}`).Data(t)
+	suite.IsGood(t, s, "bad")
 }

@@ -44,11 +44,12 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	away := suite.Serve(t, "--config", config, "--console-listen", "off")
-	at := func(s *suite.Server, path, body string) suite.Reply {
+	at := func(s *suite.Server, path, body string, header ...string) suite.Reply {
 		ctx, cancel := context.WithTimeout(t.Context(), suite.ReplyWithin)
 		defer cancel()
-		return s.In(ctx, token, http.MethodPost, s.URL+path, body)
+		return s.In(ctx, token, http.MethodPost, s.URL+path, body, header...)
 	}
+	session := at(here, "/mcp/pets", mcpHello).Header.Get("Mcp-Session-Id") // the calls here have two pages
 	// same compares the webtool's answer with MCP's, without what names the call.
 	same := func(s *suite.Server, tool, arguments string) string {
 		var web struct {
@@ -56,7 +57,7 @@ func TestRoundTrip(t *testing.T) {
 			Data   json.RawMessage
 			Error  struct{ Code, Reason, Outcome, Message string }
 		}
-		r := at(s, "/webtools/pets", fmt.Sprintf(`{"action":%q,"request":%s}`, tool, arguments))
+		r := at(s, "/webtools/pets", fmt.Sprintf(`{"sessionId":"a","action":%q,"request":%s}`, tool, arguments))
 		if err := json.Unmarshal(r.Body, &web); err != nil {
 			t.Fatalf("%s: %v: %s", tool, err, suite.Shorten(r.Body))
 		}
@@ -67,7 +68,12 @@ func TestRoundTrip(t *testing.T) {
 				IsError           bool
 			}
 		}
-		if m := at(s, "/mcp/pets", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, tool, arguments)); json.Unmarshal(m.Body, &rpc) != nil || len(rpc.Result.Content) == 0 {
+		var header []string
+		if s == here {
+			header = []string{"Mcp-Session-Id", session}
+		}
+		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, tool, arguments)
+		if m := at(s, "/mcp/pets", body, header...); json.Unmarshal(m.Body, &rpc) != nil || len(rpc.Result.Content) == 0 {
 			t.Fatalf("%s over MCP: %s", tool, suite.Shorten(m.Body))
 		}
 		return fmt.Sprintf("%d %s %s %v / %s %s %t", r.Status, web.Status, web.Data, web.Error, rpc.Result.Content, rpc.Result.StructuredContent, rpc.Result.IsError)

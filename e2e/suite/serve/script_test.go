@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 
 	"github.com/pagetools/pagetools/e2e/suite"
@@ -71,7 +72,7 @@ func TestScripts(t *testing.T) {
 				env.Setenv("WHOLE", whole)
 			}
 			for _, name := range []string{
-				"PAGETOOLS_NO_SANDBOX", "PAGETOOLS_EXECUTABLE_PATH",
+				"PAGETOOLS_NO_SANDBOX", "PAGETOOLS_EXECUTABLE_PATH", "PAGETOOLS_WARM",
 				"PAGETOOLS_BROWSER_URL", // a script about browsers, or pages' network, sets it to ""
 			} {
 				env.Setenv(name, os.Getenv(name))
@@ -94,6 +95,8 @@ func condition(name string) (bool, error) {
 	switch name {
 	case "root":
 		return os.Geteuid() == 0, nil
+	case "nightly":
+		return gatetest.IsNightly(), nil
 	case "kinds": // both are installed
 		_, _, noShell := chrome.Find(chrome.Options{Kind: chrome.Shell})
 		_, _, noWhole := chrome.Find(chrome.Options{Kind: chrome.Chromium})

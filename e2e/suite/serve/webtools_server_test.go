@@ -70,7 +70,7 @@ func newWebtools(t *testing.T) *webtools {
 	if err := os.WriteFile(config, fmt.Appendf(nil, webtoolsConfig, site.Page("weather.html"), site.Page("good.html"), counter.URL+"/"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return &webtools{suite.Serve(t, "--config", config, "--warm", "1"), sync.OnceFunc(func() { close(next) })}
+	return &webtools{suite.Serve(t, "--config", config), sync.OnceFunc(func() { close(next) })}
 }
 
 // request makes one.

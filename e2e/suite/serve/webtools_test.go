@@ -113,7 +113,7 @@ func configDocRow(t *testing.T, w *webtools) {
 	}
 	// Clients of the older dialect send it back as it is.
 	back, _ := json.Marshal(def)
-	if got := w.post(t, "/webtools/weather", fmt.Sprintf(`{"request":{"location":"Paris"},"config":%s}`, back)).OK(t); got.(map[string]any)["units"] != "metric" {
+	if got := w.post(t, "/webtools/weather", fmt.Sprintf(`{"sessionId":"a","request":{"location":"Paris"},"config":%s}`, back)).OK(t); got.(map[string]any)["units"] != "metric" {
 		t.Errorf("got %v", got)
 	}
 }
@@ -152,7 +152,7 @@ func configRow(t *testing.T, w *webtools) {
 		if config != "" {
 			config = `,"config":` + config
 		}
-		got, _ := w.post(t, "/webtools/weather", `{"request":{"location":"Paris"}`+config+`}`).OK(t).(map[string]any)
+		got, _ := w.post(t, "/webtools/weather", `{"sessionId":"a","request":{"location":"Paris"}`+config+`}`).OK(t).(map[string]any)
 		return got["units"]
 	}
 	for config, want := range map[string]any{"": "metric", `{}`: "metric", `{"units":"imperial"}`: "imperial", `{"units":null}`: "none", `{"timeout":5000}`: "metric"} {
@@ -181,18 +181,18 @@ func inputRow(t *testing.T, w *webtools) {
 			t.Errorf("%s: %v", body, e)
 		}
 	}
-	w.post(t, "/webtools/weather", `{"action":"get_current","request":{"location":"x"}}`).OK(t)
+	w.post(t, "/webtools/weather", `{"sessionId":"a","action":"get_current","request":{"location":"x"}}`).OK(t)
 }
 
 func envelopeRow(t *testing.T, w *webtools) {
-	if got := w.post(t, "/webtools/counter", `{"action":"nothing","request":{}}`).OK(t); got != nil {
+	if got := w.post(t, "/webtools/counter", `{"sessionId":"e","action":"nothing","request":{}}`).OK(t); got != nil {
 		t.Errorf("nothing is %v", got)
 	}
-	e := w.post(t, "/webtools/counter", `{"action":"fail","request":{}}`).Refused(t, http.StatusUnprocessableEntity, "TOOL_ERROR")
+	e := w.post(t, "/webtools/counter", `{"sessionId":"e","action":"fail","request":{}}`).Refused(t, http.StatusUnprocessableEntity, "TOOL_ERROR")
 	if e["outcome"] != "failed" || !strings.Contains(fmt.Sprint(e["message"]), "the widget is broken") {
 		t.Errorf("a tool that throws: %v", e)
 	}
-	e = w.post(t, "/webtools/counter", `{"action":"crash","request":{}}`).Refused(t, http.StatusBadGateway, "INTERNAL_ERROR")
+	e = w.post(t, "/webtools/counter", `{"sessionId":"e","action":"crash","request":{}}`).Refused(t, http.StatusBadGateway, "INTERNAL_ERROR")
 	if e["reason"] != "PAGE_NAVIGATED" || e["outcome"] != "unknown" || regexp.MustCompile(`\.go:|/work/|goroutine|cdp|Target\.`).MatchString(fmt.Sprint(e)) {
 		t.Errorf("a tool that takes its page away: %v", e)
 	}
@@ -207,7 +207,7 @@ func latestRow(t *testing.T, w *webtools) {
 				t.Errorf("%s%s is %s", path, at, suite.Shorten(r.Body))
 			}
 		}
-		body := `{"action":"echo","request":{"text":"x"}%s}`
+		body := `{"sessionId":"a","action":"echo","request":{"text":"x"}%s}`
 		for _, pin := range []string{"", `,"version":"latest"`, `,"version":"` + version + `"`} {
 			w.post(t, path, fmt.Sprintf(body, pin)).OK(t)
 		}
@@ -228,7 +228,7 @@ func unknownRow(t *testing.T, w *webtools) {
 }
 
 func dialectRow(t *testing.T, w *webtools) {
-	w.post(t, "/webtools/good", `{"action":"echo","request":{"text":"x"},"extra":1,"id":"y"}`).OK(t)
+	w.post(t, "/webtools/good", `{"sessionId":"a","action":"echo","request":{"text":"x"},"extra":1,"id":"y"}`).OK(t)
 	w.post(t, "/webtools/good", `{"action":"echo","request":{},"payload":{}}`).Refused(t, http.StatusBadRequest, "SCHEMA_ERROR")
 	if r := w.post(t, "/webtools/good", `{"action":"echo","payload":{"text":"x"},"extra":1}`); string(r.Body) != `{"text":"x"}` {
 		t.Errorf("the older dialect: %s", r.Body)
@@ -288,7 +288,7 @@ func actionRow(t *testing.T, w *webtools) {
 	for _, path := range []string{"/webtools/weather", "/webtools/weather/actions/get_current", "/webtools/good/actions/echo"} {
 		w.post(t, path, `{"sessionId":"fresh-`+strings.ReplaceAll(path, "/", "-")+`","request":{"location":"Paris"}}`).OK(t)
 	}
-	got := w.post(t, "/webtools/weather", `{"request":{"action":"get_current","location":"Paris"}}`).OK(t) // as guide 1 repeats it
+	got := w.post(t, "/webtools/weather", `{"sessionId":"a","request":{"action":"get_current","location":"Paris"}}`).OK(t) // as guide 1 repeats it
 	if got.(map[string]any)["location"] != "Paris" {
 		t.Errorf("got %v", got)
 	}
@@ -319,10 +319,10 @@ func olderRow(t *testing.T, w *webtools) {
 }
 
 func authorizationRow(t *testing.T, w *webtools) {
-	w.post(t, "/webtools/good", `{"action":"echo","request":{}}`, "Authorization", "Bearer whatever").OK(t) // nobody asked for one
+	w.post(t, "/webtools/good", `{"sessionId":"a","action":"echo","request":{}}`, "Authorization", "Bearer whatever").OK(t) // nobody asked for one
 	w.post(t, "/webtools/good", `{"action":"echo","request":{}}`, "Origin", "https://evil.example").Refused(t, http.StatusForbidden, "FORBIDDEN")
 	w.request(t, http.MethodGet, "/webtools/good", "", "Origin", "https://evil.example").Refused(t, http.StatusForbidden, "FORBIDDEN")
-	closed := &webtools{Server: suite.Serve(t, "good="+suite.PageServer().Page("good.html"), "--token", "a-token-of-the-tests-that-is-long", "--warm", "0")}
+	closed := &webtools{Server: suite.Serve(t, "good="+suite.PageServer().Page("good.html"), "--token", "a-token-of-the-tests-that-is-long")}
 	r := closed.get(t, "/webtools/good")
 	r.Refused(t, http.StatusUnauthorized, "UNAUTHORIZED")
 	if !strings.HasPrefix(r.Header.Get("Www-Authenticate"), "Bearer") {
@@ -385,8 +385,9 @@ func pinRow(t *testing.T, w *webtools) {
 		t.Errorf("a pin to what is gone: %v", e)
 	}
 	pinned("count", version).OK(t) // it is as it was
-	suite.Within(10*time.Second, func() bool { return pinned("swap", now).Status == http.StatusOK })
-	if got := pinned("swap", now).OK(t); got != "new" {
+	var r suite.Reply
+	suite.Within(10*time.Second, func() bool { r = pinned("swap", now); return r.Status == http.StatusOK })
+	if got := r.OK(t); got != "new" {
 		t.Errorf("pinned to the new version: %v", got)
 	}
 }
