@@ -60,7 +60,7 @@ func login(ctx context.Context, p *program, arg string, to stateTarget) error {
 		p.conf.Headless = false
 	}
 	if err := p.conf.NeedsDisplay("login"); err != nil {
-		return terminal.Unreachable("%w", err)
+		return terminal.Unreachable("%w.", err)
 	}
 	a, t, err := p.one(ctx, arg, plan{pages: entered})
 	if err != nil {

@@ -4,7 +4,7 @@ import "github.com/pagetools/pagetools/bridge/text"
 
 // optionWords has the flags and commands that messages from below mean: nothing below knows their
 // names. A test of e2e/suite/docs checks that each key is in the code, with the same verbs.
-var optionWords = text.Words{
+var optionWords = text.Words{ //nolint:gosec // it names where secrets are, and has none
 	// options of Go
 	"Args": "--chrome-arg", "Headful": "--headless=false", "Hosts": "--allow-host",
 	"Kind": "--browser", "Listen": "--listen", "Origins": "--cors", "Path": "--executable-path",

@@ -370,7 +370,7 @@ func TestSessionsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFace(t, Options{})
 		h := w.handler(stillListens)
-		const n = 2997
+		const n = 297
 		for i := range n {
 			w.as([]bridge.Caller{agent, other, quiet}[i%3]).begin(h, "2025-11-25")
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 )
 
 // operator answers elsewhere.
@@ -122,7 +123,11 @@ func TestStateIsSealed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 8 * len(sealed) {
+	step := 5 // another bit of each byte
+	if gatetest.IsNightly() {
+		step = 1
+	}
+	for i := 0; i < 8*len(sealed); i += step {
 		bad := append([]byte(nil), sealed...)
 		bad[i/8] ^= 1 << (i % 8)
 		r.Result.RequestState = base64.RawURLEncoding.EncodeToString(bad)

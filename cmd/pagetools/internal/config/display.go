@@ -23,5 +23,5 @@ func (c *Config) NeedsDisplay(command string) error {
 		instead = "leave --headed out"
 	}
 	return fmt.Errorf("%s shows a browser, and there is no display: neither DISPLAY nor "+
-		"WAYLAND_DISPLAY is set. Run it on a desktop, or %s.", command, instead)
+		"WAYLAND_DISPLAY is set. Run it on a desktop, or %s", command, instead)
 }

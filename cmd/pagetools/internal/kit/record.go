@@ -73,7 +73,7 @@ func record(ctx context.Context, p *Program, arg string, o recordOptions) error 
 	if o.headed {
 		p.Config().Headless = false
 		if err := p.Config().NeedsDisplay("record --headed"); err != nil {
-			return terminal.Unreachable("%w", err)
+			return terminal.Unreachable("%w.", err)
 		}
 	}
 	t, err := parseTarget(arg)

@@ -119,7 +119,7 @@ func (t *tester) headed() error {
 	}
 	t.p.Config().Headless = false
 	if err := t.p.Config().NeedsDisplay("test"); err != nil {
-		return terminal.Unreachable("%w", err)
+		return terminal.Unreachable("%w.", err)
 	}
 	return nil
 }
