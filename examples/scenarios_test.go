@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/e2e"
 	"github.com/pagetools/pagetools/e2e/check"
 )
@@ -14,6 +15,13 @@ import (
 func TestMain(m *testing.M) {
 	if shell := os.Getenv("PAGETOOLS_HEADLESS_SHELL"); shell != "" { // quicker than a whole browser
 		if err := os.Setenv("PAGETOOLS_EXECUTABLE_PATH", shell); err != nil {
+			panic(err)
+		}
+	}
+	if !gatetest.IsNightly() { // then all of them, through every door
+		const at = "^TestScenarios$/"
+		skip := at + "^(dashboard|stampdb|toolcall|buyproduct)|" + at + "./.*/^(page|webtool)$"
+		if err := flag.Set("test.skip", skip); err != nil {
 			panic(err)
 		}
 	}

@@ -184,7 +184,7 @@ func TestCloseTwice(t *testing.T) {
 // returns the address of the port.
 func somebodysBrowser(t *testing.T) string {
 	t.Helper()
-	path, _, err := chrome.Find(chrome.Options{Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH")})
+	path, _, err := chrome.Find(localOptions().Options)
 	if err != nil {
 		t.Fatal(err)
 	}
