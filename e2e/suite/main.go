@@ -116,8 +116,7 @@ func sharedBrowser() (address string, err error) {
 		return "", err
 	}
 	args := []string{"--headless", "--site-per-process", "--remote-debugging-port=0", "--user-data-dir=" + dir, "--no-first-run",
-		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-features=SpareRendererForSitePerProcess",
-		"--enable-features=WebMCP"}
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-features=SpareRendererForSitePerProcess"}
 	if os.Getenv("PAGETOOLS_NO_SANDBOX") == "1" {
 		args = append(args, "--no-sandbox")
 	}

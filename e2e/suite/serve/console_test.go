@@ -26,19 +26,26 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite/docs"
 )
 
-// operatorsBrowser is the browser in which tests open the operators' page.
+// operatorsBrowser opens pages in the browser that the tests share.
 func operatorsBrowser(t *testing.T) *cdp.Engine {
 	t.Helper()
-	return browserOf(t, 0, 0)
+	e, err := cdp.NewRemote(cdp.RemoteOptions{URL: os.Getenv("PAGETOOLS_BROWSER_URL")})
+	return closed(t, e, err)
 }
 
-// browserOf is a browser with viewports of a size in CSS pixels; 0 is the usual one.
+// browserOf is a browser with viewports of a size in CSS pixels.
 func browserOf(t *testing.T, width, height int) *cdp.Engine {
 	t.Helper()
 	e, err := cdp.NewLocal(cdp.LocalOptions{Options: chrome.Options{
 		Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1",
 		Width: width, Height: height,
 	}})
+	return closed(t, e, err)
+}
+
+// closed closes the engine when the test ends.
+func closed(t *testing.T, e *cdp.Engine, err error) *cdp.Engine {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,15 +37,15 @@ type weather struct {
 func TestFirstGuide(t *testing.T) {
 	t.Parallel()
 	s := guided(t)
-	for _, path := range []string{"/webtools/weather", "/webtools/weather/actions/get_current"} {
-		for _, args := range []string{`{"location":"Paris"}`, `{"location":"Paris","action":"get_current"}`} {
-			got := runGuide(t, s.URL+path, args)
-			if got.Data == nil || got.Data.Location != "Paris" || got.Data.Units != "none" {
-				t.Errorf("%s %s gave %+v", path, args, got)
-			}
-			if got.Name == "" || got.Description == "" || !bytes.Contains(got.Parameters, []byte(`"location"`)) {
-				t.Errorf("%s: the metadata is %+v", path, got)
-			}
+	for path, args := range map[string]string{
+		"/webtools/weather": `{"location":"Paris","action":"get_current"}`, "/webtools/weather/actions/get_current": `{"location":"Paris"}`,
+	} {
+		got := runGuide(t, s.URL+path, args)
+		if got.Data == nil || got.Data.Location != "Paris" || got.Data.Units != "none" {
+			t.Errorf("%s %s gave %+v", path, args, got)
+		}
+		if got.Name == "" || got.Description == "" || !bytes.Contains(got.Parameters, []byte(`"location"`)) {
+			t.Errorf("%s: the metadata is %+v", path, got)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func TestOlderClient(t *testing.T) {
 	call := func(n int, action, payload string) suite.Reply {
 		return s.Ask("/webtools/weather", fmt.Sprintf(`{"session_id":"older-%d","action":%s,"config":%s,"payload":%s}`, n, action, meta.DefaultConfig, payload))
 	}
-	for n := range 3 {
+	for n := range 2 {
 		r := call(n, `"get_current"`, `{"location":"Paris"}`)
 		var got weather
 		if err := json.Unmarshal(r.Body, &got); err != nil || r.Status != http.StatusOK || got.Location != "Paris" {

@@ -96,7 +96,10 @@ func playSession(t *testing.T) *played {
 	s.Ready.Console.URL, s.Ready.Console.Token = page[1], page[2]
 
 	w.run(p.call, 0)
-	browser := browserOf(t, pictureWidth, pictureHeight-captionHeight)
+	browser := operatorsBrowser(t)
+	if *newPicture {
+		browser = browserOf(t, pictureWidth, pictureHeight-captionHeight)
+	}
 	w.question()
 	asked := showInBrowser(t, browser, page[0], "article[data-id]")
 	asked.press(t, "Tab", "Tab") // the arguments, Allow
