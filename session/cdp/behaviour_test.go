@@ -233,8 +233,9 @@ func TestInteractions(t *testing.T) {
 func TestWindows(t *testing.T) {
 	t.Parallel()
 	base := site(t, map[string]http.HandlerFunc{"/": html(`<a id=l href=/ target=_blank rel=noopener>x</a><script>tool('fine', () => 1)</script>`)})
+	w := showPage(t, shared, base+"/")
 	for _, how := range []string{`open('/')`, `open('/', '_blank', 'noopener')`, `document.getElementById('l').click()`, `open('about:blank', 'named', 'popup')`} {
-		w := showPage(t, shared, base+"/")
+		w.begin(t, base+"/")
 		w.find("fine")
 		// With a person's click: without, the browser opens none.
 		err := w.target.Call(t.Context(), runtime.CommandEvaluate, map[string]any{"expression": how, "userGesture": true}, nil)
@@ -293,8 +294,14 @@ func TestWindowBombs(t *testing.T) {
 	}
 }
 
-// openings are ways in which a page opens a window on a tool.
-var openings = []string{`open('/pop')`, `open('/pop', '_blank', 'noopener')`, `document.getElementById('l').click()`}
+// openings returns ways in which a page opens a window on a tool.
+func openings() []string {
+	all := []string{`open('/pop')`, `open('/pop', '_blank', 'noopener')`, `document.getElementById('l').click()`}
+	if gatetest.IsNightly() {
+		return all
+	}
+	return all[:1]
+}
 
 const openerPage = `<a id=l href=/pop target=_blank rel=noopener>x</a><script>tool('fine', () => 1)</script>`
 
@@ -315,7 +322,7 @@ func TestWindowsBridged(t *testing.T) {
 			<script>tool('pop', () => location.pathname); tool('leave', () => { close() }); tool('go', () => { location = '/next' })</script>`),
 		"/next": html(`<script>tool('next', () => 'next')</script>`)})
 	e := engine(t, func(o *LocalOptions) { o.AdoptWindows, o.Windows = true, true })
-	for _, how := range openings {
+	for _, how := range openings() {
 		w := showPageWith(t, e, session.TabOptions{Windows: session.BridgeWindows}, base+"/")
 		w.find("fine")
 		w.gesture(how)
@@ -346,7 +353,7 @@ func TestWindowsBridged(t *testing.T) {
 func TestWindowsReported(t *testing.T) {
 	t.Parallel()
 	base := site(t, map[string]http.HandlerFunc{"/": html(openerPage), "/pop": html(`<script>tool('pop', () => 1)</script>`)})
-	for _, how := range openings {
+	for _, how := range openings() {
 		w := showPageWith(t, shared, session.TabOptions{Windows: session.ReportWindows}, base+"/")
 		w.find("fine")
 		for range session.MaxWindows + 1 {
@@ -452,7 +459,7 @@ func TestBackForward(t *testing.T) {
 	if got := run(shared); got != "[false,null]" {
 		t.Errorf("after going back: %s", got)
 	}
-	remote, err := NewRemote(RemoteOptions{URL: "http://" + somebodysBrowser(t)})
+	remote, err := NewRemote(RemoteOptions{URL: "http://" + somebodysBrowser(t, true)})
 	if err != nil {
 		t.Fatal(err)
 	}

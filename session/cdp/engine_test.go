@@ -19,6 +19,7 @@ import (
 	cdptarget "github.com/chromedp/cdproto/target"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
@@ -180,11 +181,15 @@ func TestCloseTwice(t *testing.T) {
 	}
 }
 
-// somebodysBrowser starts a browser with a debugging port, as a user would, and
-// returns the address of the port.
-func somebodysBrowser(t *testing.T) string {
+// somebodysBrowser starts a browser with a debugging port, as a user would, and returns the address
+// of the port. By day it may be the headless shell, unless it must be whole.
+func somebodysBrowser(t *testing.T, mustBeWhole bool) string {
 	t.Helper()
-	path, _, err := chrome.Find(localOptions().Options)
+	o := localOptions()
+	if mustBeWhole || gatetest.IsNightly() {
+		whole(&o)
+	}
+	path, _, err := chrome.Find(o.Options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +256,7 @@ func pagesOf(t *testing.T, host string) (urls []string, ws string) {
 // and leave it running as it was.
 func TestRemote(t *testing.T) {
 	t.Parallel()
-	host := somebodysBrowser(t)
+	host := somebodysBrowser(t, false)
 	base := site(t, map[string]http.HandlerFunc{"/": html(`<script>tool('set', () => { document.cookie = 'a=1'; return document.cookie })</script>`)})
 	before, ws := pagesOf(t, host)
 	for name, address := range map[string]string{"http": "http://" + host + "/", "ws": ws} {
@@ -315,7 +320,7 @@ func TestRemoteRefuses(t *testing.T) {
 // TestRemoteLost: a connection that breaks is noticed, and made again.
 func TestRemoteLost(t *testing.T) {
 	t.Parallel()
-	host := somebodysBrowser(t)
+	host := somebodysBrowser(t, false)
 	e, err := NewRemote(RemoteOptions{URL: "http://" + host})
 	if err != nil {
 		t.Fatal(err)

@@ -121,6 +121,7 @@ func TestMissingScripts(t *testing.T) {
 	}
 	origin := site(t, pages)
 	const refuses = "content-security-policy  The page's Content-Security-Policy keeps a script from running: "
+	p := showPage(t, shared, origin+"/")
 	for path, want := range map[string][]string{
 		"/": {
 			"registration-refused no description The registration was refused: the toolname of its form is not a name: it must have 1 to 128 ASCII letters, digits, '_', '.' and '-'",
@@ -134,7 +135,8 @@ func TestMissingScripts(t *testing.T) {
 		"/later":  {refuses + "script-src does not allow eval (" + origin + "/later:2)"},
 		"/report": {"console-error  console.error: it runs (" + origin + "/report:1)"},
 	} {
-		showPage(t, shared, origin+path).until("what is wrong in "+path, func(all []session.ToolsChanged) bool {
+		p.begin(t, origin+path)
+		p.until("what is wrong in "+path, func(all []session.ToolsChanged) bool {
 			if len(all) != 1 {
 				return false
 			}
@@ -226,12 +228,14 @@ func TestIcon(t *testing.T) {
 		}
 	}
 	origin := site(t, pages)
+	p := showPage(t, shared, origin+"/")
 	for path := range pages {
 		want := ""
 		if path == "/own" {
 			want = origin + "/i.svg"
 		}
-		showPage(t, shared, origin+path).until("the icon "+want, func(all []session.ToolsChanged) bool {
+		p.begin(t, origin+path)
+		p.until("the icon "+want, func(all []session.ToolsChanged) bool {
 			return len(all) == 1 && len(all[0].Tools) == 1 && all[0].Icon == want
 		})
 	}

@@ -311,7 +311,7 @@ func TestNativeInsecure(t *testing.T) {
 func TestNativeRemote(t *testing.T) {
 	t.Parallel()
 	needsWhole(t)
-	host := somebodysBrowser(t)
+	host := somebodysBrowser(t, true)
 	e, err := NewRemote(RemoteOptions{URL: "http://" + host, Native: true})
 	if err != nil {
 		t.Fatal(err)

@@ -65,6 +65,7 @@ var (
 func TestQuestions(t *testing.T) {
 	t.Parallel()
 	base := site(t, map[string]http.HandlerFunc{"/": html(askingPage)})
+	w := showPage(t, shared, base+"/")
 	for _, c := range []struct {
 		tool, input string
 		kind        bridge.Kind
@@ -87,7 +88,7 @@ func TestQuestions(t *testing.T) {
 		{"order", `{"q":"tea"}`, bridge.Interact, "", yes, `"ordered tea"`},
 		{"order", `{"q":"tea"}`, bridge.Interact, "", no, "AbortError"},
 	} {
-		w := showPage(t, shared, base+"/")
+		w.begin(t, base+"/")
 		asked := w.asks(c.tool, c.input)
 		q := asked.Question
 		if q.Kind != c.kind || q.Detail != c.detail || q.Title == "" || q.Origin != base {
@@ -174,7 +175,7 @@ func TestPageAnswersItself(t *testing.T) {
 		t.Errorf("leaves gave %v", err)
 	}
 	for _, tool := range []string{"seat", "confirm"} {
-		w := showPage(t, shared, base+"/")
+		w := freshPage(t, shared, base+"/")
 		asked := w.asks(tool, `{}`)
 		if err := w.Close(t.Context()); err != nil {
 			t.Fatal(err)
