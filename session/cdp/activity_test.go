@@ -172,7 +172,7 @@ func TestProbeIsBounded(t *testing.T) {
 	t.Parallel()
 	origin := site(t, map[string]http.HandlerFunc{"/": html(``), "/never": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }})
 	pages := map[string]bool{
-		`for (let i = 0; i < 2200; i++) console.error('x'.repeat(4096))`: true,
+		`for (let i = 0; i < 2200; i++) console.error('x'.repeat(9000))`: true,
 		`void fetch('/never')`: false,
 	}
 	if gatetest.IsNightly() {
