@@ -38,7 +38,8 @@ func TestFirstGuide(t *testing.T) {
 	t.Parallel()
 	s := guided(t)
 	for path, args := range map[string]string{
-		"/webtools/weather": `{"location":"Paris","action":"get_current"}`, "/webtools/weather/actions/get_current": `{"location":"Paris"}`,
+		"/webtools/weather":                     `{"location":"Paris","action":"get_current"}`,
+		"/webtools/weather/actions/get_current": `{"location":"Paris"}`,
 	} {
 		got := runGuide(t, s.URL+path, args)
 		if got.Data == nil || got.Data.Location != "Paris" || got.Data.Units != "none" {

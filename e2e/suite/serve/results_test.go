@@ -25,13 +25,16 @@ func TestRulesForResults(t *testing.T) {
 	s := suite.Serve(t, "--config", suite.WriteFile(t, "results.yaml", fmt.Sprintf(resultsConfig, suite.Pages(t).Page("private.html"))))
 	told := map[string]string{}
 	for _, site := range []string{"guarded", "open"} {
-		session := s.In(t.Context(), "", http.MethodPost, s.URL+"/mcp/"+site, mcpHello).Header.Get("Mcp-Session-Id") // its calls have one page
+		mcp := func(body string, header ...string) suite.Reply {
+			return s.In(t.Context(), "", http.MethodPost, s.URL+"/mcp/"+site, body, header...)
+		}
+		session := mcp(mcpHello).Header.Get("Mcp-Session-Id") // its calls have one page
 		for _, tool := range []string{"object", "text", "blocks", "promised", "throws", "fails", "long", "strange"} {
 			for _, output := range []string{"raw", "text", "structured"} {
 				r := s.Ask("/webtools/"+site, fmt.Sprintf(`{"sessionId":"s","action":%q,"request":{},"config":{"output":%q}}`, tool, output))
 				told[site+" "+tool+" "+output] = string(r.Body)
 			}
-			told[site+" "+tool+" mcp"] = string(s.In(t.Context(), "", http.MethodPost, s.URL+"/mcp/"+site, mcpCall(tool), "Mcp-Session-Id", session).Body)
+			told[site+" "+tool+" mcp"] = string(mcp(mcpCall(tool), "Mcp-Session-Id", session).Body)
 		}
 	}
 	for what, said := range told {
@@ -88,7 +91,8 @@ func TestForbiddenParameters(t *testing.T) {
 var resultSecrets = []string{"sk-live", "ada@", "4111111111111111"}
 
 // mcpHello opens a session over MCP.
-const mcpHello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+const mcpHello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":` +
+	`{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
 
 // mcpCall is a call of a tool over MCP.
 func mcpCall(tool string) string {

@@ -49,7 +49,8 @@ func TestRoundTrip(t *testing.T) {
 		defer cancel()
 		return s.In(ctx, token, http.MethodPost, s.URL+path, body, header...)
 	}
-	session := at(here, "/mcp/pets", mcpHello).Header.Get("Mcp-Session-Id") // the calls here have two pages
+	// The calls here have two pages.
+	session := at(here, "/mcp/pets", mcpHello).Header.Get("Mcp-Session-Id")
 	// same compares the webtool's answer with MCP's, without what names the call.
 	same := func(s *suite.Server, tool, arguments string) string {
 		var web struct {
@@ -72,8 +73,10 @@ func TestRoundTrip(t *testing.T) {
 		if s == here {
 			header = []string{"Mcp-Session-Id", session}
 		}
-		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, tool, arguments)
-		if m := at(s, "/mcp/pets", body, header...); json.Unmarshal(m.Body, &rpc) != nil || len(rpc.Result.Content) == 0 {
+		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`,
+			tool, arguments)
+		m := at(s, "/mcp/pets", body, header...)
+		if json.Unmarshal(m.Body, &rpc) != nil || len(rpc.Result.Content) == 0 {
 			t.Fatalf("%s over MCP: %s", tool, suite.Shorten(m.Body))
 		}
 		return fmt.Sprintf("%d %s %s %v / %s %s %t", r.Status, web.Status, web.Data, web.Error, rpc.Result.Content, rpc.Result.StructuredContent, rpc.Result.IsError)
