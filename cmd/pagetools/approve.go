@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -51,10 +50,12 @@ func approveCommand(p *program) *cobra.Command {
 				(len(args) > 0 || g != given{revoke: g.revoke}):
 				return terminal.Usage("--list and --revoke stand alone: leave out the rest")
 			case g.picture != "" && (len(args) == 0 || g != given{picture: g.picture}):
-				return terminal.Usage("--picture needs the ID of a question and nothing else, such as pagetools " +
+				return terminal.Usage("--picture needs the ID of a question and nothing else, " +
+					"such as pagetools " +
 					"approve ID --picture page.png")
 			case len(args) == 0 && g != given{list: g.list, revoke: g.revoke}:
-				return terminal.Usage("an answer needs the ID of a question, which pagetools approve lists")
+				return terminal.Usage("an answer needs the ID of a question, which pagetools " +
+					"approve lists")
 			case g.yes && g.no, g.no && (g.always || g.value != ""):
 				return terminal.Usage("--no goes with no other answer: leave out the rest, or --no")
 			}
@@ -98,12 +99,12 @@ type approver struct {
 func (a *approver) live() (map[string]http.RoundTripper, error) {
 	var err error
 	if a.inbox, err = openInbox(a.p.conf); err != nil {
-		return nil, &terminal.ExitError{Code: terminal.ExitUnreachable, Err: err}
+		return nil, terminal.Unreachable("%w", err)
 	}
 	live := console.Live(context.Background(), a.inbox.peers())
 	if len(live) == 0 {
-		return nil, &terminal.ExitError{Code: terminal.ExitUnreachable, Err: errors.New("no pagetools runs with the data directory " +
-			filepath.Dir(a.inbox.folder) + ": start one, or name its directory with --data-dir")}
+		return nil, terminal.Unreachable("no pagetools runs with the data directory %s: "+
+			"start one, or name its directory with --data-dir", filepath.Dir(a.inbox.folder))
 	}
 	return live, nil
 }
@@ -145,7 +146,7 @@ func (a *approver) request(ctx context.Context, to http.RoundTripper, method, pa
 	}
 	resp, err := client.Do(r)
 	if err != nil {
-		return &terminal.ExitError{Code: terminal.ExitUnreachable, Err: errors.New("the process that asks does not answer any more")}
+		return terminal.Unreachable("the process that asks does not answer any more")
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {

@@ -84,7 +84,8 @@ func attach(ctx context.Context, p *program, arg string, guess bool) error {
 		return err
 	}
 	if t.Folder != "" {
-		return terminal.Usage("%s is a folder: attach is for what is on the network; tools lists those of a folder", text.Line(t.Text))
+		return terminal.Usage("%s is a folder: attach is for what is on the network; tools "+
+			"lists those of a folder", text.Line(t.Text))
 	}
 	pl := answering()
 	pl.api = app.API{Full: true, Guess: guess}
@@ -150,7 +151,8 @@ func lookAt(ctx context.Context, p *program, a *app.App, t *target) (*attached, 
 		if out.Page != nil {
 			problems = append(problems, "Its page declares no tools.")
 		}
-		return nil, terminal.Unreachable("%s offers no tools. %s", text.Line(t.Text), text.Line(strings.Join(problems, " ")))
+		return nil, terminal.Unreachable("%s offers no tools. %s",
+			text.Line(t.Text), text.Line(strings.Join(problems, " ")))
 	}
 	l, err := a.Bridge.ToolsNow(ctx, ref)
 	if err != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -147,7 +146,7 @@ func verifyAudit(ctx context.Context, p *program) error {
 		printReport(p.stdout, found)
 	}
 	if len(found.Bad) > 0 {
-		return &terminal.ExitError{Code: terminal.ExitFindings, Err: errors.New(badLine(found.Bad[0]))}
+		return terminal.Found("%s", badLine(found.Bad[0]))
 	}
 	return nil
 }

@@ -170,7 +170,8 @@ func notFound(ctx context.Context, err error) error {
 	if !errors.Is(err, opentools.ErrNotFound) {
 		return terminal.Unreachable("%w", err)
 	}
-	return terminal.Unreachable("%w. SITE must publish an OpenAPI document, such as at /.well-known/llm.json",
+	return terminal.Unreachable("%w. SITE must publish an OpenAPI document, such as at "+
+		"/.well-known/llm.json",
 		err)
 }
 
@@ -197,15 +198,18 @@ func choose(found *opentools.Found, origins []string, name string) (*opentools.L
 	list := text.Line(strings.Join(names, ", "))
 	switch i := slices.Index(names, name); {
 	case len(all) == 0:
-		return nil, terminal.Usage("%s needs no login: none of its tools has a security scheme that it describes",
+		return nil, terminal.Usage("%s needs no login: none of its tools has a security scheme "+
+			"that it describes",
 			found.URL)
 	case name == "" && len(all) == 1:
 		return &all[0], nil
 	case name == "":
-		return nil, terminal.Usage("%s has several security schemes: name one with --scheme, one of %s", found.URL,
+		return nil, terminal.Usage("%s has several security schemes: name one with --scheme, "+
+			"one of %s", found.URL,
 			list)
 	case i < 0:
-		return nil, terminal.Usage("invalid value %q for --scheme: must be one of %s", text.Line(name), list)
+		return nil, terminal.Usage("invalid value %q for --scheme: must be one of %s",
+			text.Line(name), list)
 	default:
 		return &all[i], nil
 	}
@@ -236,7 +240,8 @@ const maxKey = 256 << 10
 func (a *auth) keepKey(ctx context.Context, s *authSite, at oauth.Target, scheme oauth.Scheme,
 	kind oauth.Kind) error {
 	if terminal.Is(a.p.stdin) && kind == oauth.Certificate {
-		return terminal.Usage("the certificate and its private key must be on standard input, in PEM, as in " +
+		return terminal.Usage("the certificate and its private key must be on standard input, " +
+			"in PEM, as in " +
 			"pagetools auth login SITE < client.pem")
 	}
 	prompt := fmt.Sprintf("pagetools: %s for %s (%s), which is not shown: ", keyWords[kind],
@@ -251,7 +256,8 @@ func (a *auth) keepKey(ctx context.Context, s *authSite, at oauth.Target, scheme
 		return err
 	}
 	if words == "" {
-		return terminal.Usage("%s is needed, on standard input, as in pagetools auth login SITE --scheme %s < FILE",
+		return terminal.Usage("%s is needed, on standard input, as in pagetools auth login SITE "+
+			"--scheme %s < FILE",
 			keyWords[kind], text.Line(scheme.Name))
 	}
 	if err := s.keeper.Keep(ctx, at, scheme, oauth.Secret(words)); err != nil {

@@ -35,7 +35,8 @@ func (s *authSite) close() {
 func (a *auth) store() (*oauth.Store, error) {
 	dir, err := dataFolder(a.p.conf)
 	if errors.Is(err, config.ErrNoDataDir) {
-		return nil, terminal.Usage("auth needs a data folder, and --data-dir off keeps nothing: leave it out, " +
+		return nil, terminal.Usage("auth needs a data folder, and --data-dir off keeps nothing: " +
+			"leave it out, " +
 			"or name a folder")
 	}
 	if err != nil {
@@ -64,7 +65,8 @@ func (a *auth) target(arg string) (*target, error) {
 		return nil, err
 	}
 	if t.Folder != "" {
-		return nil, terminal.Usage("%s is a folder, which has no API to log in to: give the URL of one",
+		return nil, terminal.Usage("%s is a folder, which has no API to log in to: give the URL "+
+			"of one",
 			text.Line(t.Text))
 	}
 	if named != nil {

@@ -30,7 +30,8 @@ func callCommand(p *program) *cobra.Command {
 			case 0:
 				return terminal.Usage("call needs TARGET and TOOL; see pagetools call --help")
 			case 1:
-				return terminal.Usage("call needs TARGET and TOOL, and there is only %q; see pagetools call --help",
+				return terminal.Usage("call needs TARGET and TOOL, and there is only %q; see "+
+					"pagetools call --help",
 					text.Line(args[0]))
 			}
 			return nil
@@ -49,7 +50,9 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 	if err := to.check(); err != nil {
 		return err
 	}
-	a, t, err := p.one(ctx, arg, plan{pages: single, remember: true})
+	pl := answering()
+	pl.remember = true
+	a, t, err := p.one(ctx, arg, pl)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,8 @@ func (c *callers) guards(addr net.Addr) (transport.Options, error) {
 	o := transport.Options{Listen: addr.String(), Hosts: conf.AllowHosts, Origins: conf.CORS, Words: optionWords,
 		Log: c.p.log, Callers: c.ofFaces(conf), Credentials: &c.faces}
 	if err := o.Validate(); err != nil {
-		return o, terminal.Usage("%s", strings.ReplaceAll(err.Error(), o.Listen, conf.Listen)) // as they wrote it
+		return o, terminal.Usage("%s",
+			strings.ReplaceAll(err.Error(), o.Listen, conf.Listen)) // as they wrote it
 	}
 	return o, nil
 }

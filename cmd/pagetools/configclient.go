@@ -35,7 +35,8 @@ func (o clientOptions) check(args []string) error {
 		return terminal.Usage("config takes print, schema, or a client, not %q; clients are %s",
 			text.Line(word), strings.Join(clients.Names(), ", "))
 	case word == "schema" && len(args) > 1 && (len(args) > 2 || args[1] != "x-llm"):
-		return terminal.Usage("config schema takes no argument, or x-llm, and %q is neither; see pagetools config --help", text.Line(strings.Join(args[1:], " ")))
+		return terminal.Usage("config schema takes no argument, or x-llm, and %q is neither; "+
+			"see pagetools config --help", text.Line(strings.Join(args[1:], " ")))
 	case !isClient && word != "schema" && len(args) > 1:
 		return terminal.Usage("config %s takes no argument, and %q is too much; see pagetools "+
 			"config --help", word, text.Line(args[1]))
@@ -43,7 +44,8 @@ func (o clientOptions) check(args []string) error {
 		return terminal.Usage("--http and --install are for clients: %s",
 			strings.Join(clients.Names(), ", "))
 	case o.http != "" && len(args) > 1:
-		return terminal.Usage("a TARGET is for the server that the client starts, and --http names " +
+		return terminal.Usage("a TARGET is for the server that the client starts, and --http " +
+			"names " +
 			"one that runs already: leave out one of them")
 	}
 	return nil
@@ -89,11 +91,13 @@ type clientConfig struct {
 func (d *clientConfig) remote(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return terminal.Usage("--http must be the URL of an MCP server, such as http://127.0.0.1:7300/mcp, not %q",
+		return terminal.Usage("--http must be the URL of an MCP server, such as "+
+			"http://127.0.0.1:7300/mcp, not %q",
 			text.Line(password.ReplaceAllString(address, "://")))
 	}
 	if u.User != nil {
-		return terminal.Usage("--http: the password in the URL would be in the client's file: leave it out; the " +
+		return terminal.Usage("--http: the password in the URL would be in the client's file: " +
+			"leave it out; the " +
 			"server takes a token, in PAGETOOLS_TOKEN")
 	}
 	d.s = clients.Server{Name: "pagetools", URL: u.String()}
@@ -115,7 +119,8 @@ func (d *clientConfig) local(targets []string) error {
 		return err
 	}
 	if len(all) == 0 {
-		return terminal.Usage("config %s needs a TARGET, or --http URL, or a configuration file with sites",
+		return terminal.Usage("config %s needs a TARGET, or --http URL, or a configuration file "+
+			"with sites",
 			d.c.Name)
 	}
 	d.s = clients.Server{Name: "pagetools", Env: map[string]string{}, Args: []string{"mcp"}}

@@ -189,7 +189,8 @@ func readInput(schema json.RawMessage, from string, pairs []string,
 			types = known[i].types
 		}
 		if in[key], err = argument(words, types); err != nil {
-			return bridge.Value{}, terminal.Usage("%s must be JSON of the type %s, not %q", text.Line(key),
+			return bridge.Value{}, terminal.Usage("%s must be JSON of the type %s, not %q",
+				text.Line(key),
 				text.Line(text.List(types, "or")), text.Line(words))
 		}
 	}
@@ -213,14 +214,16 @@ func readBase(from string, stdin io.Reader) (bridge.Value, error) {
 		b = []byte(from)
 	}
 	if err != nil {
-		return bridge.Value{}, terminal.Usage("--input: %s %w; give JSON, @file, or - for standard input",
+		return bridge.Value{}, terminal.Usage("--input: %s %w; give JSON, @file, or - for "+
+			"standard input",
 			text.Line(strings.TrimPrefix(from, "@")), config.Problem(err))
 	}
 	v, err := bridge.ReadValue("--input", b)
 	if words := strings.TrimSpace(from); err != nil && words != "" &&
 		!strings.ContainsAny(words[:1], `-@{["`) { // not JSON that is wrong, which may be a secret
 		words = text.Brief(words, maxShown)
-		return v, terminal.Usage("--input must be JSON, @file, or - for standard input, not %q; a file is @%s",
+		return v, terminal.Usage("--input must be JSON, @file, or - for standard input, not %q; "+
+			"a file is @%s",
 			words, words)
 	}
 	if err == nil && !v.IsObject() {

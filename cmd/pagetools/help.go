@@ -126,7 +126,8 @@ func withHelp(root *cobra.Command) {
 			c.SuggestionsMinimumDistance = 2
 			c.Args, c.RunE = cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
 				if len(args) > 0 {
-					return terminal.Usage("completion takes bash, zsh, fish or powershell, not %q", text.Line(args[0]))
+					return terminal.Usage("completion takes bash, zsh, fish or powershell, not %q",
+						text.Line(args[0]))
 				}
 				return c.Help()
 			}

@@ -20,8 +20,9 @@ func kitCommands(p *program) []*cobra.Command {
 		Stdout: p.stdout, Stderr: p.stderr, Version: ownVersion(), Words: optionWords,
 		Config: func() *config.Config { return p.conf }, Reload: v.reload,
 		Say: p.say, Waiting: p.waiting, Finish: p.finish, End: p.end, Exactly: exactly,
-		About:  func(t *app.Target) { p.target = v.of(t) },
-		Target: v.one, Targets: v.targets, Start: v.start, Serve: v.serve,
+		NeedsDisplay: func(verb string) error { return needsDisplay(p.conf, verb) },
+		About:        func(t *app.Target) { p.target = v.of(t) },
+		Target:       v.one, Targets: v.targets, Start: v.start, Serve: v.serve,
 		Unmet:   func(a *app.App, t *app.Target) { sayUnmet(p, a, v.of(t)) },
 		NoTools: func(t *app.Target) string { return noTools(nil, p.conf, v.of(t)) },
 	})

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,7 +38,8 @@ func loginCommand(p *program) *cobra.Command {
 		Args: exactly(1, "TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to == "" {
-				return terminal.Usage("login needs --save-storage-state FILE; see pagetools login --help")
+				return terminal.Usage("login needs --save-storage-state FILE; see pagetools " +
+					"login --help")
 			}
 			return login(cmd.Context(), p, args[0], stateTarget(to))
 		},
@@ -59,10 +61,12 @@ func login(ctx context.Context, p *program, arg string, to stateTarget) error {
 	if p.conf.IsDefault("headless") {
 		p.conf.Headless = false
 	}
-	if err := p.conf.NeedsDisplay("login"); err != nil {
-		return terminal.Unreachable("%w.", err)
+	if err := needsDisplay(p.conf, "login"); err != nil {
+		return err
 	}
-	a, t, err := p.one(ctx, arg, plan{pages: entered})
+	pl := answering()
+	pl.pages = entered
+	a, t, err := p.one(ctx, arg, pl)
 	if err != nil {
 		return err
 	}
@@ -76,6 +80,20 @@ func login(ctx context.Context, p *program, arg string, to stateTarget) error {
 		return err
 	}
 	return to.save(ctx, p, page)
+}
+
+// needsDisplay refuses to start a visible browser for a command where there is no display.
+func needsDisplay(c *config.Config, command string) error {
+	if c.Headless || c.IsRemote() || runtime.GOOS != "linux" ||
+		os.Getenv("DISPLAY")+os.Getenv("WAYLAND_DISPLAY") != "" {
+		return nil
+	}
+	instead := "give --headless for a page that logs in by itself"
+	if command != "login" {
+		instead = "leave --headed out"
+	}
+	return terminal.Unreachable("%s shows a browser, and there is no display: neither DISPLAY nor "+
+		"WAYLAND_DISPLAY is set. Run it on a desktop, or %s.", command, instead)
 }
 
 // enter waits for a line of standard input, or its end, as long as the page lives.
@@ -142,7 +160,8 @@ func (s stateTarget) page(ctx context.Context, a *app.App, t *target) (*session.
 		return nil, nil //nolint:nilnil // nothing is saved
 	}
 	if a.Engine == nil {
-		return nil, terminal.Usage("%s is an API, without a page whose login could be saved: `pagetools auth login` is for APIs",
+		return nil, terminal.Usage("%s is an API, without a page whose login could be saved: "+
+			"`pagetools auth login` is for APIs",
 			text.Line(t.Text))
 	}
 	return a.Manager.CatalogPage(ctx, t.Name)

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -48,7 +47,8 @@ func exactly(n int, what string) cobra.PositionalArgs {
 			if len(args) > n {
 				more = fmt.Sprintf(", and %q is too much", text.Line(args[n]))
 			}
-			return terminal.Usage("%s needs %s%s; see %s --help", cmd.Name(), what, more, cmd.CommandPath())
+			return terminal.Usage("%s needs %s%s; see %s --help",
+				cmd.Name(), what, more, cmd.CommandPath())
 		}
 		return nil
 	}
@@ -150,7 +150,7 @@ func verdict(list toolList, strict bool) error {
 			text.Count(len(findings), "finding"))
 	}
 	if strict && len(list.Tools) == 0 {
-		return &terminal.ExitError{Code: terminal.ExitFindings, Err: errors.New("--strict needs at least one tool")}
+		return terminal.Found("--strict needs at least one tool")
 	}
 	return nil
 }

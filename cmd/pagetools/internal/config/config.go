@@ -135,6 +135,12 @@ type Setting struct {
 // run; see [Config].
 func (s Setting) Is(what string) bool { return s.tag.Get(what) != "" }
 
+// IsRemote reports whether the browser is one that was started elsewhere.
+func (c *Config) IsRemote() bool { return c.BrowserURL+c.WSEndpoint != "" }
+
+// JSON reports whether results and failures are printed as JSON.
+func (c *Config) JSON() bool { return c.Format == "json" || c.Format == "ndjson" }
+
 // Settings lists the settings of the command line, in their order.
 func (c *Config) Settings() (all []Setting) {
 	for _, f := range fieldsOf(reflect.ValueOf(c).Elem()) {

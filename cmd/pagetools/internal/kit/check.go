@@ -116,7 +116,8 @@ func newChecker(p *Program, o *checkOptions) (*checker, error) {
 	for _, words := range o.rules {
 		id, level, ok := strings.Cut(words, "=")
 		if !ok {
-			return nil, terminal.Usage("invalid value %q for --rule: write ID=SEVERITY, such as tool-title-missing=off", text.Line(words))
+			return nil, terminal.Usage("invalid value %q for --rule: write ID=SEVERITY, such as "+
+				"tool-title-missing=off", text.Line(words))
 		}
 		if err := severity("--rule", level, string(check.Off)); err != nil {
 			return nil, err
@@ -141,11 +142,13 @@ func newChecker(p *Program, o *checkOptions) (*checker, error) {
 func (o *checkOptions) checkSmoke() error {
 	switch {
 	case !slices.Contains([]string{"", smokeReadOnly, smokeAll}, o.smoke):
-		return terminal.Usage("invalid value %q for --smoke: must be %s or %s, as in --smoke=all", text.Line(o.smoke), smokeReadOnly, smokeAll)
+		return terminal.Usage("invalid value %q for --smoke: must be %s or %s, as in --smoke=all",
+			text.Line(o.smoke), smokeReadOnly, smokeAll)
 	case o.effects && o.smoke == "":
 		return terminal.Usage("--effects looks at calls: give --smoke or --smoke=all, too")
 	case o.smoke != "" && o.from != "":
-		return terminal.Usage("--smoke calls tools in a page, and --from judges a file: give one of them")
+		return terminal.Usage("--smoke calls tools in a page, and --from judges a file: give " +
+			"one of them")
 	}
 	return nil
 }
@@ -155,7 +158,8 @@ func severity(flag, value, other string) error {
 	if slices.Contains(known, value) {
 		return nil
 	}
-	return terminal.Usage("invalid value %q for %s: must be one of %s", text.Line(value), flag, strings.Join(known, ", "))
+	return terminal.Usage("invalid value %q for %s: must be one of %s",
+		text.Line(value), flag, strings.Join(known, ", "))
 }
 
 // knownHosts are the hosts that are known, with those of the files.
@@ -164,7 +168,8 @@ func knownHosts(names []string) (hosts.Set, error) {
 	for _, name := range names {
 		words, err := os.ReadFile(name)
 		if err != nil {
-			return hosts.Set{}, terminal.Usage("--host-file: %s %w", text.Line(name), config.Problem(err))
+			return hosts.Set{}, terminal.Usage("--host-file: %s %w",
+				text.Line(name), config.Problem(err))
 		}
 		described = append(described, hosts.File{Name: name, Text: words})
 	}
@@ -206,7 +211,8 @@ func (k *checker) readBaseline() error {
 	case errors.Is(err, fs.ErrNotExist) && k.o.update:
 		return nil
 	case err != nil:
-		return terminal.Usage("--baseline: %s %w; --update writes it", text.Line(k.o.baseline), config.Problem(err))
+		return terminal.Usage("--baseline: %s %w; --update writes it",
+			text.Line(k.o.baseline), config.Problem(err))
 	}
 	if k.known, err = check.ReadBaseline(words, k.p.Words); err != nil {
 		return terminal.Usage("--baseline: %s: %w", text.Line(k.o.baseline), err)
@@ -292,7 +298,8 @@ func (p *Program) finishRun(r *report.Run, formats []report.Format) error {
 func (k *checker) look(ctx context.Context, args []string) ([]*check.Snapshot, error) {
 	if k.o.from != "" {
 		if len(args) > 0 {
-			return nil, terminal.Usage("--from judges a file, and %q is a TARGET: give one of them", text.Line(args[0]))
+			return nil, terminal.Usage("--from judges a file, and %q is a TARGET: give one of them",
+				text.Line(args[0]))
 		}
 		words, err := os.ReadFile(k.o.from)
 		if err != nil {
@@ -300,7 +307,8 @@ func (k *checker) look(ctx context.Context, args []string) ([]*check.Snapshot, e
 		}
 		s, err := check.FromFile(words)
 		if err != nil {
-			return nil, terminal.Usage("--from: %s: %w; give what `tools --format json` prints, pagetools.lock, an array of tools, or a result of tools/list", text.Line(k.o.from), err)
+			return nil, terminal.Usage("--from: %s: %w; give what `tools --format json` prints, "+
+				"pagetools.lock, an array of tools, or a result of tools/list", text.Line(k.o.from), err)
 		}
 		s.Target = cmp.Or(s.Target, k.o.from)
 		return []*check.Snapshot{s}, nil
@@ -317,7 +325,8 @@ func (k *checker) look(ctx context.Context, args []string) ([]*check.Snapshot, e
 		return nil, err
 	}
 	if len(targets) == 0 {
-		return nil, terminal.Usage("check needs a TARGET, --from FILE, or sites in the configuration file; see pagetools check --help")
+		return nil, terminal.Usage("check needs a TARGET, --from FILE, or sites in the " +
+			"configuration file; see pagetools check --help")
 	}
 	k.p.About(targets[0])
 	a, err := k.p.Start(ctx, targets, Opening{Watched: true})

@@ -60,7 +60,8 @@ func diffRun(ctx context.Context, p *Program, o *diffOptions, args []string) err
 	began := time.Now()
 	severity, known := failOn[o.failOn]
 	if !known {
-		return terminal.Usage("invalid value %q for --fail-on: must be one of breaking, minor, any, never",
+		return terminal.Usage("invalid value %q for --fail-on: must be one of breaking, minor, "+
+			"any, never",
 			text.Line(o.failOn))
 	}
 	formats, err := formats(p, o.reporter)
@@ -123,9 +124,11 @@ func (p *Program) sides(ctx context.Context, o *diffOptions,
 	args []string) (before, now *check.Snapshot, err error) {
 	switch {
 	case o.base == "" && len(args) != 2:
-		return nil, nil, terminal.Usage("diff needs OLD and NEW, or --base REVISION; see pagetools diff --help")
+		return nil, nil, terminal.Usage("diff needs OLD and NEW, or --base REVISION; see " +
+			"pagetools diff --help")
 	case o.base != "" && len(args) > 1:
-		return nil, nil, terminal.Usage("--base REVISION is OLD, and %q and %q are too many: give at most NEW",
+		return nil, nil, terminal.Usage("--base REVISION is OLD, and %q and %q are too many: "+
+			"give at most NEW",
 			text.Line(args[0]), text.Line(args[1]))
 	case o.base != "":
 		if len(args) == 0 {
@@ -209,7 +212,8 @@ func (p *Program) toolsOf(ctx context.Context, arg string) (*app.Target, map[str
 	p.Unmet(a, t)
 	for _, f := range a.Findings(t.Name) {
 		if f.Rule == bridge.RuleStatus {
-			return nil, nil, terminal.Unreachable("%s: %s (%s)", text.Line(t.Text), text.Line(f.Message), f.Rule)
+			return nil, nil, terminal.Unreachable("%s: %s (%s)",
+				text.Line(t.Text), text.Line(f.Message), f.Rule)
 		}
 	}
 	return t, tools, nil
@@ -223,7 +227,8 @@ const noBase = "nothing"
 func lockOf(ctx context.Context, revision string) (*check.Snapshot, error) {
 	name := text.Line(revision) + ":" + lockName
 	if strings.HasPrefix(revision, "-") || strings.ContainsAny(revision, ":\x00") {
-		return nil, terminal.Usage("invalid value %q for --base: must be a revision of git, such as origin/main",
+		return nil, terminal.Usage("invalid value %q for --base: must be a revision of git, "+
+			"such as origin/main",
 			text.Line(revision))
 	}
 	show := exec.CommandContext(ctx, "git", "show", revision+":./"+lockName)
@@ -236,7 +241,8 @@ func lockOf(ctx context.Context, revision string) (*check.Snapshot, error) {
 	case err == nil:
 		return listOf(name, words)
 	case errors.Is(err, exec.ErrNotFound):
-		return nil, terminal.Usage("--base needs git, and it is not installed: install it, or give OLD and NEW")
+		return nil, terminal.Usage("--base needs git, and it is not installed: install it, or " +
+			"give OLD and NEW")
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case strings.Contains(said, "does not exist in '") || strings.Contains(said, "but not in '"):

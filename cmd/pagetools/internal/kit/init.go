@@ -37,7 +37,8 @@ func initCommand(p *Program) *cobra.Command {
 				args = []string{"."}
 			case 1:
 			default:
-				return terminal.Usage("init takes one TARGET, and %q is too much", text.Line(args[1]))
+				return terminal.Usage("init takes one TARGET, and %q is too much",
+					text.Line(args[1]))
 			}
 			return initialize(cmd.Context(), p, args[0], force)
 		},
@@ -129,7 +130,8 @@ func canBeWritten(t *app.Target) error {
 		return terminal.Usage("%q cannot be written into a workflow: give a TARGET without invisible "+
 			"characters and ${{", text.Line(t.Text))
 	case err == nil && u.User != nil:
-		return terminal.Usage("init writes the TARGET into files that are committed: give it without user " +
+		return terminal.Usage("init writes the TARGET into files that are committed: give it " +
+			"without user " +
 			"and password")
 	}
 	return nil

@@ -42,6 +42,8 @@ type Program struct {
 	// Serve serves a target until its callers are done or a signal comes: at --listen, or over MCP on
 	// stdin and stdout.
 	Serve func(ctx context.Context, t *app.Target, stdio bool, observe func(bridge.Observed)) error
+	// NeedsDisplay refuses to show a browser for a verb where there is no display.
+	NeedsDisplay func(verb string) error
 	// Exactly checks the number of arguments.
 	Exactly func(n int, what string) cobra.PositionalArgs
 	// Finish prints how a run ended, and returns its exit code.
@@ -58,5 +60,6 @@ type Opening struct {
 
 // Commands returns the verbs.
 func Commands(p *Program) []*cobra.Command {
-	return []*cobra.Command{lockCommand(p), checkCommand(p), testCommand(p), diffCommand(p), initCommand(p), recordCommand(p)}
+	return []*cobra.Command{lockCommand(p), checkCommand(p), testCommand(p), diffCommand(p),
+		initCommand(p), recordCommand(p)}
 }

@@ -224,7 +224,8 @@ func ReadLock() (*Lock, error) {
 	if err := json.Unmarshal(b, &struct {
 		LockfileVersion *int `json:"lockfileVersion"`
 	}{&l.LockfileVersion}); err != nil {
-		return nil, terminal.Usage("%s is not whole JSON: restore it, or remove it and run pagetools lock again",
+		return nil, terminal.Usage("%s is not whole JSON: restore it, or remove it and run "+
+			"pagetools lock again",
 			lockName)
 	}
 	if l.LockfileVersion != app.LockVersion {
@@ -259,7 +260,8 @@ func (l *Lock) write() error {
 // Has returns the error of a target that the file does not have.
 func (l *Lock) Has(t *app.Target) error {
 	if _, there := l.entry(t); !there {
-		return terminal.Usage("%s does not have %s: run pagetools lock for it first", lockName, t.Text)
+		return terminal.Usage("%s does not have %s: run pagetools lock for it first",
+			lockName, t.Text)
 	}
 	return nil
 }

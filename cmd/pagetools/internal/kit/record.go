@@ -60,10 +60,12 @@ func recordCommand(p *Program) *cobra.Command {
 // record serves a site until its caller is done, and writes what that did.
 func record(ctx context.Context, p *Program, arg string, o recordOptions) error {
 	if o.mcp == "" && !o.headed {
-		return terminal.Usage("record needs a way to the tools: give --mcp stdio, --mcp ADDRESS, or --headed")
+		return terminal.Usage("record needs a way to the tools: give --mcp stdio, --mcp " +
+			"ADDRESS, or --headed")
 	}
 	if _, _, err := net.SplitHostPort(o.mcp); err != nil && o.mcp != "" && o.mcp != onStdio {
-		return terminal.Usage("invalid value %q for --mcp: must be stdio, or an address such as 127.0.0.1:7400",
+		return terminal.Usage("invalid value %q for --mcp: must be stdio, or an address such as "+
+			"127.0.0.1:7400",
 			text.Line(o.mcp))
 	}
 	if strings.TrimSpace(o.name) == "" || !text.IsPlain(o.name) {
@@ -72,8 +74,8 @@ func record(ctx context.Context, p *Program, arg string, o recordOptions) error 
 	}
 	if o.headed {
 		p.Config().Headless = false
-		if err := p.Config().NeedsDisplay("record --headed"); err != nil {
-			return terminal.Unreachable("%w.", err)
+		if err := p.NeedsDisplay("record --headed"); err != nil {
+			return err
 		}
 	}
 	t, err := parseTarget(arg)
@@ -84,7 +86,8 @@ func record(ctx context.Context, p *Program, arg string, o recordOptions) error 
 		o.out = t.Name + ".webtool.yaml"
 	}
 	if _, err := os.Lstat(o.out); err == nil && !o.force {
-		return terminal.Usage("%s is there: --force writes it again, and -o FILE another one", text.Line(o.out))
+		return terminal.Usage("%s is there: --force writes it again, and -o FILE another one",
+			text.Line(o.out))
 	}
 	if p.Config().IsDefault("approval") {
 		p.Config().Approval = policy.ModeAuto // as for the scenarios that come of it
@@ -170,7 +173,8 @@ func (p *Program) writeRecording(ctx context.Context, r *scenario.Recording, out
 		return e
 	}
 	if err != nil {
-		return terminal.Unreachable("%s was written, and could not be replayed: %w", text.Line(out), err)
+		return terminal.Unreachable("%s was written, and could not be replayed: %w",
+			text.Line(out), err)
 	}
 	return p.replayed(run, out)
 }

@@ -105,9 +105,11 @@ func (t *tester) run(ctx context.Context, args []string) error {
 	case err != nil:
 		return err
 	case t.o.update: // with results that are never the same it would not come to rest
-		return terminal.Usage("--update writes the files for whose changes --watch waits: give one of them")
+		return terminal.Usage("--update writes the files for whose changes --watch waits: give " +
+			"one of them")
 	case selection.CI:
-		return terminal.Usage("--watch waits for somebody who changes files, and CI is set: remove --watch")
+		return terminal.Usage("--watch waits for somebody who changes files, and CI is set: " +
+			"remove --watch")
 	}
 	return t.watch(ctx, args)
 }
@@ -118,10 +120,7 @@ func (t *tester) headed() error {
 		return nil
 	}
 	t.p.Config().Headless = false
-	if err := t.p.Config().NeedsDisplay("test"); err != nil {
-		return terminal.Unreachable("%w.", err)
-	}
-	return nil
+	return t.p.NeedsDisplay("test")
 }
 
 // site is that of the command line.
@@ -233,7 +232,8 @@ func (t *tester) selection() (o scenario.Options, err error) {
 	o.Tags, o.CI = t.o.tags, os.Getenv("CI") != "" && os.Getenv("CI") != "false"
 	if t.o.run != "" {
 		if o.Run, err = regexp.Compile(t.o.run); err != nil {
-			return o, terminal.Usage("invalid value %q for --run: must be a regular expression, such as %q",
+			return o, terminal.Usage("invalid value %q for --run: must be a regular expression, "+
+				"such as %q",
 				text.Line(t.o.run), "buys.*/mcp$")
 		}
 	}
@@ -248,22 +248,26 @@ func (t *tester) selection() (o scenario.Options, err error) {
 		case slices.Contains(scenario.Doors(), door):
 			o.Via = append(o.Via, door)
 		default:
-			return o, terminal.Usage("invalid value %q for --via: must be page, webtool, mcp or all",
+			return o, terminal.Usage("invalid value %q for --via: must be page, webtool, mcp or "+
+				"all",
 				text.Line(word))
 		}
 	}
 	if !slices.Contains([]string{"off", kitrun.TraceOn, kitrun.TraceRetainOnFailure}, t.o.trace) {
-		return o, terminal.Usage("invalid value %q for --trace: must be off, on or retain-on-failure",
+		return o, terminal.Usage("invalid value %q for --trace: must be off, on or "+
+			"retain-on-failure",
 			text.Line(t.o.trace))
 	}
 	if t.o.traceDir == "" {
 		return o, terminal.Usage("--trace-dir must name a folder")
 	}
 	if t.o.minCoverage < 0 || t.o.minCoverage > 100 {
-		return o, terminal.Usage("invalid value %g for --min-coverage: must be from 0 to 100", t.o.minCoverage)
+		return o, terminal.Usage("invalid value %g for --min-coverage: must be from 0 to 100",
+			t.o.minCoverage)
 	}
 	if t.o.serve != "" && t.o.url == "" {
-		return o, terminal.Usage("--serve needs --url: the address under which the command serves the app")
+		return o, terminal.Usage("--serve needs --url: the address under which the command " +
+			"serves the app")
 	}
 	if t.o.serve != "" && t.o.dir != "" {
 		return o, terminal.Usage("--serve and --dir both name the app: give one of them")
@@ -307,7 +311,8 @@ func (t *tester) read(args []string) ([]*scenario.File, error) {
 		return nil, err
 	}
 	if len(names) == 0 {
-		return nil, terminal.Usage("no scenarios are here: write a file such as shop.webtool.yaml, or name one; " +
+		return nil, terminal.Usage("no scenarios are here: write a file such as " +
+			"shop.webtool.yaml, or name one; " +
 			"files *evals.json need --url or --dir")
 	}
 	var all []*scenario.File
@@ -330,7 +335,8 @@ func (t *tester) found(args []string) (names, folders []string, err error) {
 		info, wrong := os.Stat(arg)
 		switch {
 		case wrong != nil:
-			names, wrong = append(names, arg), terminal.Usage("%s %w", text.Line(arg), config.Problem(wrong))
+			names, wrong = append(names, arg), terminal.Usage("%s %w",
+				text.Line(arg), config.Problem(wrong))
 		case !info.IsDir():
 			names = append(names, arg)
 		default:
@@ -436,7 +442,8 @@ func accept(f *scenario.File, changes []scenario.Change) error {
 		return terminal.Usage("--update: %s %w", text.Line(f.Name), config.Problem(err))
 	}
 	if json.Valid(words) {
-		return terminal.Usage("--update: %s is JSON, of another program; change it by hand", text.Line(f.Name))
+		return terminal.Usage("--update: %s is JSON, of another program; change it by hand",
+			text.Line(f.Name))
 	}
 	next, err := scenario.Update(words, changes)
 	if err != nil {
