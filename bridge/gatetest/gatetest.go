@@ -19,6 +19,14 @@ func NoRace(t *testing.T) {
 // IsNightly reports whether PAGETOOLS_NIGHTLY is set: tests then take all the time that they need.
 func IsNightly() bool { return os.Getenv("PAGETOOLS_NIGHTLY") != "" }
 
+// Amount returns the amount of something that a test does by day, or the one at night.
+func Amount[T any](day, night T) T {
+	if IsNightly() {
+		return night
+	}
+	return day
+}
+
 // Nightly skips a test that takes too long for each change, and says why. make nightly runs it.
 func Nightly(t *testing.T, why string) {
 	t.Helper()

@@ -123,10 +123,7 @@ var MCPVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25
 // SomeVersions returns the n newest of MCPVersions, and all of them at night: transport/mcp tests
 // every version in process.
 func SomeVersions(n int) []string {
-	if gatetest.IsNightly() {
-		return MCPVersions
-	}
-	return MCPVersions[len(MCPVersions)-n:]
+	return MCPVersions[len(MCPVersions)-gatetest.Amount(n, len(MCPVersions)):]
 }
 
 // MCPAgent is a client of the library that speaks one version of MCP. Set Version, and Hears and

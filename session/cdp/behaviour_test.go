@@ -47,13 +47,10 @@ func TestNoisyNeighbour(t *testing.T) {
 	})
 	quiet := showPage(t, shared, base+"/")
 	quiet.find("echo")
-	noisy := freshPage(t, shared, base+"/noise")
+	noisy := showPage(t, shared, base+"/noise")
 	noisy.find("t0")
 	var worst time.Duration
-	calls := 50
-	if gatetest.IsNightly() {
-		calls = 200
-	}
+	calls := gatetest.Amount(50, 200)
 	for i := range calls {
 		began := time.Now()
 		input := fmt.Sprintf(`{"i":%d}`, i)
@@ -106,12 +103,9 @@ func TestSpinners(t *testing.T) {
 		"/began": func(http.ResponseWriter, *http.Request) { spinning <- struct{}{} },
 		"/never": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 	})
-	kinds := []string{"loop", "xhr", "onabort"}
-	if gatetest.IsNightly() {
-		kinds = append(kinds, "microtasks", "regexp", "toJSON", "catches")
-	}
-	for _, name := range kinds {
-		p := freshPage(t, shared, base+"/")
+	kinds := []string{"loop", "xhr", "onabort", "microtasks", "regexp", "toJSON", "catches"}
+	for _, name := range kinds[:gatetest.Amount(3, len(kinds))] {
+		p := showPage(t, shared, base+"/")
 		d := p.find(name)
 		ctx := expiring{t.Context(), make(chan struct{})}
 		go func() { <-spinning; close(ctx.passed) }()
@@ -179,7 +173,7 @@ func TestIsolation(t *testing.T) {
 			fmt.Fprint(w, hits.Add(1))
 		},
 	})
-	one := freshPage(t, shared, base+"/")
+	one := showPage(t, shared, base+"/")
 	one.must("keep", "{}")
 	if err := one.Load(t.Context(), base+"/"); err != nil {
 		t.Fatal(err)
@@ -195,7 +189,7 @@ func TestIsolation(t *testing.T) {
 			t.Fatalf("the next document of the tab sees %s, %v; so the test proves nothing", got, err)
 		}
 	}
-	two := freshPage(t, shared, base+"/")
+	two := showPage(t, shared, base+"/")
 	if got := two.must("kept", "{}"); got != `["",null,[],0,0,"2"]` {
 		t.Errorf("another tab sees %s", got)
 	}
@@ -297,10 +291,7 @@ func TestWindowBombs(t *testing.T) {
 // openings returns ways in which a page opens a window on a tool.
 func openings() []string {
 	all := []string{`open('/pop')`, `open('/pop', '_blank', 'noopener')`, `document.getElementById('l').click()`}
-	if gatetest.IsNightly() {
-		return all
-	}
-	return all[:1]
+	return all[:gatetest.Amount(1, len(all))]
 }
 
 const openerPage = `<a id=l href=/pop target=_blank rel=noopener>x</a><script>tool('fine', () => 1)</script>`

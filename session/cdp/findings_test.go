@@ -158,10 +158,7 @@ func TestMissingScripts(t *testing.T) {
 // one that makes a few, and its tools and calls work on.
 func TestFindingsAreBounded(t *testing.T) {
 	t.Parallel()
-	amount := "400"
-	if gatetest.IsNightly() {
-		amount = "4000"
-	}
+	amount := gatetest.Amount("400", "4000")
 	origin := site(t, map[string]http.HandlerFunc{"/": html(`<script>
 		for (let i = 0; i < ` + amount + `; i++) console.error(i + 'x'.repeat(10000));
 		for (let i = 0; i < ` + amount + ` / 4; i++) Promise.reject(new Error('y'.repeat(10000) + i));

@@ -41,7 +41,7 @@ func TestTampering(t *testing.T) {
 		"/after":  html("<script>{ const mc = navigator.modelContext;" + tools + tampering + "}</script>"),
 	})
 	for _, path := range []string{"/before", "/after"} {
-		p := freshPage(t, shared, base+path)
+		p := showPage(t, shared, base+path)
 		if got := p.must("naive", "{}"); got != `"\"tampered\""` {
 			t.Errorf("%s: the tampering does nothing: %s", path, got)
 		}

@@ -145,17 +145,14 @@ func openWith(t *testing.T, e *Engine, o session.TabOptions) *tab {
 		t.Fatal(err)
 	}
 	w := opened.(*tab)
-	t.Cleanup(func() { closeTab(t, w) })
+	t.Cleanup(func() {
+		bounded, cancel := context.WithTimeout(context.Background(), hang)
+		defer cancel()
+		if err := w.Close(bounded); err != nil {
+			t.Error(err)
+		}
+	})
 	return w
-}
-
-func closeTab(t *testing.T, w *tab) {
-	t.Helper()
-	bounded, cancel := context.WithTimeout(context.Background(), hang)
-	defer cancel()
-	if err := w.Close(bounded); err != nil {
-		t.Error(err)
-	}
 }
 
 // processes lists the processes whose command line has the text.

@@ -56,68 +56,22 @@ type shown struct {
 	documents int // that were shown
 }
 
-// used has pages of the shared browser that tests left whole. A new page is a new process, which
-// costs ten times what the next document in a page does.
-var used = make(chan *shown, 4)
-
-// showPage opens a tab on the address. In the shared browser, it may be one that showed a page of
-// another test: what is about a new tab, or leaves one busy, takes freshPage.
+// showPage opens a tab on the address.
 func showPage(t *testing.T, e *Engine, address string) *shown {
-	t.Helper()
-	if e != shared {
-		return freshPage(t, e, address)
-	}
-	var s *shown
-	select {
-	case s = <-used:
-		s.t = t
-	default:
-		opened, err := e.Open(t.Context(), session.TabOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s = newShown(t, opened.(*tab))
-	}
-	t.Cleanup(func() { s.keep(t) })
-	s.begin(t, address)
-	return s
-}
-
-// keep leaves a page to another test when this one left it whole, and closes it otherwise.
-func (s *shown) keep(t *testing.T) {
-	s.mu.Lock()
-	whole := !t.Failed() && s.target.Reason() == nil && s.opened == 0 && len(s.windows) == 0
-	s.mu.Unlock()
-	if whole {
-		select {
-		case used <- s:
-			return
-		default:
-		}
-	}
-	closeTab(t, s.tab)
-}
-
-func freshPage(t *testing.T, e *Engine, address string) *shown {
 	t.Helper()
 	return showPageWith(t, e, session.TabOptions{}, address)
 }
 
 func showPageWith(t *testing.T, e *Engine, o session.TabOptions, address string) *shown {
 	t.Helper()
-	s := newShown(t, openWith(t, e, o))
+	s := &shown{tab: openWith(t, e, o), t: t, windows: make(chan session.WindowClosed, 1000), dead: make(chan struct{}), news: make(chan struct{}),
+		sets: map[string]session.ToolsChanged{}}
+	go s.read()
 	s.begin(t, address)
 	return s
 }
 
-func newShown(t *testing.T, opened *tab) *shown {
-	s := &shown{tab: opened, t: t, windows: make(chan session.WindowClosed, 1000), dead: make(chan struct{}), news: make(chan struct{}),
-		sets: map[string]session.ToolsChanged{}}
-	go s.read()
-	return s
-}
-
-// begin loads the address, and waits until the document is reported.
+// begin loads the address, also after another one: then what is known is of the new document.
 func (s *shown) begin(t *testing.T, address string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), hang)

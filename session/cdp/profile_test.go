@@ -102,10 +102,7 @@ func TestKilledBridge(t *testing.T) {
 // TestCycles starts and closes browsers: nothing is left of them.
 func TestCycles(t *testing.T) {
 	dir := folders(t)
-	cycles := 2
-	if gatetest.IsNightly() {
-		cycles = 10
-	}
+	cycles := gatetest.Amount(2, 10)
 	for i := range cycles {
 		o := localOptions()
 		o.ProfileDir = dir
@@ -189,10 +186,7 @@ func TestLostBrowserOfAProfile(t *testing.T) {
 			only(o)
 			o.UserDataDir = dir
 		})
-		kills := 1
-		if gatetest.IsNightly() {
-			kills = 3
-		}
+		kills := gatetest.Amount(1, 3)
 		for range kills {
 			w := open(t, e)
 			signal(t, syscall.SIGKILL, browserOf(t, e))

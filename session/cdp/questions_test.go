@@ -175,7 +175,7 @@ func TestPageAnswersItself(t *testing.T) {
 		t.Errorf("leaves gave %v", err)
 	}
 	for _, tool := range []string{"seat", "confirm"} {
-		w := freshPage(t, shared, base+"/")
+		w := showPage(t, shared, base+"/")
 		asked := w.asks(tool, `{}`)
 		if err := w.Close(t.Context()); err != nil {
 			t.Fatal(err)

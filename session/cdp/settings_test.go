@@ -227,10 +227,7 @@ func TestManyRequests(t *testing.T) {
 		const many = async (n) => { await Promise.all(Array.from({length: n}, (_, i) => fetch('/x?' + i))); return 'done' };
 		tool('busy', ({n}) => many(n)); tool('flood', ({n}) => many(n).catch((e) => 'some failed'));
 		tool('alive', () => true)</script>`)})
-	busy, flood := 100, 400
-	if gatetest.IsNightly() {
-		busy, flood = 500, 2000
-	}
+	busy, flood := gatetest.Amount(100, 500), gatetest.Amount(400, 2000)
 	s := showPageWith(t, shared, with(t, base, credentials), base+"/")
 	other := showPageWith(t, shared, with(t, base, credentials), base+"/")
 	if got := s.must("busy", fmt.Sprintf(`{"n":%d}`, busy)); got != `"done"` {

@@ -57,7 +57,7 @@ func TestStoredSettings(t *testing.T) {
 			{Name: "deep", Value: "3", Path: "/deep", Domain: "127.0.0.1"}},
 		LocalStorage: map[string]pageconfig.Secret{"token": `{"a":"ü"}`, "__proto__x": "y"},
 	}
-	plain := freshPage(t, shared, base+"/")
+	plain := showPage(t, shared, base+"/")
 	_, _, history := plain.first()
 	s := showPageWith(t, shared, with(t, base, set), base+"/")
 	cookies, items, length := s.first()
@@ -80,7 +80,7 @@ func TestStoredSettings(t *testing.T) {
 	if cookies, items, _ := far.first(); cookies != "" || len(items) > 0 {
 		t.Errorf("another site finds %q and %q", cookies, items)
 	}
-	after := freshPage(t, shared, base+"/")
+	after := showPage(t, shared, base+"/")
 	if cookies, items, _ := after.first(); cookies != "" || len(items) > 0 {
 		t.Errorf("another tab finds %q and %q", cookies, items)
 	}

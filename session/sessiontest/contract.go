@@ -48,10 +48,6 @@ type Harness struct {
 	KillBrowser, KillRenderers, Freeze func(t *testing.T, e session.Engine)
 	// Groups are the parts of the contract to run; none is all.
 	Groups []string
-
-	// used has tabs of Engine that tests left whole: in a real browser a new tab is a new process,
-	// which costs ten times what the next document in a tab does.
-	used chan *watched
 }
 
 // prelude is in front of the HTML of every page.
@@ -92,13 +88,6 @@ func Serve(t *testing.T, pages Pages, tls bool) string {
 
 // TestEngine runs the contract of session.Engine and session.Tab.
 func TestEngine(t *testing.T, h Harness) {
-	h.used = make(chan *watched, 4)
-	t.Cleanup(func() {
-		close(h.used)
-		for w := range h.used {
-			w.end(t)
-		}
-	})
 	groups := []struct {
 		name string
 		run  func(*testing.T, Harness)
@@ -141,13 +130,6 @@ func openTab(t *testing.T, e session.Engine) *watched {
 
 func openTabWith(t *testing.T, e session.Engine, o session.TabOptions) *watched {
 	t.Helper()
-	w := newTab(t, e, o)
-	t.Cleanup(func() { w.end(t) })
-	return w
-}
-
-func newTab(t *testing.T, e session.Engine, o session.TabOptions) *watched {
-	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	tab, err := e.Open(ctx, o)
@@ -156,22 +138,19 @@ func newTab(t *testing.T, e session.Engine, o session.TabOptions) *watched {
 	}
 	w := &watched{Tab: tab, t: t, ended: make(chan struct{})}
 	go w.watch()
+	t.Cleanup(func() {
+		bounded, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := tab.Close(bounded); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		select {
+		case <-w.ended:
+		case <-bounded.Done():
+			t.Error("the events of a closed tab did not end")
+		}
+	})
 	return w
-}
-
-// end closes a tab.
-func (w *watched) end(t *testing.T) {
-	t.Helper()
-	bounded, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	if err := w.Close(bounded); err != nil {
-		t.Errorf("Close: %v", err)
-	}
-	select {
-	case <-w.ended:
-	case <-bounded.Done():
-		t.Error("the events of a closed tab did not end")
-	}
 }
 
 // show opens a tab on an address and waits for its load event.
@@ -183,50 +162,10 @@ func show(t *testing.T, e session.Engine, address string) *watched {
 	return w
 }
 
-// one serves a page of its own and shows it, also in a tab that another test left whole.
+// one serves a page of its own and shows it.
 func one(t *testing.T, h Harness, p Page) *watched {
 	t.Helper()
-	var w *watched
-	select {
-	case w = <-h.used:
-		w.t = t
-	default:
-		w = newTab(t, h.Engine, session.TabOptions{})
-	}
-	t.Cleanup(func() { w.leave(t, h) })
-	before, _ := w.told()
-	w.load(h.Serve(t, h.Engine, Pages{"/": p}, false) + "/")
-	w.mu.Lock()
-	left := slices.IndexFunc(w.events[len(before):], func(ev session.Event) bool {
-		_, ok := ev.(session.Navigated)
-		return ok
-	})
-	w.events = w.events[len(before)+left:]
-	w.mu.Unlock()
-	w.loaded()
-	return w
-}
-
-// leave keeps a tab for another test where this one left nothing but its document in it, and closes
-// it otherwise.
-func (w *watched) leave(t *testing.T, h Harness) {
-	t.Helper()
-	all, _ := w.told()
-	whole := !t.Failed() && !slices.ContainsFunc(all, func(ev session.Event) bool {
-		switch ev.(type) {
-		case session.Died, session.WindowOpened, session.WindowClosed, session.DialogShown:
-			return true
-		}
-		return false
-	})
-	if whole {
-		select {
-		case h.used <- w:
-			return
-		default:
-		}
-	}
-	w.end(t)
+	return show(t, h.Engine, h.Serve(t, h.Engine, Pages{"/": p}, false)+"/")
 }
 
 func (w *watched) watch() {

@@ -127,7 +127,6 @@ func testQuestions(t *testing.T, h Harness) {
 		if err := w.Close(ctx); err != nil {
 			t.Fatal(err)
 		}
-		<-w.ended
 		<-asked.Over
 		_, err := came(asked.Continue(ctx, &bridge.Answer{OK: true}))
 		if e := bridge.AsError(err); e == nil || e.Outcome != bridge.Unknown {

@@ -33,6 +33,7 @@ func testLife(t *testing.T, h Harness) {
 		}
 		d := w.tool("echo")
 		closeTwice(t, w)
+		<-w.ended
 		all, _ = w.told()
 		if died, ok := all[len(all)-1].(session.Died); !ok || died.Err == nil {
 			t.Errorf("the last event is %#v", all[len(all)-1])
@@ -86,7 +87,6 @@ func closeTwice(t *testing.T, w *watched) {
 			t.Errorf("Close: %v", err)
 		}
 	}
-	<-w.ended
 }
 
 func testTools(t *testing.T, h Harness) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 )
 
 // What follows runs on a clock that goes on only when nothing else does, so that it
@@ -370,7 +371,7 @@ func TestSessionsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFace(t, Options{})
 		h := w.handler(stillListens)
-		const n = 297
+		n := gatetest.Amount(297, 2997)
 		for i := range n {
 			w.as([]bridge.Caller{agent, other, quiet}[i%3]).begin(h, "2025-11-25")
 		}

@@ -93,7 +93,7 @@ const changesOfAPage = 200
 
 // secondsOfChanges is the time of the changes. After ten seconds progress comes less often, which
 // transport/mcp tests with a clock of its own.
-var secondsOfChanges = map[bool]float64{false: 2.5, true: 10.5}[gatetest.IsNightly()]
+var secondsOfChanges = gatetest.Amount(2.5, 10.5)
 
 // churn makes the page change its tools, and holds what the clients of that page know
 // in the end. The first of them makes the call, and is told of its progress.

@@ -165,7 +165,7 @@ func TestOlderClient(t *testing.T) {
 	call := func(n int, action, payload string) suite.Reply {
 		return s.Ask("/webtools/weather", fmt.Sprintf(`{"session_id":"older-%d","action":%s,"config":%s,"payload":%s}`, n, action, meta.DefaultConfig, payload))
 	}
-	for n := range 2 {
+	for n := range 3 {
 		r := call(n, `"get_current"`, `{"location":"Paris"}`)
 		var got weather
 		if err := json.Unmarshal(r.Body, &got); err != nil || r.Status != http.StatusOK || got.Location != "Paris" {

@@ -19,11 +19,7 @@ import (
 func TestFramework(t *testing.T) {
 	t.Parallel()
 	page := suite.PageServer().Page("framework.html")
-	times := 1
-	if gatetest.IsNightly() {
-		times = 3
-	}
-	for range times {
+	for range gatetest.Amount(1, 3) {
 		if out := suite.PagetoolsRun(t, 0, "tools", page); !strings.Contains(out, "late") {
 			t.Errorf("tools prints %s", out)
 		}
