@@ -5,13 +5,15 @@ cd "$(dirname "$0")/.."
 tests=$1
 shift
 
-# Packages whose tests start browsers; those that only drive processes, in which the race detector has
-# nothing to see; and those that compute so much (bridge/gatetest) that they run without it, too.
+# Packages whose tests start browsers; those that only drive processes or read files, in which the race
+# detector has nothing to see; and those that compute so much (bridge/gatetest) that they run without
+# it, too.
 browsers="./session/cdp ./e2e ./e2e/app ./e2e/effects ./e2e/run ./examples ./examples/recipes"
 processes="./e2e/suite/serve ./e2e/suite/mcp ./e2e/suite/life ./e2e/suite/conformance"
+reading="./e2e/suite/docs"
 computing="./bridge/schema ./bridge/policy ./bridge/opentools ./bridge/store ./e2e/check ./e2e/report
 	./e2e/trace ./e2e/har/tape ./transport/mcp/toolset ./transport/openapi"
-others=$(go list ./... | sed "s|^$(go list -m)|.|" | grep -vxF "$(printf '%s\n' $browsers $processes)")
+others=$(go list ./... | sed "s|^$(go list -m)|.|" | grep -vxF "$(printf '%s\n' $browsers $processes $reading)")
 
 # Node runs the tests of the page's half. The Go tests run the same code in the
 # browser, so a machine without Node tests less, and is told.
@@ -61,7 +63,7 @@ test="go test -json -vet=off -timeout 60m"
 check="env PAGETOOLS_EXECUTABLE_PATH=/nowhere PAGETOOLS_HEADLESS_SHELL="
 if [ "$tests" = check ]; then
 	# shellcheck disable=SC2086
-	exec go run ./scripts/testtimes $check RACE_DETECTOR="$race" $test $race -p 2 "$@" $others + $check $test -p 1 "$@" $computing
+	exec go run ./scripts/testtimes $check RACE_DETECTOR="$race" $test $race -p 2 "$@" $others + $check $test -p 1 "$@" $reading $computing
 fi
 
 PAGETOOLS_EXECUTABLE_PATH=$(scripts/browser.sh)
@@ -90,4 +92,4 @@ export PAGETOOLS_HEADLESS_SHELL
 # shellcheck disable=SC2086
 exec go run ./scripts/testtimes -counts "$starts" \
 	$test -p 1 "$@" $processes + $test $race -p 1 "$@" $browsers + \
-	$check RACE_DETECTOR="$race" $test $race -p 2 "$@" $others + $check $test -p 1 "$@" $computing
+	$check RACE_DETECTOR="$race" $test $race -p 2 "$@" $others + $check $test -p 1 "$@" $reading $computing

@@ -18,6 +18,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/webtool"
@@ -135,7 +136,7 @@ func mixUps(t *testing.T, rounds int, answer func(all []json.RawMessage, own int
 // TestX2EqualIDs: clients that use the same ids get their own results.
 func TestX2EqualIDs(t *testing.T) {
 	t.Parallel()
-	const rounds = 200
+	rounds := gatetest.Amount(50, 200)
 	mixed, ran := mixUps(t, rounds, func(all []json.RawMessage, own int) json.RawMessage { return all[own] })
 	if mixed != 0 || ran != clients*rounds {
 		t.Errorf("%d results of others, of %d calls that ran", mixed, ran)
