@@ -51,8 +51,7 @@ func approveCommand(p *program) *cobra.Command {
 				return terminal.Usage("--list and --revoke stand alone: leave out the rest")
 			case g.picture != "" && (len(args) == 0 || g != given{picture: g.picture}):
 				return terminal.Usage("--picture needs the ID of a question and nothing else, " +
-					"such as pagetools " +
-					"approve ID --picture page.png")
+					"such as pagetools approve ID --picture page.png")
 			case len(args) == 0 && g != given{list: g.list, revoke: g.revoke}:
 				return terminal.Usage("an answer needs the ID of a question, which pagetools " +
 					"approve lists")

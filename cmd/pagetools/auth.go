@@ -171,8 +171,7 @@ func notFound(ctx context.Context, err error) error {
 		return terminal.Unreachable("%w", err)
 	}
 	return terminal.Unreachable("%w. SITE must publish an OpenAPI document, such as at "+
-		"/.well-known/llm.json",
-		err)
+		"/.well-known/llm.json", err)
 }
 
 // refused is the error of a login that came to nothing.
@@ -199,8 +198,7 @@ func choose(found *opentools.Found, origins []string, name string) (*opentools.L
 	switch i := slices.Index(names, name); {
 	case len(all) == 0:
 		return nil, terminal.Usage("%s needs no login: none of its tools has a security scheme "+
-			"that it describes",
-			found.URL)
+			"that it describes", found.URL)
 	case name == "" && len(all) == 1:
 		return &all[0], nil
 	case name == "":
@@ -240,9 +238,8 @@ const maxKey = 256 << 10
 func (a *auth) keepKey(ctx context.Context, s *authSite, at oauth.Target, scheme oauth.Scheme,
 	kind oauth.Kind) error {
 	if terminal.Is(a.p.stdin) && kind == oauth.Certificate {
-		return terminal.Usage("the certificate and its private key must be on standard input, " +
-			"in PEM, as in " +
-			"pagetools auth login SITE < client.pem")
+		return terminal.Usage("the certificate and its private key must be on standard input, in " +
+			"PEM, as in pagetools auth login SITE < client.pem")
 	}
 	prompt := fmt.Sprintf("pagetools: %s for %s (%s), which is not shown: ", keyWords[kind],
 		text.Line(at.Resource.Host), text.Line(scheme.Name))
@@ -257,8 +254,7 @@ func (a *auth) keepKey(ctx context.Context, s *authSite, at oauth.Target, scheme
 	}
 	if words == "" {
 		return terminal.Usage("%s is needed, on standard input, as in pagetools auth login SITE "+
-			"--scheme %s < FILE",
-			keyWords[kind], text.Line(scheme.Name))
+			"--scheme %s < FILE", keyWords[kind], text.Line(scheme.Name))
 	}
 	if err := s.keeper.Keep(ctx, at, scheme, oauth.Secret(words)); err != nil {
 		return terminal.Usage("%w", err)

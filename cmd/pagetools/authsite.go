@@ -36,8 +36,7 @@ func (a *auth) store() (*oauth.Store, error) {
 	dir, err := dataFolder(a.p.conf)
 	if errors.Is(err, config.ErrNoDataDir) {
 		return nil, terminal.Usage("auth needs a data folder, and --data-dir off keeps nothing: " +
-			"leave it out, " +
-			"or name a folder")
+			"leave it out, or name a folder")
 	}
 	if err != nil {
 		return nil, terminal.Usage("%w", err)
@@ -66,8 +65,7 @@ func (a *auth) target(arg string) (*target, error) {
 	}
 	if t.Folder != "" {
 		return nil, terminal.Usage("%s is a folder, which has no API to log in to: give the URL "+
-			"of one",
-			text.Line(t.Text))
+			"of one", text.Line(t.Text))
 	}
 	if named != nil {
 		t.config = *named

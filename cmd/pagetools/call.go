@@ -31,8 +31,7 @@ func callCommand(p *program) *cobra.Command {
 				return terminal.Usage("call needs TARGET and TOOL; see pagetools call --help")
 			case 1:
 				return terminal.Usage("call needs TARGET and TOOL, and there is only %q; see "+
-					"pagetools call --help",
-					text.Line(args[0]))
+					"pagetools call --help", text.Line(args[0]))
 			}
 			return nil
 		},

@@ -45,8 +45,7 @@ func (o clientOptions) check(args []string) error {
 			strings.Join(clients.Names(), ", "))
 	case o.http != "" && len(args) > 1:
 		return terminal.Usage("a TARGET is for the server that the client starts, and --http " +
-			"names " +
-			"one that runs already: leave out one of them")
+			"names one that runs already: leave out one of them")
 	}
 	return nil
 }
@@ -97,8 +96,7 @@ func (d *clientConfig) remote(address string) error {
 	}
 	if u.User != nil {
 		return terminal.Usage("--http: the password in the URL would be in the client's file: " +
-			"leave it out; the " +
-			"server takes a token, in PAGETOOLS_TOKEN")
+			"leave it out; the server takes a token, in PAGETOOLS_TOKEN")
 	}
 	d.s = clients.Server{Name: "pagetools", URL: u.String()}
 	site, ok := strings.CutPrefix(strings.TrimSuffix(u.Path, "/"), "/mcp/")
@@ -120,8 +118,7 @@ func (d *clientConfig) local(targets []string) error {
 	}
 	if len(all) == 0 {
 		return terminal.Usage("config %s needs a TARGET, or --http URL, or a configuration file "+
-			"with sites",
-			d.c.Name)
+			"with sites", d.c.Name)
 	}
 	d.s = clients.Server{Name: "pagetools", Env: map[string]string{}, Args: []string{"mcp"}}
 	if len(all) == 1 {

@@ -215,16 +215,14 @@ func readBase(from string, stdin io.Reader) (bridge.Value, error) {
 	}
 	if err != nil {
 		return bridge.Value{}, terminal.Usage("--input: %s %w; give JSON, @file, or - for "+
-			"standard input",
-			text.Line(strings.TrimPrefix(from, "@")), config.Problem(err))
+			"standard input", text.Line(strings.TrimPrefix(from, "@")), config.Problem(err))
 	}
 	v, err := bridge.ReadValue("--input", b)
 	if words := strings.TrimSpace(from); err != nil && words != "" &&
 		!strings.ContainsAny(words[:1], `-@{["`) { // not JSON that is wrong, which may be a secret
 		words = text.Brief(words, maxShown)
 		return v, terminal.Usage("--input must be JSON, @file, or - for standard input, not %q; "+
-			"a file is @%s",
-			words, words)
+			"a file is @%s", words, words)
 	}
 	if err == nil && !v.IsObject() {
 		err = terminal.Usage("--input must be a JSON object, such as {\"name\": \"Ada\"}")

@@ -76,8 +76,7 @@ func openConsole(ctx context.Context, p *program, open bool) error {
 	}
 	if err := exec.CommandContext(ctx, opener[0], append(opener[1:], link.URL)...).Run(); err != nil {
 		return terminal.Unreachable("%s could not open the page: %w. Without --open the link is "+
-			"shown.",
-			opener[0], err)
+			"shown.", opener[0], err)
 	}
 	p.say("the operators' page is open in your browser")
 	return nil

@@ -99,8 +99,8 @@ func (p *program) startWith(ctx context.Context, pl plan, complete func(*app.Opt
 		return nil, terminal.Unreachable("%w. %s", err, installAdvice(err))
 	case errors.Is(err, chrome.ErrRoot):
 		return nil, terminal.Unreachable("as root the browser needs --no-sandbox; give it only " +
-			"when " +
-			"every site is trusted. Run as another user, or give --no-sandbox or PAGETOOLS_NO_SANDBOX=1.")
+			"when every site is trusted. Run as another user, or give --no-sandbox or " +
+			"PAGETOOLS_NO_SANDBOX=1.")
 	}
 	return nil, terminal.Usage("%w", err)
 }
@@ -238,9 +238,8 @@ func options(p *program, pl plan) (app.Options, error) {
 	}
 	named := func(t *target) bool { return t.named }
 	if c.StorageState != "" && len(pl.targets) > 0 && !slices.ContainsFunc(pl.targets, named) {
-		return o, terminal.Usage("--storage-state is for sites of the command line, and there " +
-			"is none; " +
-			"a site of the file has default-profile")
+		return o, terminal.Usage("--storage-state is for sites of the command line, and there is " +
+			"none; a site of the file has default-profile")
 	}
 	if o.Credentials, err = credentials(p); err != nil {
 		return o, err

@@ -147,8 +147,8 @@ func (o *checkOptions) checkSmoke() error {
 	case o.effects && o.smoke == "":
 		return terminal.Usage("--effects looks at calls: give --smoke or --smoke=all, too")
 	case o.smoke != "" && o.from != "":
-		return terminal.Usage("--smoke calls tools in a page, and --from judges a file: give " +
-			"one of them")
+		return terminal.Usage("--smoke calls tools in a page, and --from judges a file: give one " +
+			"of them")
 	}
 	return nil
 }

@@ -61,8 +61,7 @@ func diffRun(ctx context.Context, p *Program, o *diffOptions, args []string) err
 	severity, known := failOn[o.failOn]
 	if !known {
 		return terminal.Usage("invalid value %q for --fail-on: must be one of breaking, minor, "+
-			"any, never",
-			text.Line(o.failOn))
+			"any, never", text.Line(o.failOn))
 	}
 	formats, err := formats(p, o.reporter)
 	if err != nil {
@@ -128,8 +127,7 @@ func (p *Program) sides(ctx context.Context, o *diffOptions,
 			"pagetools diff --help")
 	case o.base != "" && len(args) > 1:
 		return nil, nil, terminal.Usage("--base REVISION is OLD, and %q and %q are too many: "+
-			"give at most NEW",
-			text.Line(args[0]), text.Line(args[1]))
+			"give at most NEW", text.Line(args[0]), text.Line(args[1]))
 	case o.base != "":
 		if len(args) == 0 {
 			args = []string{lockName}
@@ -228,8 +226,7 @@ func lockOf(ctx context.Context, revision string) (*check.Snapshot, error) {
 	name := text.Line(revision) + ":" + lockName
 	if strings.HasPrefix(revision, "-") || strings.ContainsAny(revision, ":\x00") {
 		return nil, terminal.Usage("invalid value %q for --base: must be a revision of git, "+
-			"such as origin/main",
-			text.Line(revision))
+			"such as origin/main", text.Line(revision))
 	}
 	show := exec.CommandContext(ctx, "git", "show", revision+":./"+lockName)
 	show.Env = append(os.Environ(), "LC_ALL=C")

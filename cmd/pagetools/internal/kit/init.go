@@ -131,8 +131,7 @@ func canBeWritten(t *app.Target) error {
 			"characters and ${{", text.Line(t.Text))
 	case err == nil && u.User != nil:
 		return terminal.Usage("init writes the TARGET into files that are committed: give it " +
-			"without user " +
-			"and password")
+			"without user and password")
 	}
 	return nil
 }

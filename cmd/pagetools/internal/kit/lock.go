@@ -225,8 +225,7 @@ func ReadLock() (*Lock, error) {
 		LockfileVersion *int `json:"lockfileVersion"`
 	}{&l.LockfileVersion}); err != nil {
 		return nil, terminal.Usage("%s is not whole JSON: restore it, or remove it and run "+
-			"pagetools lock again",
-			lockName)
+			"pagetools lock again", lockName)
 	}
 	if l.LockfileVersion != app.LockVersion {
 		return nil, terminal.Usage("%s has version %d, and this pagetools reads %d: use the pagetools "+

@@ -60,13 +60,12 @@ func recordCommand(p *Program) *cobra.Command {
 // record serves a site until its caller is done, and writes what that did.
 func record(ctx context.Context, p *Program, arg string, o recordOptions) error {
 	if o.mcp == "" && !o.headed {
-		return terminal.Usage("record needs a way to the tools: give --mcp stdio, --mcp " +
-			"ADDRESS, or --headed")
+		return terminal.Usage("record needs a way to the tools: give --mcp stdio, --mcp ADDRESS, " +
+			"or --headed")
 	}
 	if _, _, err := net.SplitHostPort(o.mcp); err != nil && o.mcp != "" && o.mcp != onStdio {
 		return terminal.Usage("invalid value %q for --mcp: must be stdio, or an address such as "+
-			"127.0.0.1:7400",
-			text.Line(o.mcp))
+			"127.0.0.1:7400", text.Line(o.mcp))
 	}
 	if strings.TrimSpace(o.name) == "" || !text.IsPlain(o.name) {
 		return terminal.Usage("invalid value %q for --case: must be a name on one line, without invisible "+

@@ -233,8 +233,7 @@ func (t *tester) selection() (o scenario.Options, err error) {
 	if t.o.run != "" {
 		if o.Run, err = regexp.Compile(t.o.run); err != nil {
 			return o, terminal.Usage("invalid value %q for --run: must be a regular expression, "+
-				"such as %q",
-				text.Line(t.o.run), "buys.*/mcp$")
+				"such as %q", text.Line(t.o.run), "buys.*/mcp$")
 		}
 	}
 	if t.o.model != "" && len(t.o.via) == 0 {
@@ -249,14 +248,12 @@ func (t *tester) selection() (o scenario.Options, err error) {
 			o.Via = append(o.Via, door)
 		default:
 			return o, terminal.Usage("invalid value %q for --via: must be page, webtool, mcp or "+
-				"all",
-				text.Line(word))
+				"all", text.Line(word))
 		}
 	}
 	if !slices.Contains([]string{"off", kitrun.TraceOn, kitrun.TraceRetainOnFailure}, t.o.trace) {
 		return o, terminal.Usage("invalid value %q for --trace: must be off, on or "+
-			"retain-on-failure",
-			text.Line(t.o.trace))
+			"retain-on-failure", text.Line(t.o.trace))
 	}
 	if t.o.traceDir == "" {
 		return o, terminal.Usage("--trace-dir must name a folder")
@@ -312,8 +309,7 @@ func (t *tester) read(args []string) ([]*scenario.File, error) {
 	}
 	if len(names) == 0 {
 		return nil, terminal.Usage("no scenarios are here: write a file such as " +
-			"shop.webtool.yaml, or name one; " +
-			"files *evals.json need --url or --dir")
+			"shop.webtool.yaml, or name one; files *evals.json need --url or --dir")
 	}
 	var all []*scenario.File
 	var wrong error
