@@ -8,6 +8,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/bridge/policy"
 )
 
@@ -149,7 +150,7 @@ func TestR40LightCaller(t *testing.T) {
 		<-time.After(time.Minute)
 		for i := range 10 * 60 { // ten minutes, a second at a time
 			<-time.After(time.Second)
-			for range 50 {
+			for range gatetest.Amount(10, 50) {
 				call("heavy")
 			}
 			if i%10 == 9 {

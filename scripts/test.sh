@@ -60,7 +60,7 @@ export PAGETOOLS_BINARY
 # takes ten times as long.
 test="go test -json -vet=off -timeout 60m"
 # A test that starts a browser belongs to the others.
-check="env PAGETOOLS_EXECUTABLE_PATH=/nowhere PAGETOOLS_HEADLESS_SHELL="
+check="nice -n 10 env PAGETOOLS_EXECUTABLE_PATH=/nowhere PAGETOOLS_HEADLESS_SHELL="
 if [ "$tests" = check ]; then
 	# shellcheck disable=SC2086
 	exec go run ./scripts/testtimes $check RACE_DETECTOR="$race" $test $race -p 2 "$@" $others + $check $test -p 1 "$@" $reading $computing

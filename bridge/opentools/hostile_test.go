@@ -227,7 +227,7 @@ func TestHostileYAML(t *testing.T) { //nolint:paralleltest // it measures memory
 // heap is how much more is held while a function runs, at most: the collector runs often meanwhile.
 func heap(t *testing.T, f func() any) uint64 {
 	t.Helper()
-	defer debug.SetGCPercent(debug.SetGCPercent(10))
+	defer debug.SetGCPercent(debug.SetGCPercent(30))
 	runtime.GC()
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -160,7 +160,7 @@ func shop(body string) map[string]http.HandlerFunc {
 		},
 		"/slow": func(w http.ResponseWriter, r *http.Request) {
 			select {
-			case <-time.After(600 * time.Millisecond):
+			case <-time.After(2 * time.Second): // a busy machine aborts late
 			case <-r.Context().Done():
 			}
 			ok(w, r)

@@ -27,7 +27,7 @@ var Scratch string
 // the tests start share a browser when share is true, but for those that are called with OwnBrowser.
 func Main(m *testing.M, share bool) int {
 	flag.Parse()
-	if err := flag.Set("test.parallel", "3"); err != nil { // two keep two cores busy, and some wait
+	if err := flag.Set("test.parallel", "4"); err != nil { // two keep two cores busy, and some wait
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		return 1
 	}

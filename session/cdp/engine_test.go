@@ -107,6 +107,7 @@ func TestRecycleByAge(t *testing.T) {
 // TestRecycleRace opens and closes tabs at once around the moment of change: no
 // tab is opened in a browser that is about to end.
 func TestRecycleRace(t *testing.T) {
+	gatetest.Nightly(t, "it starts five browsers; TestRecycle has one change by day")
 	t.Parallel()
 	e := engine(t, func(o *LocalOptions) { o.RecycleAfter = 2 })
 	var wg sync.WaitGroup

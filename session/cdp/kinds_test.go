@@ -8,14 +8,18 @@ import (
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
-// inBothKinds runs a test in both kinds of browsers; one that is not installed is skipped. make test
-// runs it in the headless shell, make contract in both.
+// inBothKinds runs a test in both kinds of browsers, in make contract; one that is not installed is
+// skipped. At night, make test's way, it runs in the headless shell.
 func inBothKinds(t *testing.T, run func(t *testing.T, only func(*LocalOptions))) {
 	t.Helper()
+	if !gatetest.IsNightly() {
+		needsWhole(t)
+	}
 	for name, path := range map[chrome.Kind]string{
 		chrome.Shell: os.Getenv("PAGETOOLS_HEADLESS_SHELL"), chrome.Chromium: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"),
 	} {

@@ -222,12 +222,13 @@ func TestNoSettings(t *testing.T) {
 // TestManyRequests: a page that makes thousands of requests at once, each of which
 // waits for us, delays no other page, and gets its answers or is closed.
 func TestManyRequests(t *testing.T) {
+	gatetest.Nightly(t, "hundreds of requests at once keep a core busy")
 	t.Parallel()
 	base := site(t, map[string]http.HandlerFunc{"/x": empty, "/": html(`<script>
 		const many = async (n) => { await Promise.all(Array.from({length: n}, (_, i) => fetch('/x?' + i))); return 'done' };
 		tool('busy', ({n}) => many(n)); tool('flood', ({n}) => many(n).catch((e) => 'some failed'));
 		tool('alive', () => true)</script>`)})
-	busy, flood := gatetest.Amount(100, 500), gatetest.Amount(400, 2000)
+	const busy, flood = 500, 2000
 	s := showPageWith(t, shared, with(t, base, credentials), base+"/")
 	other := showPageWith(t, shared, with(t, base, credentials), base+"/")
 	if got := s.must("busy", fmt.Sprintf(`{"n":%d}`, busy)); got != `"done"` {

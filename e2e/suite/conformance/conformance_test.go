@@ -31,7 +31,7 @@ var (
 	// native runs the cases in a browser with its own WebMCP, too. Nothing of ours is in it: what it
 	// gives changes with the browser only, so that make clients asks it, and make test does not.
 	native = flag.Bool("native", false, "run the cases in the browser's own WebMCP, too")
-	every  = flag.Int("every", 4, "run one of so many cases; at night all")
+	every  = flag.Int("every", 8, "run one of so many cases; at night all")
 )
 
 // TestConformance runs the cases in our script, and with -native in the browser's own WebMCP.

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/session"
 
 	"github.com/pagetools/pagetools/e2e/suite"
@@ -34,6 +35,9 @@ const (
 // served, an agent calls a tool, and a person agrees, takes the pen in the live view and
 // books. Its words come from this run. Its screenshots are taken with -picture.
 func TestPicture(t *testing.T) {
+	if !*newPicture {
+		gatetest.Nightly(t, "it plays the whole session of the README's picture")
+	}
 	t.Parallel()
 	file := filepath.Join(docs.Root(t), filepath.FromSlash(pictureFile))
 	old, err := os.ReadFile(file)

@@ -13,7 +13,7 @@ const badTools = {
   'throw-nothing': () => { throw undefined; },
   hang: () => new Promise(() => {}),
   loop: () => { for (;;); },
-  'loop-microtasks': () => { const again = () => Promise.resolve().then(again); return again(); },
+  'loop-microtasks': () => { const again = () => { Promise.resolve().then(again); }; again(); return new Promise(() => {}); }, // its memory does not grow
   huge: () => 'x'.repeat(100e6),
   cycle: () => { const a = {}; a.a = a; return a; },
   symbol: () => Symbol('s'),
