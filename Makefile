@@ -35,7 +35,7 @@ test: ## run every test
 	@scripts/test.sh all
 
 .PHONY: blocks
-blocks: ## do what all documents tell people to type; make test does what the first two do
+blocks: ## do what all documents tell people to type
 	@$(SANDBOX)
 	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" PAGETOOLS_HEADLESS_SHELL="$$(scripts/headless-shell.sh)" \
 		$(GO) test ./e2e/suite/serve -count=1 -timeout 20m -run 'TestBlocks$$' -all-blocks

@@ -18,13 +18,8 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	if !gatetest.IsNightly() { // then all of them, through every door
-		const at = "^TestScenarios$/"
-		skip := at + "^(dashboard|stampdb|toolcall|buyproduct)|" + at + "./.*/^(page|webtool)$"
-		if err := flag.Set("test.skip", skip); err != nil {
-			panic(err)
-		}
-	}
+	const at = "^TestScenarios$/"
+	gatetest.SkipByDay(at + "^(dashboard|stampdb|toolcall|buyproduct|form)|" + at + "./.*/^(page|webtool)$")
 	if err := flag.Set("test.parallel", "4"); err != nil { // pages wait more than they work
 		panic(err)
 	}

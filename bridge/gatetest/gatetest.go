@@ -3,6 +3,7 @@
 package gatetest
 
 import (
+	"flag"
 	"os"
 	"testing"
 )
@@ -25,6 +26,16 @@ func Amount[T any](day, night T) T {
 		return night
 	}
 	return day
+}
+
+// SkipByDay leaves out the tests that match, as go test -skip does. TestMain calls it first.
+func SkipByDay(pattern string) {
+	if IsNightly() {
+		return
+	}
+	if err := flag.Set("test.skip", pattern); err != nil {
+		panic(err)
+	}
 }
 
 // Nightly skips a test that takes too long for each change, and says why. make nightly runs it.

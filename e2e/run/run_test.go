@@ -107,7 +107,7 @@ func transcript(done *report.Run) string {
 
 // daily are the cases of each file that run by day, one of each kind.
 var daily = regexp.MustCompile("every kind|steps|^fills|refuses consent|without the right|touches|later|" +
-	"wrong result|missing tool|nobody|^errors disagree|what it may not|hangs|is well")
+	"wrong result|missing tool|nobody|^errors disagree|what it may not|never ends|is well")
 
 // byDay leaves a file its daily cases, each with one of its doors in turn, but for those about
 // differences between doors.

@@ -104,7 +104,7 @@ func TestSpinners(t *testing.T) {
 		"/never": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 	})
 	kinds := []string{"loop", "xhr", "onabort", "microtasks", "regexp", "toJSON", "catches"}
-	for _, name := range kinds[:gatetest.Amount(3, len(kinds))] {
+	for _, name := range kinds[:gatetest.Amount(2, len(kinds))] {
 		p := showPage(t, shared, base+"/")
 		d := p.find(name)
 		ctx := expiring{t.Context(), make(chan struct{})}

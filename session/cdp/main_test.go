@@ -238,7 +238,7 @@ func TestContract(t *testing.T) {
 	same := func(*LocalOptions) {}
 	var groups []string
 	if !*wholeToo && !gatetest.IsNightly() {
-		groups = []string{"Life", "Calls", "Deadlines", "Questions", "Faults"}
+		groups = []string{"Life", "Calls", "Questions"}
 	}
 	contract(t, engine(t, same), same, groups...)
 }
