@@ -30,7 +30,7 @@ check: ## run the tests that need no browser, with the race detector
 	@scripts/test.sh check
 
 .PHONY: test
-test: ## run every test
+test: ## run what must hold after each change; make nightly has the longest tests
 	@$(SANDBOX)
 	@scripts/test.sh all
 
