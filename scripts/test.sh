@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # Runs tests: "check" those that start no browser, "all" all of them. More arguments go to go test.
 set -eu
 cd "$(dirname "$0")/.."
@@ -59,11 +59,14 @@ export PAGETOOLS_BINARY
 # vet runs in make lint. The timeout is for what hangs; on a machine on which memory is dear, all
 # takes ten times as long.
 test="go test -json -vet=off -timeout 60m"
-# A test that starts a browser belongs to the others.
-check="nice -n 10 env PAGETOOLS_EXECUTABLE_PATH=/nowhere PAGETOOLS_HEADLESS_SHELL="
+# A test that starts a browser belongs to the others. Beside those, these tests have a lower priority:
+# they fill the time in which the others wait.
+check="env PAGETOOLS_EXECUTABLE_PATH=/nowhere PAGETOOLS_HEADLESS_SHELL="
+[ "$tests" = check ] || check="nice -n 10 $check"
+# shellcheck disable=SC2206
+checks=($check RACE_DETECTOR="$race" $test $race -p 2 "$@" $others + $check $test -p 1 "$@" $reading $computing)
 if [ "$tests" = check ]; then
-	# shellcheck disable=SC2086
-	exec go run ./scripts/testtimes $check RACE_DETECTOR="$race" $test $race -p 2 "$@" $others + $check $test -p 1 "$@" $reading $computing
+	exec go run ./scripts/testtimes "${checks[@]}"
 fi
 
 PAGETOOLS_EXECUTABLE_PATH=$(scripts/browser.sh)
@@ -91,5 +94,4 @@ export PAGETOOLS_HEADLESS_SHELL
 # One package of each kind at a time keeps two cores busy.
 # shellcheck disable=SC2086
 exec go run ./scripts/testtimes -counts "$starts" \
-	$test -p 1 "$@" $processes + $test $race -p 1 "$@" $browsers + \
-	$check RACE_DETECTOR="$race" $test $race -p 2 "$@" $others + $check $test -p 1 "$@" $reading $computing
+	$test -p 1 "$@" $processes + $test $race -p 1 "$@" $browsers + "${checks[@]}"

@@ -167,7 +167,7 @@ type Selected struct {
 	Door Door
 }
 
-// Name is "file/case/door", which --run is matched with.
+// Name is "file/case/door", by which cases are chosen.
 func (s *Selected) Name() string {
 	return s.File.Name + "/" + s.Case.Name + "/" + string(s.Door)
 }

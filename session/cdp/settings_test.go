@@ -222,7 +222,7 @@ func TestNoSettings(t *testing.T) {
 // TestManyRequests: a page that makes thousands of requests at once, each of which
 // waits for us, delays no other page, and gets its answers or is closed.
 func TestManyRequests(t *testing.T) {
-	gatetest.Nightly(t, "hundreds of requests at once keep a core busy")
+	gatetest.Nightly(t, "2,500 requests keep a core busy")
 	t.Parallel()
 	base := site(t, map[string]http.HandlerFunc{"/x": empty, "/": html(`<script>
 		const many = async (n) => { await Promise.all(Array.from({length: n}, (_, i) => fetch('/x?' + i))); return 'done' };

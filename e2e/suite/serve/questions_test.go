@@ -112,9 +112,8 @@ func TestPurchases(t *testing.T) {
 			// It went away a moment too late: when the page ran, or when the server told it what came of
 			// the answer, which can be before the server sees that the connection has ended.
 			unknown++
-			continue
 		case r.Failed(t).Code != "TOOL_ERROR" || !strings.Contains(r.Failed(t).Message, "cancelled by user"):
-			t.Fatalf("got %d %s", r.Status, r.Body)
+			t.Fatalf("purchase %d got %d %s", i, r.Status, r.Body)
 		}
 		if f := post(suite.PersonToken, buys("p", resume)).Failed(t); f.Code != "RESUME_NOT_FOUND" {
 			t.Fatalf("a spent token: %+v", f)
