@@ -34,11 +34,14 @@ test: ## run what must hold after each change; make nightly has the longest test
 	@$(SANDBOX)
 	@scripts/test.sh all
 
-.PHONY: blocks
-blocks: ## do what all documents tell people to type
+# What make test leaves to .ci/run. A test holds this to the tests and scripts.
+LANDING := TestBlocks$$|TestFirstGuide|TestSecondGuide|TestTodayInEachPhase|TestWeather|TestScenarios$$|TestScripts/^(demo|doctor|examples|kinds|native|profiles|recipes)$$
+
+.PHONY: landing
+landing: ## do what documents tell people to type, run the examples' tests, and commands that start browsers of their own
 	@$(SANDBOX)
 	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" PAGETOOLS_HEADLESS_SHELL="$$(scripts/headless-shell.sh)" \
-		$(GO) test ./e2e/suite/serve -count=1 -timeout 20m -run 'TestBlocks$$' -all-blocks
+		PAGETOOLS_NIGHTLY=1 $(GO) test ./e2e/suite/serve ./examples ./examples/recipes -p 1 -count=1 -timeout 20m -run '$(LANDING)'
 
 .PHONY: nightly
 nightly: ## run what takes hours: stress, race, chaos, soak, consent, mutations, clients, fuzz, corpus; PARTS="stress race" for some

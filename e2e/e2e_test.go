@@ -28,11 +28,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	if shell := os.Getenv("PAGETOOLS_HEADLESS_SHELL"); shell != "" { // quicker than a whole browser
-		if err := os.Setenv("PAGETOOLS_EXECUTABLE_PATH", shell); err != nil {
-			panic(err)
-		}
-	}
+	gatetest.TakeBrowser()
 	if os.Getenv(ownFlag) != "" {
 		flag.Bool("update", false, "")
 	}

@@ -13,13 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if shell := os.Getenv("PAGETOOLS_HEADLESS_SHELL"); shell != "" { // quicker than a whole browser
-		if err := os.Setenv("PAGETOOLS_EXECUTABLE_PATH", shell); err != nil {
-			panic(err)
-		}
-	}
-	const at = "^TestScenarios$/"
-	gatetest.SkipByDay(at + "^(dashboard|stampdb|toolcall|buyproduct|form)|" + at + "./.*/^(page|webtool)$")
+	gatetest.TakeBrowser()
 	if err := flag.Set("test.parallel", "4"); err != nil { // pages wait more than they work
 		panic(err)
 	}
@@ -27,7 +21,10 @@ func TestMain(m *testing.M) {
 }
 
 // TestScenarios runs what the examples say about themselves.
-func TestScenarios(t *testing.T) { e2e.Run(t, "*/*.webtool.yaml") }
+func TestScenarios(t *testing.T) {
+	gatetest.Landing(t)
+	e2e.Run(t, "*/*.webtool.yaml")
+}
 
 // TestExamplesHaveScenarios: an example that is a site is tested.
 func TestExamplesHaveScenarios(t *testing.T) {
@@ -46,6 +43,7 @@ func TestExamplesHaveScenarios(t *testing.T) {
 
 // TestTodayInEachPhase checks declarations that a fresh page does not have.
 func TestTodayInEachPhase(t *testing.T) {
+	gatetest.Landing(t)
 	t.Parallel()
 	page := e2e.Start(t, e2e.Options{Dir: "today"}).Open(t, "")
 	page.Human(e2e.Accept("").To(bridge.Approve))
@@ -68,6 +66,7 @@ func TestTodayInEachPhase(t *testing.T) {
 
 // TestWeather checks the page that the dashboard has in a frame under another host name.
 func TestWeather(t *testing.T) {
+	gatetest.Landing(t)
 	t.Parallel()
 	page := e2e.Start(t, e2e.Options{Dir: "dashboard"}).Open(t, "/weather.html")
 	page.Check(t, e2e.FailOn(check.Warning))

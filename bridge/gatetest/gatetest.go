@@ -1,9 +1,9 @@
-// Package gatetest says which tests run in which gate: in make test, without the race detector, or at
-// night.
+// Package gatetest says which tests run in which gate: in make test, without the race detector, in
+// .ci/run alone, or at night.
 package gatetest
 
 import (
-	"flag"
+	"cmp"
 	"os"
 	"testing"
 )
@@ -28,13 +28,12 @@ func Amount[T any](day, night T) T {
 	return day
 }
 
-// SkipByDay leaves out the tests that match, as go test -skip does. TestMain calls it first.
-func SkipByDay(pattern string) {
-	if IsNightly() {
-		return
-	}
-	if err := flag.Set("test.skip", pattern); err != nil {
-		panic(err)
+// Landing skips a test that make test leaves to make landing, which .ci/run calls. A script does the same
+// with "[!nightly] skip" as its first command.
+func Landing(t *testing.T) {
+	t.Helper()
+	if !IsNightly() {
+		t.Skip("make landing runs it")
 	}
 }
 
@@ -43,5 +42,18 @@ func Nightly(t *testing.T, why string) {
 	t.Helper()
 	if !IsNightly() {
 		t.Skipf("make nightly runs it: %s", why)
+	}
+}
+
+// Browser returns the path of the browser that tests start: the headless shell where there is one, which is
+// quicker, and the whole browser otherwise.
+func Browser() string {
+	return cmp.Or(os.Getenv("PAGETOOLS_HEADLESS_SHELL"), os.Getenv("PAGETOOLS_EXECUTABLE_PATH"))
+}
+
+// TakeBrowser makes Browser the one that commands find. TestMain calls it first.
+func TakeBrowser() {
+	if err := os.Setenv("PAGETOOLS_EXECUTABLE_PATH", Browser()); err != nil {
+		panic(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp"
@@ -44,11 +45,7 @@ func folder(t *testing.T) *Target {
 
 // browser says which browser tests start.
 func browser() cdp.LocalOptions {
-	path := os.Getenv("PAGETOOLS_HEADLESS_SHELL")
-	if path == "" {
-		path = os.Getenv("PAGETOOLS_EXECUTABLE_PATH")
-	}
-	return cdp.LocalOptions{Options: chrome.Options{Path: path, NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1"}}
+	return cdp.LocalOptions{Options: chrome.Options{Path: gatetest.Browser(), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1"}}
 }
 
 // TestStart serves a folder, opens it and calls its tool, as the command and the test

@@ -1,7 +1,6 @@
 package effects
 
 import (
-	"cmp"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -38,7 +37,7 @@ func opened(t *testing.T, pages map[string]http.HandlerFunc) (*app.App, string) 
 		t.Fatal(err)
 	}
 	local := cdp.LocalOptions{Options: chrome.Options{NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1",
-		Path: cmp.Or(os.Getenv("PAGETOOLS_HEADLESS_SHELL"), os.Getenv("PAGETOOLS_EXECUTABLE_PATH"))}}
+		Path: gatetest.Browser()}}
 	a, err := app.Start(t.Context(), app.Options{Local: local, Sites: []app.Site{{Target: target,
 		Page: session.SiteOptions{Tab: session.TabOptions{Record: true}}}}})
 	if err != nil {

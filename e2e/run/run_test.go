@@ -30,10 +30,7 @@ func open(ctx context.Context, t *app.Target, complete func(*app.Options)) (*app
 	allowed := app.Site{Target: t}
 	allowed.Tools.Approval = policy.Operator{Mode: policy.ModeAuto}
 	o := app.Options{Sites: []app.Site{allowed}}
-	o.Local.Path = os.Getenv("PAGETOOLS_HEADLESS_SHELL")
-	if o.Local.Path == "" {
-		o.Local.Path = os.Getenv("PAGETOOLS_EXECUTABLE_PATH")
-	}
+	o.Local.Path = gatetest.Browser()
 	o.Local.NoSandbox = os.Getenv("PAGETOOLS_NO_SANDBOX") == "1"
 	o.Limits.CallTimeout = 5 * time.Second
 	o.Browsers = &browsers

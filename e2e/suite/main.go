@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/e2e/suite/docs"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
@@ -41,9 +42,7 @@ func Main(m *testing.M, share bool) int {
 	if os.Geteuid() == 0 { // as make test does: every page here is our own
 		settings["PAGETOOLS_NO_SANDBOX"] = "1"
 	}
-	if shell := os.Getenv("PAGETOOLS_HEADLESS_SHELL"); shell != "" {
-		settings["PAGETOOLS_EXECUTABLE_PATH"] = shell
-	}
+	gatetest.TakeBrowser()
 	for name, value := range settings {
 		if err := os.Setenv(name, value); err != nil {
 			fmt.Fprintln(os.Stderr, "e2e:", err)

@@ -2,7 +2,6 @@ package recipes_test
 
 import (
 	"net/http/httptest"
-	"os"
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge/gatetest"
@@ -11,17 +10,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if shell := os.Getenv("PAGETOOLS_HEADLESS_SHELL"); shell != "" { // quicker than a whole browser
-		if err := os.Setenv("PAGETOOLS_EXECUTABLE_PATH", shell); err != nil {
-			panic(err)
-		}
-	}
-	gatetest.SkipByDay("^TestScenarios$/./.*/^(page|webtool)$")
+	gatetest.TakeBrowser()
 	e2e.Main(m)
 }
 
 // TestScenarios runs what the page says about itself.
 func TestScenarios(t *testing.T) {
+	gatetest.Landing(t)
 	server := httptest.NewUnstartedServer(nil)
 	url := "http://" + server.Listener.Addr().String()
 	server.Config.Handler = recipes.New(url)

@@ -2,7 +2,6 @@ package cdp
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -69,7 +68,7 @@ func closeNative() error {
 // told to.
 func localOptions() LocalOptions {
 	return LocalOptions{Options: chrome.Options{
-		Path:      cmp.Or(os.Getenv("PAGETOOLS_HEADLESS_SHELL"), os.Getenv("PAGETOOLS_EXECUTABLE_PATH")),
+		Path:      gatetest.Browser(),
 		NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1", ProfileDir: base,
 	}}
 }

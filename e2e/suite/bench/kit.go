@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/report"
@@ -123,7 +123,7 @@ func caseTime(r *report.Run) (time.Duration, error) {
 // kitBrowser returns the browser of tests: the headless shell where there is one.
 func kitBrowser() cdp.LocalOptions {
 	return cdp.LocalOptions{Options: chrome.Options{NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1",
-		Path: cmp.Or(os.Getenv("PAGETOOLS_HEADLESS_SHELL"), os.Getenv("PAGETOOLS_EXECUTABLE_PATH"))}}
+		Path: gatetest.Browser()}}
 }
 
 func openKit(ctx context.Context, t *app.Target, complete func(*app.Options)) (*app.App, error) {

@@ -2,7 +2,6 @@ package conformance_test
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
@@ -33,7 +33,7 @@ const resolver = "--host-resolver-rules=MAP plain.test 127.0.0.1"
 // executable is the lightest browser that there is; empty leaves the choice to the
 // engine.
 func executable() string {
-	return cmp.Or(os.Getenv("PAGETOOLS_HEADLESS_SHELL"), os.Getenv("PAGETOOLS_EXECUTABLE_PATH"))
+	return gatetest.Browser()
 }
 
 // withShim is a stock browser with our script in its pages. It uses its tabs

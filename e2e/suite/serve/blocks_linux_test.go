@@ -2,7 +2,6 @@ package serve_test
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,8 +18,6 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite/docs"
 )
 
-var allBlocks = flag.Bool("all-blocks", gatetest.IsNightly(), "run the blocks of all documents, as make blocks does")
-
 // TestBlocks (D10, D11) does what the README, the pages for users and the examples tell
 // people to do, in the order of each document: shell blocks run at a terminal, where a
 // person says yes; the text that follows one shows its output, or what a server does; a
@@ -28,9 +25,7 @@ var allBlocks = flag.Bool("all-blocks", gatetest.IsNightly(), "run the blocks of
 // tests in Go come from e2e/example_test.go; JSON parses, and a client's entry starts a server with
 // tools. A block of any other kind fails.
 func TestBlocks(t *testing.T) {
-	if !*allBlocks {
-		t.Skip("make blocks runs it")
-	}
+	gatetest.Landing(t)
 	t.Parallel()
 	all := docs.Documents(t)
 	for _, doc := range docs.UserPages(t) {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
@@ -35,6 +36,7 @@ type weather struct {
 // TestFirstGuide sends what the first guide sends: a URL without a slash at its
 // end, a new sessionId for every call, and no action.
 func TestFirstGuide(t *testing.T) {
+	gatetest.Landing(t)
 	t.Parallel()
 	s := guided(t)
 	for path, args := range map[string]string{
@@ -116,6 +118,7 @@ func nodeMajor(node string) int {
 // TestSecondGuide sends what the second guide sends: a value of the model in
 // config.
 func TestSecondGuide(t *testing.T) {
+	gatetest.Landing(t)
 	t.Parallel()
 	body := func(units, location string) string {
 		return fmt.Sprintf(`{"sessionId":%q,"action":"get_current","request":{"location":%q},"config":{"units":%q}}`, t.Name()+units+location, location, units)
