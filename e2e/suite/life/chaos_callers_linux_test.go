@@ -59,7 +59,7 @@ func postTo(ctx context.Context, s *suite.Server, x call) posted {
 	return p
 }
 
-// victim is an honest caller with a session, who calls all the time.
+// victim is an honest caller with a session, which calls all the time.
 func (c *chaos) victim(ctx context.Context) {
 	for i := 0; pause(ctx, 50*time.Millisecond); i++ {
 		c.note(c.post(context.WithoutCancel(ctx), call{caller: "honest", token: chaosToken("honest"), id: fmt.Sprintf("honest-%d", i), tool: "work", session: "mine", timeout: chaosCall}))

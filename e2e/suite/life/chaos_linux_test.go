@@ -56,7 +56,7 @@ callers:
   - {name: honest, token: honest-token-of-the-tests, may: [call]}
 `
 
-// chaosCallers are the credentials, by which calls are told apart, too.
+// chaosCallers are the credentials, which also identify calls.
 var chaosCallers = []string{"web-0", "web-1", "mcp-0", "mcp-1"}
 
 func chaosToken(name string) string { return name + "-token-of-the-tests" }
@@ -281,8 +281,8 @@ func (c *chaos) breakThings(ctx context.Context, d *rand.Rand) {
 	}
 }
 
-// one takes hold of one of the processes below the server; it is nil where there is none. The
-// number of a process that ended meanwhile is another's perhaps: who is held cannot change.
+// one returns a handle of one of the processes below the server, or nil. A process number may be
+// reused after its process ended; a handle stays with its process.
 func (c *chaos) one(is func(suite.Process) bool, d *rand.Rand) *os.Process {
 	mine := func() []suite.Process {
 		return slices.DeleteFunc(suite.Descendants(c.Cmd.Process.Pid), func(p suite.Process) bool { return !is(p) })

@@ -31,7 +31,7 @@ const (
 	soakOthers = 10       // goroutines, files
 )
 
-// soakPlan is how many sessions there are, and how far one call is from the next.
+// soakPlan holds the number of sessions, and the time from one call to the next.
 func soakPlan(long time.Duration) (sessions int, pace time.Duration) {
 	sessions = max(4, int(1000*long/time.Hour))
 	return sessions, long / time.Duration(sessions*soakSession)

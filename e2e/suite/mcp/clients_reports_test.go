@@ -119,7 +119,7 @@ func (c *clients) holdSARIF(t *testing.T, name string) {
 	}
 }
 
-// testOpenAPI holds the documents of all sites and of one to a validator of npm.
+// testOpenAPI checks the documents of all sites and of one with a validator of npm.
 func (c *clients) testOpenAPI(t *testing.T) {
 	t.Helper()
 	row := c.row(t)

@@ -202,7 +202,7 @@ func (c *clients) testAgentNode(t *testing.T) {
 	})
 }
 
-// testAgentURL pastes an address, and calls with a person's yes, without anybody who could say it, and wrongly.
+// testAgentURL pastes an address, and calls with a person's yes, with nobody to ask, and wrongly.
 func (c *clients) testAgentURL(t *testing.T) {
 	t.Helper()
 	c.row(t)

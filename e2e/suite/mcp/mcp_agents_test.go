@@ -9,7 +9,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
-// waitsForAPerson reports whether the call goes on when it is made again.
+// waitsForAPerson reports whether the same call, made again, continues this one.
 func waitsForAPerson(err error) bool {
 	var refused suite.ToolRefused
 	return errors.As(err, &refused) && strings.Contains(string(refused), "The user can answer")

@@ -95,8 +95,8 @@ const changesOfAPage = 200
 // transport/mcp tests with a clock of its own.
 var secondsOfChanges = gatetest.Amount(2.5, 10.5)
 
-// churn makes the page change its tools, and holds what the clients of that page know
-// in the end. The first of them makes the call, and is told of its progress.
+// churn makes the page change its tools, and checks the lists of its clients in the end. The first
+// of them makes the call, and gets its progress.
 func churn(ctx context.Context, followers []*follower) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var following sync.WaitGroup
@@ -169,9 +169,9 @@ func (f *follower) heardProgress(took time.Duration) error {
 	return nil
 }
 
-// TestEveryChangeIsTold: a page changes its tools 200 times while eight clients look,
-// of every protocol version and over both transports. In the end each of them has the
-// page's list, and the call that made the changes was told of its progress.
+// TestEveryChangeIsTold: a page changes its tools 200 times while eight clients look, of every
+// protocol version and over both transports. In the end each of them has the page's list, and the
+// call that made the changes got its progress.
 func TestEveryChangeIsTold(t *testing.T) {
 	t.Parallel()
 	site := newClientSite()

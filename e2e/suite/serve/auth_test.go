@@ -117,7 +117,7 @@ type authRun struct {
 // address matches the address that a login asks a person to open.
 var address = regexp.MustCompile(`(?m)^  (http\S+)$`)
 
-// auth runs pagetools auth with a person who opens the address that it shows.
+// auth runs pagetools auth, and opens the address that it shows, as a person does.
 func auth(t *testing.T, data, stdin string, args ...string) (r authRun) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), suite.ReplyWithin)
