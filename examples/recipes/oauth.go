@@ -188,7 +188,7 @@ func (c *client) redirectOf(text string) *url.URL {
 	return nil
 }
 
-// scopesOf reads a scope parameter; none is all. They must be of those that may be had.
+// scopesOf reads a scope parameter; none is all. All must be scopes of this server.
 func scopesOf(text string, of []string) ([]string, error) {
 	asked := strings.Fields(text)
 	if len(asked) == 0 {

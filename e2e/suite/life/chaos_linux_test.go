@@ -90,7 +90,7 @@ func (c *chaos) write(dir string) {
 	}
 }
 
-// note keeps what came of a call.
+// note stores the outcome of a call.
 func (c *chaos) note(e entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,8 +117,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 // TestChaos breaks browsers, pages, clients and the configuration under callers of all kinds. Each
-// call's answer must match the page's ledger: ok ran once, not_run did not, and
-// nothing ran twice. Afterwards the server serves, and holds what it held before.
+// call's answer must match the page's ledger: ok ran once, not_run did not, and nothing ran twice.
+// Afterwards the server serves, with the same resources as before.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	if *chaosFor == 0 {
@@ -167,7 +167,7 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// fresh holds that a call succeeds. Until the browser is there again, calls may be refused.
+// fresh checks that a call succeeds. Until the browser is there again, calls may be refused.
 func (c *chaos) fresh(when string) {
 	c.t.Helper()
 	n, last := 0, entry{}

@@ -163,7 +163,7 @@ func foreignFolders(t *testing.T, tmp string) []string {
 	return append(dirs, link)
 }
 
-// noneLeft holds that the processes of an ended bridge end, too.
+// noneLeft checks that the processes of an ended bridge end, too.
 func noneLeft(t *testing.T, tmp string, family []suite.Process) {
 	t.Helper()
 	left := func() []suite.Process {

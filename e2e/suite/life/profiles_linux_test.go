@@ -82,8 +82,8 @@ callers:
 	}
 }
 
-// secretStays holds that a secret is in no log, no file of the data folder and no
-// command line. The call is in the first two.
+// secretStays checks that a secret is in no log, no file of the data folder and no command line.
+// The call is in the first two.
 func secretStays(t *testing.T, s *suite.Server, data, secret string) {
 	t.Helper()
 	if got := s.Stderr.String(); strings.Contains(got, secret) || !strings.Contains(got, "whoami") {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// errNoPackages says that the clients cannot be had here: there is no npm, or no network.
+// errNoPackages says that the clients are not available here: there is no npm, or no network.
 var errNoPackages = errors.New("the packages of the clients cannot be installed here")
 
 // installWithin bounds npm, which loads about 300 packages.

@@ -15,7 +15,7 @@ func waitsForAPerson(err error) bool {
 	return errors.As(err, &refused) && strings.Contains(string(refused), "The user can answer")
 }
 
-// TestMCPAgents holds that the agents of these tests see a refusal as one.
+// TestMCPAgents checks that the agents of these tests recognize a refusal.
 func TestMCPAgents(t *testing.T) {
 	if err := fmt.Errorf("calling: %w", suite.ToolRefused("The user can answer in pagetools.")); !waitsForAPerson(err) || waitsForAPerson(errors.New("The user can answer")) {
 		t.Error("a call that waits is not told from one that failed")

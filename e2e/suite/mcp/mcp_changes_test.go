@@ -127,7 +127,7 @@ func churn(ctx context.Context, followers []*follower) error {
 	return all
 }
 
-// ended holds that the client comes to the page's list.
+// ended checks that the client gets the page's list in the end.
 func (f *follower) ended(want string) error {
 	suite.Within(suite.ReplyWithin, func() bool { list, _, err := f.seen(); return err != nil || list == want })
 	switch list, told, err := f.seen(); {
@@ -141,7 +141,7 @@ func (f *follower) ended(want string) error {
 	return nil
 }
 
-// heardProgress holds that the client heard at once of a call that took so long, every
+// heardProgress checks that the client got progress of a call that took so long: at once, every
 // second in the first ten, and every five after that.
 func (f *follower) heardProgress(took time.Duration) error {
 	reports := func(d time.Duration) int {

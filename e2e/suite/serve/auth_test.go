@@ -263,7 +263,8 @@ func TestAuth(t *testing.T) {
 	}
 }
 
-// TestAuthCaller: a login is of one caller of the configuration file, in which a site has a name.
+// TestAuthCaller: a login belongs to one caller of the configuration file, in which a site has a
+// name.
 func TestAuthCaller(t *testing.T) {
 	t.Parallel()
 	api, data := newRecipes(t), filepath.Join(suite.TempDir(t), "data")
