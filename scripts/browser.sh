@@ -7,7 +7,7 @@ set -eu
 say() { printf '%s\n' "browser.sh: $*" >&2; }
 
 # A name that exists may be a stub that only says how to install a package:
-# a browser is what answers --version.
+# what answers --version counts as a browser.
 works() {
 	[ -n "$1" ] && [ -x "$1" ] && "$1" --version >/dev/null 2>&1
 }

@@ -1,4 +1,3 @@
-// Package suite tests the whole from outside, as a user does, and holds the rules of
-// this repository: who may import whom, what the documents promise, and how long a
-// file may be.
+// Package suite tests the whole from outside, as a user does, and checks the rules of this
+// repository: who may import whom, what the documents promise, and how long a file may be.
 package suite

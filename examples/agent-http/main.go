@@ -100,7 +100,7 @@ func (a *agent) ask(ctx context.Context, method, key string, body, into any) err
 	return nil
 }
 
-// list prints what there is.
+// list prints the webtools and their actions.
 func (a *agent) list(ctx context.Context) error {
 	var d document
 	if err := a.ask(ctx, http.MethodGet, "", nil, &d); err != nil {
@@ -113,9 +113,9 @@ func (a *agent) list(ctx context.Context) error {
 	return nil
 }
 
-// run calls an action until there is a result. It pins the version that it read, so
-// that nothing else runs than what it saw; and it gives the call a key, so that a call
-// whose answer is lost can be sent again without running twice.
+// run calls an action until there is a result. It pins the version that it read, so that only what
+// it saw can run, and sends a key, so that a call whose answer is lost can be sent again without
+// running twice.
 func (a *agent) run(ctx context.Context, action string, request json.RawMessage) error {
 	var d document
 	if err := a.ask(ctx, http.MethodGet, "", nil, &d); err != nil {

@@ -1,5 +1,5 @@
 // A pasted URL becomes tools of the Vercel AI SDK: pagetools opens the page, and the SDK gets what the page declares.
-// The tools are those that generateText takes; here they run without a model.
+// generateText takes these tools as they are; here they run without a model.
 //
 // Usage: node agent-url.mjs URL [TOOL [ARGUMENTS [--yes]]], with pagetools in the PATH
 

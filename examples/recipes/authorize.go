@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// request holds what a client asks a person for.
+// request holds the rights for which a client asks a person.
 type request struct {
 	client    *client
 	redirect  string
@@ -38,7 +38,7 @@ func (s *server) authorize(r *http.Request) reply {
 		return s.note(http.StatusBadRequest,
 			"The address to return to is not one that the client registered.")
 	}
-	// From here on the client hears of errors, because the address is its own.
+	// From here on errors go to the client, because the address is its own.
 	answer := func(name, value string) reply {
 		out := *back
 		q := out.Query()

@@ -171,7 +171,8 @@ func invalid(name, rule string) error {
 	return wrong("invalid_request", "invalid value for %s: %s", name, rule)
 }
 
-// check looks at texts that people will read: there are 1 to 20, each short and printable.
+// check returns an error unless there are 1 to 20 texts, each short and printable: people will read
+// them.
 func check(name string, most int, texts ...string) error {
 	if len(texts) < 1 || len(texts) > 20 {
 		return invalid(name, "must have 1 to 20 entries")

@@ -24,7 +24,7 @@ const (
 	verifier = "a-verifier-that-is-long-enough-for-rfc-7636-4.1"
 )
 
-// caller is somebody who talks to a server: with cookies it is a browser.
+// caller is a client of a server: with cookies it is a browser.
 type caller struct {
 	t       *testing.T
 	server  http.Handler

@@ -1,9 +1,9 @@
 package recipes
 
-// The authorization server is in four files: what it says of itself and who asks (this one), how a
-// person lets a client in (authorize.go), what the client gets (token.go), and the way of clients
-// without a browser (device.go). It has what the Best Current Practice of OAuth (RFC 9700) and
-// OAuth 2.1 leave of OAuth: codes with PKCE, public clients, refresh tokens that are used once.
+// The authorization server is in four files: its metadata and its clients (this one), how a person
+// lets a client in (authorize.go), what the client gets (token.go), and the way of clients without
+// a browser (device.go). It has what the Best Current Practice of OAuth (RFC 9700) and OAuth 2.1
+// leave of OAuth: codes with PKCE, public clients, refresh tokens that are used once.
 
 import (
 	"crypto/rand"
@@ -188,7 +188,7 @@ func (c *client) redirectOf(text string) *url.URL {
 	return nil
 }
 
-// scopesOf reads a scope parameter; none is all. They must be of those that may be had.
+// scopesOf reads a scope parameter; none is all. All must be scopes of this server.
 func scopesOf(text string, of []string) ([]string, error) {
 	asked := strings.Fields(text)
 	if len(asked) == 0 {

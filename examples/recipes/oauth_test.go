@@ -186,7 +186,8 @@ func TestConsentIsThePersons(t *testing.T) {
 	}
 }
 
-// TestConsentShowsNames: what a client says of itself is text, and nothing that steers.
+// TestConsentShowsNames: what a client says about itself is shown as text, without control
+// characters.
 func TestConsentShowsNames(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t).signIn()

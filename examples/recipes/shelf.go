@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What is kept, and for how long. Strangers make guests, registrations and device codes; the rest
+// What is stored, and for how long. Strangers make guests, registrations and device codes; the rest
 // needs a person who signed in.
 const (
 	mostGuests = 200 // each with a cookbook

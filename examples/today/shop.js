@@ -88,7 +88,7 @@ function startAgain() {
   enter('empty');
 }
 
-/** Goes to a phase, draws it, and tells whoever listens when it is another one. */
+/** Goes to a phase, draws it, and tells its listeners when it changes. */
 function enter(phase) {
   const before = shop.phase;
   shop.phase = phase;

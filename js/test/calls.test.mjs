@@ -44,7 +44,7 @@ test('unregistering during a call does not end it', async () => {
   assert.equal((await page.call('self')).payload, 'done');
 });
 
-/** parsed is what a call that stopped says next. */
+/** parsed returns the next reply of a call that stopped. */
 const parsed = async (page, ...given) => parseReply(await page.evaluate('wait', ...given));
 
 test('a call that waits for a person says so, goes on, and ends once', async () => {

@@ -20,11 +20,10 @@ const (
 	registryModule = "github.com/modelcontextprotocol/registry@v1.8.7"
 )
 
-// errNotChecked says that a checker could not be had. That is said, and is no
-// failure.
+// errNotChecked says that a checker is not available. That is reported, and is not a failure.
 var errNotChecked = errors.New("NOT CHECKED")
 
-// check asks the checkers of those who will read what was built.
+// check runs the checkers of the programs that will read the bundles.
 func check(ctx context.Context, out io.Writer, temp, serverPath string, bundles []bundle) error {
 	var failed error
 	report := func(what string, err error) {

@@ -1,5 +1,5 @@
-// Command mutate undoes what a finding of a review brought, one mutation at a time, in a
-// temporary copy of the repository, and sees that the test which holds it fails.
+// Command mutate undoes the fix of each finding of a review, one mutation at a time, in a temporary
+// copy of the repository, and checks that its test fails.
 //
 //	go run ./scripts/mutate [-check] [-only ID] FILE.md...
 //

@@ -109,7 +109,8 @@ func (r *report) line(line []byte) {
 		_, _ = r.w.Write(line)
 		return
 	}
-	// A subtest is told with the test that it belongs to, because go test prints them in this order.
+	// A subtest is printed with the test that it belongs to, because go test prints them in this
+	// order.
 	test, _, _ := strings.Cut(e.Test, "/")
 	key := e.Package + " " + test
 	switch {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestReport: a failed test is told with its output, one that passed is not, and the longest come
-// first.
+// TestReport: a failed test is printed with its output, one that passed is not, and the longest
+// come first.
 func TestReport(t *testing.T) {
 	var out strings.Builder
 	r := &report{w: &out, said: map[string]*strings.Builder{}}

@@ -131,8 +131,8 @@ func evaluate(ctx context.Context, tab session.Tab) func() error {
 
 var arguments atomic.Int64
 
-// argued puts an argument of 200 bytes into a text, in the place of ARG: another one
-// each time, so that nobody can have compiled or parsed it before.
+// argued replaces ARG in a text by an argument of 200 bytes: another one each time, so that it
+// cannot have been compiled or parsed before.
 func argued(text []byte) []byte {
 	before, after, ok := bytes.Cut(text, []byte("ARG"))
 	if !ok {

@@ -78,7 +78,7 @@ func measurePages(ctx context.Context, o chrome.Options, e *cdp.Engine, url stri
 	}, nil
 }
 
-// kept is how many pages are opened and stay open, each in a context of its own.
+// kept is the number of pages that are opened and stay open, each in a context of its own.
 const kept = 10
 
 // openRow compares our browser with one that opens renderers beside those of pages.

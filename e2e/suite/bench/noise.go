@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// noisyPage disturbs others in the way that its tool "begin" is told, and goes on when it is loaded
-// again.
+// noisyPage disturbs others in the way that the argument of its tool "begin" names, and continues
+// when it is loaded again.
 const noisyPage = `<!doctype html><meta charset="utf-8"><title>Noise</title><script>
 const long = "x".repeat(1000), always = (f) => { const run = () => { f(); setTimeout(run); }; setTimeout(run); };
 const kinds = {

@@ -307,7 +307,7 @@ func timesOf(call func() error) ([]time.Duration, error) {
 	return took, nil
 }
 
-// together is how long so many callers take who call so often each.
+// together returns the time that some callers take, each with a number of calls.
 func together(callers, each int, call func() error) (time.Duration, error) {
 	var all sync.WaitGroup
 	failed := make([]error, callers)

@@ -54,7 +54,7 @@ func family(pids []int) []int {
 	return pids
 }
 
-// memory returns the proportional set size of processes in MB: of all, and of those that are no
+// memory returns the proportional set size of processes in MB: of all, and of those that are not a
 // browser.
 func memory(pids []int) (all, bridge float64) {
 	for _, pid := range pids {

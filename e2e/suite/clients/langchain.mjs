@@ -13,7 +13,7 @@ async function open({ url, command, args, env }, { onChanged }) {
     throwOnLoadError: true,
     useStandardContentBlocks: false,
   });
-  // getTools reads the list once; getClient gives what it reads it with.
+  // getTools reads the list once; getClient returns the client that it reads with.
   const tools = new Map((await adapters.getTools()).map((tool) => [tool.name, tool]));
   const client = await adapters.getClient('page');
   return {

@@ -42,7 +42,7 @@ async function site(path, id) {
   return response.text();
 }
 
-/** A person who fills a form in as its schema says. */
+/** A person who fills in a form as its schema asks. */
 function accept(params, text = 'Ada') {
   const content = {};
   for (const [name, schema] of Object.entries(params.requestedSchema?.properties ?? {})) {

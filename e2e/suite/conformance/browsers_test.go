@@ -20,9 +20,8 @@ import (
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
 
-// A browser shows pages, each in a document of its own, and in a window of its own
-// when it is to be alone. show returns at once; what it gives is closed when the page
-// crashed. leave ends the page.
+// A browser shows pages, each in a document of its own, and in a window of its own when it is to be
+// alone. show returns at once; its channel is closed when the page crashes. leave ends the page.
 type browser interface {
 	show(ctx context.Context, address string, alone bool) (crashed <-chan struct{}, leave func(), err error)
 }
@@ -30,8 +29,8 @@ type browser interface {
 // resolver makes a host that is not a secure context.
 const resolver = "--host-resolver-rules=MAP plain.test 127.0.0.1"
 
-// executable is the lightest browser that there is; empty leaves the choice to the
-// engine.
+// executable returns the path of the lightest installed browser, or "", which leaves the choice to
+// the engine.
 func executable() string {
 	return gatetest.Browser()
 }
@@ -122,8 +121,8 @@ func (b *withShim) show(ctx context.Context, address string, alone bool) (<-chan
 	return tab.died, leave, nil
 }
 
-// plain is a browser with its own WebMCP and nothing of ours: it is told which
-// pages to open, by its pipe, and nobody attaches to them.
+// plain is a browser with its own WebMCP and nothing of ours: it gets the pages to open through its
+// pipe, and nobody attaches to them.
 type plain struct {
 	cmd  *exec.Cmd
 	in   *os.File

@@ -28,8 +28,8 @@ const patience = 30 * time.Second
 const atOnce = 4
 
 var (
-	// native runs the cases in a browser with its own WebMCP, too. Nothing of ours is in it: what it
-	// gives changes with the browser only, so that make clients asks it, and make test does not.
+	// native runs the cases in a browser with its own WebMCP, too. Nothing of ours is in it: its
+	// outcomes change with the browser only, so make clients runs it, and make test does not.
 	native = flag.Bool("native", false, "run the cases in the browser's own WebMCP, too")
 	every  = flag.Int("every", 8, "run one of so many cases; at night all")
 )

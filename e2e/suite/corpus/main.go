@@ -90,7 +90,7 @@ func compare(ctx context.Context, w io.Writer, folder string, notes bool) error 
 	return nil
 }
 
-// apart reads a document in a process of its own, so that its memory can be told.
+// apart reads a document in a process of its own, so that its memory can be measured.
 func apart(ctx context.Context, file string) (*row, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -170,7 +170,7 @@ func kB(n int) string { return fmt.Sprintf("%d kB", (n+500)/1000) }
 // particular are the parts of a text that differ from one operation to the next.
 var particular = regexp.MustCompile(`^[A-Z]+ /[^ ]*: |"[^"]*"`)
 
-// show writes texts, those that are alike once and with how many there are.
+// show writes texts. Equal ones are written once, with their number.
 func show(w io.Writer, title string, texts []string) {
 	count, first := map[string]int{}, map[string]string{}
 	var keys []string

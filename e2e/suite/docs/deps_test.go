@@ -24,8 +24,7 @@ type listed struct {
 	XTestImports []string
 }
 
-// TestImportRules holds the whole repository to the tables in
-// deps_rules_test.go.
+// TestImportRules checks the whole repository against the tables in deps_rules_test.go.
 func TestImportRules(t *testing.T) {
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Standard,Imports,Deps,TestImports,XTestImports", "./...")

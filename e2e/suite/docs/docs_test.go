@@ -64,7 +64,7 @@ func withoutCode(text string) string {
 	return inlineCode.ReplaceAllString(fence.ReplaceAllString(text, ""), "")
 }
 
-// anchors are the names that a code host gives to the headings of a file.
+// anchors returns the names that a code host makes of the headings of a file.
 func anchors(text string) []string {
 	headings := heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1)
 	names := make([]string, 0, len(headings))
@@ -113,8 +113,8 @@ func unindexed(docs map[string]string) []string {
 	return problems
 }
 
-// TestDecisionsForm holds every decision to one form, so that each can be read in a
-// minute and none says that another one replaced it.
+// TestDecisionsForm checks that every decision has one form, so that each can be read in a minute
+// and none says that another one replaced it.
 func TestDecisionsForm(t *testing.T) {
 	t.Parallel()
 	for _, problem := range misshapen(Documents(t)) {
@@ -247,7 +247,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// helpOf returns what a verb says about itself, or "" when there is none.
+// helpOf returns the help of a verb, or "" when there is none.
 func helpOf(t *testing.T, binary, verb string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), binary, verb, "--help").CombinedOutput()

@@ -30,8 +30,8 @@ var mayName = []struct{ file, literal, why string }{
 	{"e2e/check/file.go", "pagetools tools --format json", "the name of a file format"},
 }
 
-// TestNoFlagsBelowCmd: only cmd words a flag or a command of pagetools, because it is wrong advice for
-// callers from Go.
+// TestNoFlagsBelowCmd: only cmd names a flag or a command of pagetools, because that is wrong advice for callers from
+// Go.
 func TestNoFlagsBelowCmd(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"give --client-id ID", "use (--warm)", "run pagetools lock again", "pagetools auth login X"} {

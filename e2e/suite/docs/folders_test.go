@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestFolderTable holds the table of CONTRIBUTING.md to the folders that there are,
-// and to what the import rules let them import.
+// TestFolderTable compares the table of CONTRIBUTING.md with the folders, and with what the import
+// rules let them import.
 func TestFolderTable(t *testing.T) {
 	t.Parallel()
 	folders := map[string]bool{}
@@ -61,8 +61,7 @@ func checkFolders(text string, folders []string) []string {
 	return problems
 }
 
-// checkRow compares what a row lets a folder import with the import rules, for every
-// folder that there is.
+// checkRow compares what a row lets a folder import with the import rules, for every folder.
 func checkRow(folder, cell string, folders []string) []string {
 	rule := layerOf(folder)
 	if rule == nil {

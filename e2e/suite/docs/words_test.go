@@ -29,7 +29,7 @@ func riddlesIn(source []byte) (found []string, err error) {
 	return found, nil
 }
 
-// TestWords holds the number of riddles to its budget.
+// TestWords fails when there are more riddles than the budget.
 func TestWords(t *testing.T) {
 	t.Parallel()
 	n, most := 0, ""

@@ -20,7 +20,7 @@ type call struct {
 	config                                map[string]any // what is more
 }
 
-// post makes a call, and returns what came of it. It is not noted yet.
+// post makes a call, and returns its outcome, which is not noted yet.
 func (c *chaos) post(ctx context.Context, x call) entry {
 	return postTo(ctx, c.Server, x).entry
 }
@@ -59,7 +59,7 @@ func postTo(ctx context.Context, s *suite.Server, x call) posted {
 	return p
 }
 
-// victim is an honest caller with a session, who calls all the time.
+// victim is an honest caller with a session, which calls all the time.
 func (c *chaos) victim(ctx context.Context) {
 	for i := 0; pause(ctx, 50*time.Millisecond); i++ {
 		c.note(c.post(context.WithoutCancel(ctx), call{caller: "honest", token: chaosToken("honest"), id: fmt.Sprintf("honest-%d", i), tool: "work", session: "mine", timeout: chaosCall}))
@@ -101,7 +101,7 @@ func (c *chaos) web(ctx context.Context, name string, d *rand.Rand) {
 	}
 }
 
-// leave begins a call and goes away; with a key, it asks again what came of it.
+// leave begins a call and goes away; with a key, it asks for the outcome later.
 func (c *chaos) leave(ctx context.Context, x call, after time.Duration) entry {
 	gone, cancel := context.WithTimeout(ctx, after)
 	defer cancel()
@@ -116,13 +116,13 @@ func (c *chaos) leave(ctx context.Context, x call, after time.Duration) entry {
 	return again
 }
 
-// answer says yes or no to the question of a call, and returns what came of the call.
+// answer says yes or no to the question of a call, and returns the outcome of the call.
 func (c *chaos) answer(ctx context.Context, x call, p posted, yes bool) posted {
 	question, _ := p.failure.Details["question"].(map[string]any)
 	x.key = ""
 	x.config = map[string]any{"resume": p.failure.Details["resume"], "wait": 3000, "answer": map[string]any{"question": question["id"], "ok": yes}}
 	next := postTo(ctx, c.Server, x)
-	if next.outcome == "not_run" { // of this request; what came of the call, nobody says any more
+	if next.outcome == "not_run" { // of this request; nobody reports the outcome of the call any more
 		p.why += ", then " + next.why
 		return p
 	}

@@ -56,7 +56,7 @@ callers:
   - {name: honest, token: honest-token-of-the-tests, may: [call]}
 `
 
-// chaosCallers are the credentials, by which calls are told apart, too.
+// chaosCallers are the credentials, which also identify calls.
 var chaosCallers = []string{"web-0", "web-1", "mcp-0", "mcp-1"}
 
 func chaosToken(name string) string { return name + "-token-of-the-tests" }
@@ -90,7 +90,7 @@ func (c *chaos) write(dir string) {
 	}
 }
 
-// note keeps what came of a call.
+// note stores the outcome of a call.
 func (c *chaos) note(e entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,8 +117,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 // TestChaos breaks browsers, pages, clients and the configuration under callers of all kinds. Each
-// call's answer must match the page's ledger: ok ran once, not_run did not, and
-// nothing ran twice. Afterwards the server serves, and holds what it held before.
+// call's answer must match the page's ledger: ok ran once, not_run did not, and nothing ran twice.
+// Afterwards the server serves, with the same resources as before.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	if *chaosFor == 0 {
@@ -167,7 +167,7 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// fresh holds that a call succeeds. Until the browser is there again, calls may be refused.
+// fresh checks that a call succeeds. Until the browser is there again, calls may be refused.
 func (c *chaos) fresh(when string) {
 	c.t.Helper()
 	n, last := 0, entry{}
@@ -281,8 +281,8 @@ func (c *chaos) breakThings(ctx context.Context, d *rand.Rand) {
 	}
 }
 
-// one takes hold of one of the processes below the server; it is nil where there is none. The
-// number of a process that ended meanwhile is another's perhaps: who is held cannot change.
+// one returns a handle of one of the processes below the server, or nil. A process number may be
+// reused after its process ended; a handle stays with its process.
 func (c *chaos) one(is func(suite.Process) bool, d *rand.Rand) *os.Process {
 	mine := func() []suite.Process {
 		return slices.DeleteFunc(suite.Descendants(c.Cmd.Process.Pid), func(p suite.Process) bool { return !is(p) })

@@ -57,8 +57,8 @@ func TestKillBrowser(t *testing.T) {
 	}
 }
 
-// TestKillRenderers kills every renderer in the middle of a call. There are no
-// spare pages: one that was killed a moment ago may be given to the next call.
+// TestKillRenderers kills every renderer in the middle of a call. There are no spare pages: the
+// next call could get one that was killed a moment ago.
 func TestKillRenderers(t *testing.T) {
 	t.Parallel()
 	site := suite.Pages(t)
@@ -163,7 +163,7 @@ func foreignFolders(t *testing.T, tmp string) []string {
 	return append(dirs, link)
 }
 
-// noneLeft holds that the processes of an ended bridge end, too.
+// noneLeft checks that the processes of an ended bridge end, too.
 func noneLeft(t *testing.T, tmp string, family []suite.Process) {
 	t.Helper()
 	left := func() []suite.Process {

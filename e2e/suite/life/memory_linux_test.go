@@ -54,9 +54,9 @@ func grep(t *testing.T, dir, text string) (found []string) {
 	return found
 }
 
-// TestKillKeepsMemory kills the bridge in the middle of a call: versions, kept
-// consent, replies of keys and the audit are there afterwards. A call that only waited for
-// consent is known not to have run.
+// TestKillKeepsMemory kills the bridge in the middle of a call: versions, kept consent, replies of
+// keys and the audit are there afterwards. A call that only waited for consent is recorded as not
+// run.
 func TestKillKeepsMemory(t *testing.T) {
 	t.Parallel()
 	site := suite.Pages(t)

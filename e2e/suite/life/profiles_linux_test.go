@@ -14,9 +14,9 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
-// TestProfilesOfCallers (X1, D3): a stored login is for the callers that the operator
-// named, on the pages that they asked it for. Nobody else meets it or hears of it, and
-// it is in no log, no file of ours and no command line.
+// TestProfilesOfCallers (X1, D3): a stored login is for the callers that the operator named, on the
+// pages that they asked it for. No other caller gets it or learns of it, and it is in no log, no
+// file of ours and no command line.
 func TestProfilesOfCallers(t *testing.T) {
 	t.Parallel()
 	const work, secret = `{"profile":"work"}`, "marker-of-the-login"
@@ -82,8 +82,8 @@ callers:
 	}
 }
 
-// secretStays holds that a secret is in no log, no file of the data folder and no
-// command line. The call is in the first two.
+// secretStays checks that a secret is in no log, no file of the data folder and no command line.
+// The call is in the first two.
 func secretStays(t *testing.T, s *suite.Server, data, secret string) {
 	t.Helper()
 	if got := s.Stderr.String(); strings.Contains(got, secret) || !strings.Contains(got, "whoami") {

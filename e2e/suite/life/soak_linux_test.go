@@ -31,14 +31,14 @@ const (
 	soakOthers = 10       // goroutines, files
 )
 
-// soakPlan is how many sessions there are, and how far one call is from the next.
+// soakPlan holds the number of sessions, and the time from one call to the next.
 func soakPlan(long time.Duration) (sessions int, pace time.Duration) {
 	sessions = max(4, int(1000*long/time.Hour))
 	return sessions, long / time.Duration(sessions*soakSession)
 }
 
-// TestSoak calls steadily. Each call succeeds and runs once, and afterwards the server holds what
-// it held when it was warm.
+// TestSoak calls steadily. Each call succeeds and runs once, and afterwards the server uses the
+// same resources as when it was warm.
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	if *soakFor == 0 {
@@ -125,8 +125,8 @@ func (c *chaos) soakWeb(n int, clock <-chan time.Time) {
 	}
 }
 
-// steady makes a call. Where the machine was busy for so long that the session had to end, that is
-// said once, and the call is made again.
+// steady makes a call. Where the machine was busy for so long that the session had to end, it is
+// reported once, and the call is made again.
 func (c *chaos) steady(do func() entry) {
 	e := do()
 	if e.outcome == "not_run" && strings.HasPrefix(e.why, string(bridge.SessionExpired)) {

@@ -15,7 +15,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
-// operatorToken is of a caller that reads the metrics, and who makes the last calls.
+// operatorToken is the token of a caller that reads the metrics, and makes the last calls.
 const operatorToken = "operator-token-of-the-tests"
 
 // quietWithin bounds the time until sessions that nobody uses are gone.

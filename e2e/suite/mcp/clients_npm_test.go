@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// errNoPackages says that the clients cannot be had here: there is no npm, or no network.
+// errNoPackages says that the clients are not available here: there is no npm, or no network.
 var errNoPackages = errors.New("the packages of the clients cannot be installed here")
 
 // installWithin bounds npm, which loads about 300 packages.
@@ -132,8 +132,8 @@ type tally struct{ passed, failed, skipped int }
 
 var tapLine = regexp.MustCompile(`^(not )?ok (\d+)\b(.*)$`)
 
-// readTAP counts the tests of a report. A report without its plan, or with another
-// number of tests than planned, is an error: who wrote it did not come to its end.
+// readTAP counts the tests of a report. A report without its plan, or with another number of tests
+// than planned, is an error: its program did not finish.
 func readTAP(report string) (tally, error) {
 	var sum tally
 	plan := -1

@@ -12,8 +12,8 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
-// TestClientPages holds that the pages for clients of MCP have their tools, and that
-// the bridge and the page report what is bad about the tools of the third.
+// TestClientPages checks that the pages for clients of MCP have their tools, and that the bridge
+// and the page report what is bad about the tools of the third.
 func TestClientPages(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -93,7 +93,7 @@ func (c *clients) testReports(t *testing.T) {
 	row.result = fmt.Sprintf("%d reports of JUnit and %d of SARIF are valid", sum.passed, len(junit))
 }
 
-// holdSARIF holds a file to the schema of SARIF 2.1.0.
+// holdSARIF checks a file against the schema of SARIF 2.1.0.
 func (c *clients) holdSARIF(t *testing.T, name string) {
 	t.Helper()
 	official, err := os.ReadFile(filepath.Join(c.modules, "@microsoft", "jest-sarif", "lib", "schemas", "sarif-2.1.0-rtm.5.json"))
@@ -119,7 +119,7 @@ func (c *clients) holdSARIF(t *testing.T, name string) {
 	}
 }
 
-// testOpenAPI holds the documents of all sites and of one to a validator of npm.
+// testOpenAPI checks the documents of all sites and of one with a validator of npm.
 func (c *clients) testOpenAPI(t *testing.T) {
 	t.Helper()
 	row := c.row(t)

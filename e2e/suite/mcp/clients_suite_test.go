@@ -202,7 +202,7 @@ func (c *clients) testAgentNode(t *testing.T) {
 	})
 }
 
-// testAgentURL pastes an address, and calls with a person's yes, without anybody who could say it, and wrongly.
+// testAgentURL pastes an address, and calls with a person's yes, with nobody to ask, and wrongly.
 func (c *clients) testAgentURL(t *testing.T) {
 	t.Helper()
 	c.row(t)
@@ -226,9 +226,8 @@ func (c *clients) testAgentURL(t *testing.T) {
 	}
 }
 
-// TestClientPackages holds what is committed of the clients: the lock names no
-// registry, the example takes the versions that are tested, and each failure that
-// is expected has its reason.
+// TestClientPackages checks the committed files of the clients: the lock names no registry, the
+// example takes the versions that are tested, and each failure that is expected has its reason.
 func TestClientPackages(t *testing.T) {
 	t.Parallel()
 	lock, err := os.ReadFile("../clients/package-lock.json")
@@ -317,7 +316,7 @@ func unexplained(baseline string) (names []string) {
 	return names
 }
 
-// TestClientReports holds what reads the reports of clients.
+// TestClientReports tests the readers of the reports of clients.
 func TestClientReports(t *testing.T) {
 	t.Parallel()
 	good := "TAP version 14\nok 1 - a\nok 2 - b # SKIP no\nnoise\nnot ok 3 - c\n  # why\n1..3\n"

@@ -152,8 +152,8 @@ type endpoint struct {
 	Env     map[string]string `json:"env,omitempty"`
 }
 
-// at returns the endpoint of a site. session names the state of who calls; tmp is the
-// TMPDIR of a process.
+// at returns the endpoint of a site. session names the state of the caller; tmp is the TMPDIR of a
+// process.
 func (c *clients) at(site, session, transport, tmp string) endpoint {
 	if transport == "http" {
 		return endpoint{URL: c.server.URL + "/mcp/" + site + "?session=" + session}

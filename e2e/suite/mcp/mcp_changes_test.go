@@ -95,8 +95,8 @@ const changesOfAPage = 200
 // transport/mcp tests with a clock of its own.
 var secondsOfChanges = gatetest.Amount(2.5, 10.5)
 
-// churn makes the page change its tools, and holds what the clients of that page know
-// in the end. The first of them makes the call, and is told of its progress.
+// churn makes the page change its tools, and checks the lists of its clients in the end. The first
+// of them makes the call, and gets its progress.
 func churn(ctx context.Context, followers []*follower) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var following sync.WaitGroup
@@ -127,7 +127,7 @@ func churn(ctx context.Context, followers []*follower) error {
 	return all
 }
 
-// ended holds that the client comes to the page's list.
+// ended checks that the client gets the page's list in the end.
 func (f *follower) ended(want string) error {
 	suite.Within(suite.ReplyWithin, func() bool { list, _, err := f.seen(); return err != nil || list == want })
 	switch list, told, err := f.seen(); {
@@ -141,7 +141,7 @@ func (f *follower) ended(want string) error {
 	return nil
 }
 
-// heardProgress holds that the client heard at once of a call that took so long, every
+// heardProgress checks that the client got progress of a call that took so long: at once, every
 // second in the first ten, and every five after that.
 func (f *follower) heardProgress(took time.Duration) error {
 	reports := func(d time.Duration) int {
@@ -169,9 +169,9 @@ func (f *follower) heardProgress(took time.Duration) error {
 	return nil
 }
 
-// TestEveryChangeIsTold: a page changes its tools 200 times while eight clients look,
-// of every protocol version and over both transports. In the end each of them has the
-// page's list, and the call that made the changes was told of its progress.
+// TestEveryChangeIsTold: a page changes its tools 200 times while eight clients look, of every
+// protocol version and over both transports. In the end each of them has the page's list, and the
+// call that made the changes got its progress.
 func TestEveryChangeIsTold(t *testing.T) {
 	t.Parallel()
 	site := newClientSite()

@@ -9,8 +9,8 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
-// TestBackToTheStartOverMCP: a tool leaves for a page without tools; the caller is told how
-// to come back, does, and is still who it was.
+// TestBackToTheStartOverMCP: a tool leaves for a page without tools; the caller is told how to come
+// back, does, and still has its session.
 func TestBackToTheStartOverMCP(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -87,7 +87,7 @@ func (b *buyer) Elicit(ctx context.Context, r mcp.ElicitationRequest) (*mcp.Elic
 // canElicit reports whether the protocol version has elicitation.
 func (b *buyer) canElicit() bool { return b.Version >= "2025-06-18" }
 
-// buy makes one purchase by a plan, and holds what it came to.
+// buy makes one purchase by a plan, and checks the outcome.
 func (b *buyer) buy(ctx context.Context, p purchase) error {
 	id := b.name + "-" + b.Version
 	b.mu.Lock()

@@ -104,9 +104,9 @@ func TestMCPOnePage(t *testing.T) {
 	}
 }
 
-// TestMCPClientDies: a client that dies in the middle of a call takes all three streams
-// with it. What is written to nobody ends nothing: the browser is ended, and its folder
-// goes.
+// TestMCPClientDies: a client that dies in the middle of a call takes all three streams with it.
+// Writing to the closed streams does not end the server early: it ends the browser and removes its
+// folder.
 func TestMCPClientDies(t *testing.T) {
 	t.Parallel()
 	reader, writer, err := os.Pipe() // in the place of the buffer, which never goes away

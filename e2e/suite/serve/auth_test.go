@@ -117,7 +117,7 @@ type authRun struct {
 // address matches the address that a login asks a person to open.
 var address = regexp.MustCompile(`(?m)^  (http\S+)$`)
 
-// auth runs pagetools auth with a person who opens the address that it shows.
+// auth runs pagetools auth, and opens the address that it shows, as a person does.
 func auth(t *testing.T, data, stdin string, args ...string) (r authRun) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), suite.ReplyWithin)
@@ -263,7 +263,8 @@ func TestAuth(t *testing.T) {
 	}
 }
 
-// TestAuthCaller: a login is of one caller of the configuration file, in which a site has a name.
+// TestAuthCaller: a login belongs to one caller of the configuration file, in which a site has a
+// name.
 func TestAuthCaller(t *testing.T) {
 	t.Parallel()
 	api, data := newRecipes(t), filepath.Join(suite.TempDir(t), "data")

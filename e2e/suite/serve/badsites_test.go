@@ -72,7 +72,7 @@ func TestBadSites(t *testing.T) {
 	}
 }
 
-// slowSites are those that take the time of a whole opening, with the reason.
+// slowSites lists the sites that use up the time for opening, with the reason.
 var slowSites = map[string]string{
 	"silent":  "a site that never answers is waited for as long as a page may take to open, 30 s",
 	"reloads": "a page that reloads without end keeps a core busy for 30 s",

@@ -82,8 +82,8 @@ func TestBadTools(t *testing.T) {
 	}
 }
 
-// TestBadSession holds that a session survives what does not end its page, and
-// that its caller is told once when its page is gone.
+// TestBadSession checks that a session survives what does not end its page, and that its caller is
+// told once when its page is gone.
 func TestBadSession(t *testing.T) {
 	t.Parallel()
 	s := tables(t)

@@ -33,7 +33,7 @@ func (w *reader) compare(text string) {
 	}
 }
 
-// served waits until what goes on has printed each line of a text.
+// served waits until the running commands have printed each line of a text.
 func (w *reader) served(text string) {
 	w.t.Helper()
 	for _, line := range expected(w.ours(text)) {

@@ -59,9 +59,9 @@ type reader struct {
 	other  string // of somebody else's server
 	env    []string
 	last   *step   // what ran last
-	going  []*step // what goes on beside
+	going  []*step // commands that run beside the block
 	asked  string  // the question that was answered last
-	token  string  // with which the last call that waited goes on
+	token  string  // resumes the last call that waited
 }
 
 // step is one block at a terminal.
@@ -340,7 +340,7 @@ func (w *reader) kill(s *step, with syscall.Signal) {
 	<-s.ended
 }
 
-// stop ends what goes on, as a person does, but for what keep matches.
+// stop ends the running commands, as a person does, except those that keep matches.
 func (w *reader) stop(keep *regexp.Regexp) {
 	w.t.Helper()
 	var kept []*step
@@ -371,7 +371,7 @@ func (w *reader) stop(keep *regexp.Regexp) {
 	w.going = kept
 }
 
-// end ends what goes on, and looks at what is left.
+// end ends the running commands, and looks at what is left.
 func (w *reader) end() {
 	w.t.Helper()
 	w.stop(nil)

@@ -197,7 +197,7 @@ func viewer(t *testing.T, s *suite.Server) *websocket.Conn {
 	return conn
 }
 
-// hears reads what a viewer is told, until it is right.
+// hears reads the messages to a viewer until one is right.
 func hears(t *testing.T, conn *websocket.Conn, what string, right func(liveState) bool) {
 	t.Helper()
 	_ = conn.SetReadDeadline(time.Now().Add(suite.ReplyWithin))

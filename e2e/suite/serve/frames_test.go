@@ -35,10 +35,10 @@ const at = 'f' + location.search.slice(1) + '_', inputSchema = {type: 'object', 
 for (let i = 0; i < %d; i++) navigator.modelContext.registerTool({name: at + i, description: 'x'.repeat(200), inputSchema, execute: () => i});
 </script>`
 
-// TestManyFramesWithManyTools (B9): calls to a page with 62 frames, each of which declares
-// 120 large tools, succeed, or end with one outcome: at their deadline in the page, or before
-// it, where the machine is too busy to open another one in time. TestCallsEndAtTheirDeadline
-// of session holds the times.
+// TestManyFramesWithManyTools (B9): calls to a page with 62 frames, each of which declares 120
+// large tools, succeed, or end with one outcome: at their deadline in the page, or before it, where
+// the machine is too busy to open another one in time. TestCallsEndAtTheirDeadline of session
+// checks the times.
 func TestManyFramesWithManyTools(t *testing.T) {
 	gatetest.Nightly(t, "62 frames with 7,440 tools keep a core busy for twenty seconds")
 	t.Parallel()
@@ -55,7 +55,7 @@ func TestManyFramesWithManyTools(t *testing.T) {
 	call := func(tool string, timeout int) suite.Reply {
 		return s.Ask("/webtools/many", fmt.Sprintf(`{"sessionId":"a","action":%q,"request":{},"config":{"timeout":%d}}`, tool, timeout))
 	}
-	// The page has much to do, and closes when it does not give in to a call: the next one is told that nothing ran.
+	// The page is busy, and is closed when it does not answer a call: the next call reports that nothing ran.
 	busy := func(f suite.Failure) bool {
 		return f.Outcome == "not_run" && slices.Contains([]string{"PAGE_HUNG", "PAGE_CRASHED", "OVERLOAD"}, f.Reason)
 	}

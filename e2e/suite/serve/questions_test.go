@@ -109,8 +109,8 @@ func TestPurchases(t *testing.T) {
 		case r.Status == http.StatusOK:
 			bought++
 		case i%6 == 5 && (r.Failed(t).Code == "CANCELLED" || r.Failed(t).Code == "RESUME_NOT_FOUND"):
-			// It went away a moment too late: when the page ran, or when the server told it what came of
-			// the answer, which can be before the server sees that the connection has ended.
+			// It went away a moment too late: when the page ran, or when the server wrote the
+			// outcome, which can be before the server sees that the connection has ended.
 			unknown++
 		case r.Failed(t).Code != "TOOL_ERROR" || !strings.Contains(r.Failed(t).Message, "cancelled by user"):
 			t.Fatalf("purchase %d got %d %s", i, r.Status, r.Body)

@@ -73,8 +73,8 @@ func (r *reloading) leaves(token string) *caller {
 	return c
 }
 
-// lives holds that the call of the caller still waits, and that their session is the
-// same as before.
+// lives checks that the call of the caller still waits, and that their session is the same as
+// before.
 func (c *caller) lives(when string) {
 	c.r.t.Helper()
 	c.looks++

@@ -62,8 +62,8 @@ type conversation struct {
 	ended  chan struct{}
 }
 
-// converse runs pagetools at a terminal. Its standard output is not the terminal,
-// so that data and talk can be told apart.
+// converse runs pagetools at a terminal. Its standard output is not the terminal, so that data and
+// questions are apart.
 func converse(t *testing.T, args ...string) *conversation {
 	t.Helper()
 	person, program := openTerminal(t)

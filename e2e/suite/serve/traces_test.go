@@ -17,7 +17,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
-// span holds what a collector got of a span.
+// span holds the data of a span that a collector received.
 type span struct {
 	name, trace, id, parent string
 	attributes              map[string]string

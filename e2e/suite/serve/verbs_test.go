@@ -37,8 +37,8 @@ func verbsOf(t *testing.T, binary string, path ...string) (all []verb) {
 	return all
 }
 
-// TestVerbs holds each command to its help with an example, to a mention in the README, and to
-// a test that runs it (D16).
+// TestVerbs checks that each command has a help with an example, a mention in the README, and a
+// test that runs it (D16).
 func TestVerbs(t *testing.T) {
 	t.Parallel()
 	binary := suite.Pagetools(t)
@@ -67,7 +67,7 @@ func TestVerbs(t *testing.T) {
 	}
 }
 
-// lacks says what a command does not have.
+// lacks lists what a command lacks.
 func lacks(v verb, readme, tests string) (problems []string) {
 	if _, examples, _ := strings.Cut(v.help, "\nExamples:\n"); !strings.Contains(examples, "pagetools "+v.path) {
 		problems = append(problems, "its help has no example (help.go)")

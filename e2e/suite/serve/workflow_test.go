@@ -158,7 +158,8 @@ func uploads(t *testing.T, steps []workflowStep, folder string, want ...string) 
 	}
 }
 
-// readWorkflow reads the file, and holds what no test here can run to what GitHub expects.
+// readWorkflow reads the file, and checks the parts that no test here can run against what GitHub
+// expects.
 func readWorkflow(t *testing.T, path string) (w workflow) {
 	t.Helper()
 	f, err := os.Open(path)

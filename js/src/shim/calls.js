@@ -72,7 +72,7 @@ function makeCall(id, inputText, maxBytes, knownRev, resolve, reject) {
 }
 
 /**
- * keyOf is what a call is found by while it runs.
+ * keyOf returns the key of a call while it runs.
  * @param {Call} call
  */
 const keyOf = (call) => (call.reject === null ? call.id : call);
@@ -176,7 +176,7 @@ function finish(call, { kind, text, bytes, message, error }) {
 }
 
 /**
- * resultString is what executeTool of a page resolves to. A symbol has no string: that throws.
+ * resultString returns the value to which a page's executeTool resolves. A symbol has no string: that throws.
  * @param {any} value
  */
 function resultString(value) {

@@ -120,7 +120,7 @@ function describe(control) {
 }
 
 /**
- * groupDescription is what the innermost fieldset that holds the whole group says.
+ * groupDescription returns the description of the innermost fieldset that holds the whole group.
  * @param {Param} param
  */
 function groupDescription(param) {

@@ -188,7 +188,7 @@ function declaration(tool) {
 }
 
 /**
- * runner is what the browser calls. What comes without the tab's secret is a page's call, and the page's business.
+ * runner returns the function that the browser calls. A call without the tab's secret is the page's own.
  * @param {Tool} tool
  */
 function runner(tool) {

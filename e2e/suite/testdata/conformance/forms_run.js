@@ -13,7 +13,7 @@ const running = async (controls, input, onsubmit, attributes = 'toolautosubmit')
 const outcomeOf = (expected) => (expected.startsWith('DOMException ') ? expected : {fulfilled: expected});
 const values = (element) => [...new FormData(element)].map(([key, value]) => `${key}=${value}`).join('&');
 const filled = (title, controls, input, expected) => [title, async () => (await running(controls, input)).outcome, outcomeOf(expected)];
-/** leaving gives the outcome of a form in a frame that navigates. */
+/** leaving returns the outcome of a form in a frame that navigates. */
 const leaving = async (target, more = '') => {
   await framed(withForm(`<form toolname=f tooldescription=d toolautosubmit action="${target}" ${more}><input name=q><button>go</button></form>`));
   return text(() => call('f', {q: 'x'}));

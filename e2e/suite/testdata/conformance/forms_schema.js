@@ -1,9 +1,9 @@
 // Declarative forms: which forms are tools, and the schema of each control. Section 1.6.
 'use strict';
 
-/** schema gives the schema of a form with the controls. */
+/** schema returns the schema of a form with the controls. */
 const schema = async (controls) => { await form(`<form toolname=f tooldescription=d>${controls}<button>go</button></form>`); return (await found('f')).inputSchema; };
-/** one gives the schema of the one control, and whether it is required. */
+/** one returns the schema of the one control, and whether it is required. */
 const one = async (control) => { const {properties, required} = await schema(control); return [properties.q ?? 'none', required]; };
 const control = (title, html, expected, required = []) => [title, () => one(html), [expected, required]];
 const string = (more) => ({type: 'string', ...more});

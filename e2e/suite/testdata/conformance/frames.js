@@ -5,7 +5,7 @@ const denied = 'DOMException NotAllowedError: Access to the feature "tools" is d
 const inner = `text(() => register({name: 'inner', execute: (input) => 'from ' + location.origin}))`;
 const exposing = (origin) => `register({name: 'inner', execute: () => 'inner'}, {exposedTo: ['${origin}']}).then(() => 'registered')`;
 const all = async (options) => (await tools(options)).map((tool) => [tool.name, tool.window === window ? 'here' : 'there']);
-/** shown waits for the tool of another origin, and gives false when it does not come. */
+/** shown waits for the tool of another origin, and returns false when it does not come. */
 const shown = (from) => Promise.race([found('inner', {fromOrigins: [from]}), pause(3000).then(() => false)]);
 /** there waits until a tool is known here. The word of it may come later than everything else; a case that waits in vain says what it sees. */
 const there = (toolName) => Promise.race([found(toolName), pause(10000)]);

@@ -30,7 +30,7 @@ export function listTools(options, prefix) {
 }
 
 /**
- * registered makes a RegisteredTool, in the realm of who asks.
+ * registered makes a RegisteredTool, in the realm of its caller.
  * @param {Tool} tool
  * @param {Peer} peer
  */
@@ -110,7 +110,7 @@ export function runTool(peer, tool, text, signal) {
 }
 
 /**
- * inputText writes the input as JSON. A string is what the generations before 155 gave: JSON already.
+ * inputText writes the input as JSON. A string is JSON already, as generations before 155 passed it.
  * @param {any} input
  * @param {string} prefix
  * @returns {string}

@@ -59,7 +59,7 @@ export class ModelContextTesting {
     listener = callback;
   }
 
-  /** The results of forms that navigated; there are none here, pagetools gives them to the caller. */
+  /** The results of forms that navigated; there are none here: pagetools returns them to the caller. */
   getCrossDocumentScriptToolResult() {
     return answer(this, 'getCrossDocumentScriptToolResult', 0, 0, () => new NativePromise((resolve) => resolve('[]')), testing);
   }

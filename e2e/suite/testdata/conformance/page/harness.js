@@ -1,6 +1,6 @@
 // What the cases of the conformance suite stand on, and how one is run and reported. A file of cases calls
 //   cases([name, script, expected, page]...)
-// where script gives the outcome as a value with a JSON form (or a promise of one), expected is that value, and page says what the
+// where script returns the outcome as a value with a JSON form (or a promise of one), expected is that value, and page says what the
 // document of the case is: {host, headers: ['Name: value'], html}. Every case has a document of its own.
 'use strict';
 
@@ -23,10 +23,10 @@ const during = (what, promise) => {
   return promise;
 };
 
-/** tools gives what getTools gives. */
+/** tools returns the result of getTools. */
 const tools = (options) => during('getTools', mc().getTools(options));
 
-/** wait gives the promise of one event. */
+/** wait returns the promise of one event. */
 const wait = (target, type) => new Promise((resolve) => target.addEventListener(type, resolve, {once: true}));
 
 /** pause is some time that no event tells of. */
@@ -41,7 +41,7 @@ const known = () => fetch(`${here}/204`).catch(() => 0);
 /** registering is the HTML of a document that registers a tool as soon as it is known. */
 const registering = (tool) => `<script>addEventListener('load', async () => { await fetch('${here}/204'); document.modelContext.registerTool(${tool}); })</script>`;
 
-/** settle gives events that come by other processes the time that they need: a request takes the same ways, on a slow machine too. */
+/** settle waits for events that come by other processes: a request takes the same ways, on a slow machine too. */
 const settle = async () => {
   for (let i = 0; i < 4; i++) {
     await during('fetch', fetch('/204').catch(() => 0));
@@ -84,7 +84,7 @@ const text = async (run) => {
 const sample = (more) => ({name: 't', description: 'd', execute: () => 'done', ...more});
 const register = (more, options) => during('registerTool', mc().registerTool(sample(more), options));
 
-/** listed gives the names that getTools gives. */
+/** listed returns the names that getTools lists. */
 const listed = async (options) => (await tools(options)).map((tool) => tool.name);
 const find = async (toolName, options) => (await tools(options)).find((tool) => tool.name === toolName);
 
@@ -101,7 +101,7 @@ const found = async (toolName, options) => {
 /** call runs a tool as a page does. */
 const call = async (toolName, ...rest) => mc().executeTool(await found(toolName), ...rest);
 
-/** result registers a tool that returns what make gives, and calls it. */
+/** result registers a tool that returns the result of make, and calls it. */
 const result = async (make) => {
   await register({execute: () => make()});
   return text(() => call('t'));
@@ -135,7 +135,7 @@ const frame = async (src, attributes = {}) => {
   return element;
 };
 
-/** framed adds a frame whose script reports, and gives that report and the frame. */
+/** framed adds a frame whose script reports, and returns that report and the frame. */
 const framed = async (script, options = {}, attributes = {}) => {
   const element = document.createElement('iframe');
   for (const attribute in attributes) element.setAttribute(attribute, attributes[attribute]);
