@@ -55,6 +55,10 @@ const (
 	ResultTooLarge Reason = "RESULT_TOO_LARGE"
 	// AwaitingSubmission: a form is filled in, and waits for a person to submit it.
 	AwaitingSubmission Reason = "AWAITING_SUBMISSION"
+	// SiteRefused: a form was sent, and the site answered it with an error, or not at all.
+	SiteRefused Reason = "SITE_REFUSED"
+	// NotSubmitted: the page stopped a form.
+	NotSubmitted Reason = "NOT_SUBMITTED"
 	// InternalError.
 	Timeout       Reason = "TIMEOUT"
 	PageNavigated Reason = "PAGE_NAVIGATED"
@@ -72,7 +76,7 @@ const (
 // Reasons lists every reason, for completeness tests of the transports.
 func Reasons() []Reason {
 	return []Reason{
-		ToolChanged, ResultInvalid, ResultTooLarge, AwaitingSubmission, Timeout, PageNavigated, PageCrashed, PageHung,
+		ToolChanged, ResultInvalid, ResultTooLarge, AwaitingSubmission, SiteRefused, NotSubmitted, Timeout, PageNavigated, PageCrashed, PageHung,
 		Unreachable, Certificate, OriginBlocked, BrowserLost, Draining, Overload, Internal,
 	}
 }

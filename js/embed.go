@@ -22,6 +22,11 @@ var Wait string
 //go:embed dist/look.js
 var Look string
 
+// Answer is the bundle of src/answer: an expression whose value says what a document shows to whoever submits a form in it.
+//
+//go:embed dist/answer.js
+var Answer string
+
 // Drive is the bundle of src/drive: an expression, a function of the recorder's own, that does what the scripts of a page can do with its tools.
 //
 //go:embed dist/drive.js

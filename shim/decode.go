@@ -35,6 +35,7 @@ const (
 	Submitted Kind = "submitted"
 	Awaiting  Kind = "awaiting"
 	Unsure    Kind = "unsure"
+	Handled   Kind = "handled"
 	Asking    Kind = "asking" // it goes on: Wait
 )
 
@@ -242,7 +243,7 @@ func (r *Reply) payload(text string) error {
 			return fmt.Errorf("the reply's payload: %w", errNotJSON)
 		}
 		r.Payload = raw
-	case Failed, Aborted, Gone, Invalid, TooLarge, Unhandled, Submitted, Awaiting, Unsure, Asking:
+	case Failed, Aborted, Gone, Invalid, TooLarge, Unhandled, Submitted, Awaiting, Unsure, Handled, Asking:
 		if text != "" {
 			return fmt.Errorf("the reply's payload: %d bytes with kind %s", len(text), r.Kind)
 		}

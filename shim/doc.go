@@ -18,7 +18,6 @@
 //	Remind      "true" when the call waits for a person in an interaction; then its next reply is of kind asking.
 //	Abort       true when there was such a call. Its reply, kind aborted, comes before the tool hears of it.
 //	Shutdown    how many calls were aborted.
-//	Structured  a reply text, when the document was loaded: PAYLOAD is the list of its JSON-LD blocks, each as it was written.
 //
 // SourceAttended is Source for a page that a person can be at.
 //
@@ -67,6 +66,7 @@
 //	submitted  a form was submitted plainly, and what the page says is in the document that comes; message is the form's target
 //	awaiting   a form is filled in, and waits for a person to submit it
 //	unsure     a form was submitted, and the page does not say what came of it; message is why
+//	handled    a script of the page took the submit, without respondWith; Page says what came of it
 //	asking     the call waits for a person, and goes on: the only kind that is not an end. name is interaction
 //	           (requestUserInteraction, pending for 100 ms) or form (filled in; an answer submits it)
 //

@@ -83,7 +83,6 @@ func TestExpressions(t *testing.T) {
 		{shim.Answer(name, "c1", false, nil), "answer", []any{"c1", false, ""}},
 		{shim.Remind(name, "c1"), "remind", []any{"c1"}},
 		{shim.Shutdown(name, "leaving"), "shutdown", []any{"leaving"}},
-		{shim.Structured(name, 1<<20), "structured", []any{float64(1 << 20)}},
 	}
 	var got bytes.Buffer
 	enc := json.NewEncoder(&got)

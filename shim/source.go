@@ -120,11 +120,6 @@ func Shutdown(name, reason string) string {
 	return expression(name, "shutdown", 0).text([]byte(reason)).end()
 }
 
-// Structured returns the expression for the answer of a document to the form that led to it.
-func Structured(name string, maxBytes int) string {
-	return expression(name, "structured", 0).number(int64(maxBytes)).end()
-}
-
 // WaitFor returns the expression that waits for an element. It needs no page script, and is meant
 // for a world of its own.
 func WaitFor(selector string) string {

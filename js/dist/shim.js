@@ -474,8 +474,8 @@ var limits = {
 	place: 256,
 	problemBytes: 32 * 1024
 };
-function replyText(reply2, state2) {
-	const { kind, rev, ran, bytes, name, message, payload } = reply2;
+function replyText(reply, state2) {
+	const { kind, rev, ran, bytes, name, message, payload } = reply;
 	const header = `{"k":"${kind}","rev":${rev},"ran":${ran},"len":${bytes},"state":${utf8Length(state2)}` + member("name", name || void 0) + member("message", message || void 0);
 	return header + "}\n" + payload + state2;
 }
@@ -715,8 +715,8 @@ function awaitCall(callID, knownRev) {
 		const call = mapGet(asked, callID);
 		if (call === void 0) {
 			const message = "there is no such call";
-			const reply2 = { __proto__: null, kind: "gone", rev: revision(), ran: false, name: "", message, payload: "", bytes: 0 };
-			return resolve(replyText(reply2, ""));
+			const reply = { __proto__: null, kind: "gone", rev: revision(), ran: false, name: "", message, payload: "", bytes: 0 };
+			return resolve(replyText(reply, ""));
 		}
 		call.knownRev = knownRev;
 		call.resolve = resolve;
@@ -1334,7 +1334,7 @@ function answer(call, event) {
 		const done = () => finish(call, void 0, response);
 		promiseThen(response, done, done);
 	} else if (defaultPrevented(event)) {
-		finishAs(call, "unsure", "The site has a programming error: it called preventDefault() on the 'submit' event, without also calling respondWith() with the tool result");
+		finishAs(call, "handled", "");
 	} else {
 		left(call, eventSubmitter(event));
 	}
@@ -2531,40 +2531,6 @@ var ModelContextTesting = class {
 	}
 };
 
-// src/shim/structured.js
-function readStructured(maxBytes) {
-	return own(new NativePromise((resolve) => {
-		const done = () => resolve(reply(maxBytes));
-		if (readyState(document) === "complete") done();
-		else addEventListener(global, "load", () => timeout(done), { __proto__: null, once: true });
-	}));
-}
-function reply(maxBytes) {
-	const list = findAll(document, 'script[type="application/ld+json"]');
-	let payload = "";
-	for (let i = 0; i < nodesLength(list); i++) {
-		const text = toWellFormed(textContent(list[i]));
-		try {
-			jsonParse(text);
-			payload += (payload === "" ? "" : ",") + text;
-		} catch {
-		}
-	}
-	payload = `[${payload}]`;
-	const bytes = utf8Length(payload);
-	const fits = bytes <= maxBytes;
-	return replyText({
-		__proto__: null,
-		kind: fits ? "ok" : "too_large",
-		rev: revision(),
-		ran: true,
-		name: "",
-		message: "",
-		payload: fits ? payload : "",
-		bytes: fits ? bytes : 0
-	}, "");
-}
-
 // src/shim/main.js
 defineHandlers(ModelContext.prototype, checkThis);
 defineHandlers(global, (self) => {
@@ -2601,8 +2567,7 @@ shim = freeze({
 	remind: remindCall,
 	abort: abortCall,
 	shutdown: abortAll,
-	attend,
-	structured: readStructured
+	attend
 });
 return shim;
 })

@@ -12,11 +12,10 @@ interface Shim {
   readonly abort: (callID: string, reason: string) => boolean;
   readonly shutdown: (reason: string) => number;
   readonly attend: () => void;
-  readonly structured: (maxBytes: number) => Promise<string>;
 }
 
 type Via = 'registerTool' | 'provideContext' | 'form' | 'manifest';
-type ReplyKind = 'ok' | 'error' | 'aborted' | 'gone' | 'invalid' | 'too_large' | 'unhandled' | 'submitted' | 'awaiting' | 'unsure' | 'asking';
+type ReplyKind = 'ok' | 'error' | 'aborted' | 'gone' | 'invalid' | 'too_large' | 'unhandled' | 'submitted' | 'awaiting' | 'unsure' | 'handled' | 'asking';
 
 /** A descriptor of ours inherits nothing, so that the page cannot add members to it. */
 interface PropertyDescriptor {
@@ -267,6 +266,6 @@ interface FormCall extends NullRecord {
  * anybody knowing what came of it, where message says why.
  */
 interface FormEnd extends NullRecord {
-  kind: 'submitted' | 'awaiting' | 'unsure';
+  kind: 'submitted' | 'awaiting' | 'unsure' | 'handled';
   message: string;
 }

@@ -38,6 +38,11 @@ type call struct {
 	// we know.
 	interacts bool
 
+	// Of a call of a form: events of the page before it, whether what the page does is noted for it, and
+	// whether that goes on when the page script has answered.
+	since          int64
+	watches, leads bool
+
 	// left is a dialog that the call has given up, and that is another's to answer.
 	left *dialog
 
@@ -84,6 +89,9 @@ func (c *call) notSent(ctx context.Context) *bridge.Error {
 
 // end takes a call from the tab.
 func (c *call) end() {
+	if !c.leads {
+		c.unwatchForm()
+	}
 	c.quiet()
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
@@ -142,6 +150,7 @@ func (c *call) said(ctx context.Context, r wire.Reply, ok bool) bridge.Step {
 		return c.asked(ctx, a.form)
 	}
 	c.doc.ids.put(c.id)
+	c.leads = a.submitted != nil
 	c.end()
 	if a.submitted != nil {
 		return c.follow(ctx, a.submitted)
@@ -180,8 +189,9 @@ func (c *call) read(ctx context.Context, r wire.Reply, ok bool) answer {
 	if said.Kind == shim.Asking {
 		return answer{asks: true, form: said.Name == "form"}
 	}
-	if said.Kind == shim.Submitted {
-		form := &submission{doc: c.doc, origin: c.doc.origin, target: said.Message, after: r.After}
+	if said.Kind == shim.Submitted || said.Kind == shim.Handled {
+		form := &submission{doc: c.doc, origin: c.doc.origin, target: said.Message, handled: said.Kind == shim.Handled,
+			since: c.since, after: r.After}
 		return answer{submitted: form}
 	}
 	return answer{Step: outcome(c.doc, said)}
@@ -222,7 +232,7 @@ func refused(r *shim.Reply) *bridge.Error {
 		return awaiting()
 	case shim.Unsure:
 		return bridge.Errorf(bridge.ToolError, "", bridge.Unknown, "%s", r.Message)
-	case shim.OK, shim.Failed, shim.Submitted, shim.Asking:
+	case shim.OK, shim.Failed, shim.Submitted, shim.Handled, shim.Asking:
 	}
 	message := r.Message
 	if message == "" {
@@ -286,6 +296,9 @@ type script struct {
 var _ invoker = (*script)(nil)
 
 func (x *script) invoke(ctx context.Context, c *call, inv session.Invocation) bridge.Step {
+	if forms := c.doc.forms.Load(); forms != nil && (*forms)[inv.Tool] {
+		c.watchForm(ctx)
+	}
 	text := shim.Call(x.name, c.id, inv.Tool, inv.Input, inv.MaxBytes, c.doc.revision.Load())
 	ch, err := c.doc.send(ctx, text)
 	return c.dispatched(ctx, ch, err)

@@ -72,6 +72,7 @@ type calls struct {
 	times       times
 	tasks       tasks
 	watcher     *watcher     // the owner's
+	traffic     *traffic     // the owner's
 	submissions *submissions // the owner's
 
 	mu    sync.Mutex

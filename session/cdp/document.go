@@ -28,6 +28,7 @@ type document struct {
 	gone     chan struct{} // closed when the page no longer shows it
 	revision atomic.Int64  // newest that the owner saw
 	ids      callIDs
+	forms    atomic.Pointer[map[int64]bool] // the tools that are forms
 
 	// object is the browser's handle of the document, through which scripts run
 	// in a frame that shares its parent's target. Nil where the document is the
@@ -41,6 +42,7 @@ type document struct {
 	reported bool // its tools were
 	frame    *frame
 	began    int64       // events of the page until then
+	at       time.Time   // when it began
 	failed   bool        // it is the browser's own, in place of one that did not come
 	ready    bool        // the page script answered
 	state    *shim.State // the newest of the page script
@@ -107,7 +109,7 @@ func newDocument(target *wire.Session, f *cdp.Frame, began int64) *document {
 	}
 	d := &document{
 		id: string(f.LoaderID), url: f.URL, frameID: f.ID, target: target, origin: origin,
-		gone: make(chan struct{}), began: began, failed: f.UnreachableURL != "",
+		gone: make(chan struct{}), began: began, at: time.Now(), failed: f.UnreachableURL != "",
 	}
 	d.revision.Store(-1)
 	return d

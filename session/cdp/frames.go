@@ -28,7 +28,10 @@ type frame struct {
 	target   *wire.Session // that shows it now
 	root     bool          // it is the top one of its target
 	doc      *document
-	stopped  int64 // events of the page until loading stopped
+	// Events of the page until a navigation was requested, and until one started.
+	requested, started int64
+	asked              time.Time // when it was requested
+	stopped            int64     // events of the page until loading stopped
 
 	stop  func()        // ends the watch
 	turn  int           // counts watches

@@ -2,6 +2,7 @@ package cdp
 
 import (
 	"context"
+	"time"
 
 	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
@@ -15,24 +16,30 @@ import (
 
 // wanted are the events that owners handle. The reader drops the others.
 var wanted = map[cdproto.MethodType]bool{
-	cdproto.EventPageFrameAttached:           true,
-	cdproto.EventPageFrameNavigated:          true,
-	cdproto.EventPageFrameDetached:           true,
-	cdproto.EventPageFrameStoppedLoading:     true,
-	cdproto.EventPageLoadEventFired:          true,
-	cdproto.EventPageLifecycleEvent:          true,
-	cdproto.EventPageJavascriptDialogOpening: true,
-	cdproto.EventPageJavascriptDialogClosed:  true,
-	cdproto.EventPageWindowOpen:              true,
-	cdproto.EventInspectorTargetCrashed:      true,
-	cdproto.EventTargetAttachedToTarget:      true,
-	cdproto.EventTargetDetachedFromTarget:    true,
-	cdproto.EventFetchRequestPaused:          true,
-	cdproto.EventFetchAuthRequired:           true,
-	cdproto.EventPageScreencastFrame:         true,
-	cdproto.EventWebMCPToolsAdded:            true,
-	cdproto.EventWebMCPToolsRemoved:          true,
-	cdproto.EventWebMCPToolResponded:         true,
+	cdproto.EventPageFrameAttached:            true,
+	cdproto.EventPageFrameNavigated:           true,
+	cdproto.EventPageFrameDetached:            true,
+	cdproto.EventPageFrameRequestedNavigation: true,
+	cdproto.EventPageFrameStartedNavigating:   true,
+	cdproto.EventPageFrameStoppedLoading:      true,
+	cdproto.EventPageLoadEventFired:           true,
+	cdproto.EventPageLifecycleEvent:           true,
+	cdproto.EventPageJavascriptDialogOpening:  true,
+	cdproto.EventPageJavascriptDialogClosed:   true,
+	cdproto.EventPageWindowOpen:               true,
+	cdproto.EventInspectorTargetCrashed:       true,
+	cdproto.EventTargetAttachedToTarget:       true,
+	cdproto.EventTargetDetachedFromTarget:     true,
+	cdproto.EventFetchRequestPaused:           true,
+	cdproto.EventFetchAuthRequired:            true,
+	cdproto.EventPageScreencastFrame:          true,
+	cdproto.EventNetworkRequestWillBeSent:     true,
+	cdproto.EventNetworkResponseReceived:      true,
+	cdproto.EventNetworkLoadingFinished:       true,
+	cdproto.EventNetworkLoadingFailed:         true,
+	cdproto.EventWebMCPToolsAdded:             true,
+	cdproto.EventWebMCPToolsRemoved:           true,
+	cdproto.EventWebMCPToolResponded:          true,
 }
 
 // owner reads the events of a page, and has what follows from them. Its parts are used
@@ -50,6 +57,7 @@ type owner struct {
 	awaiter     *awaiter
 	windows     *windows
 	dialogs     *dialogs
+	traffic     *traffic
 	submissions *submissions
 }
 
@@ -146,6 +154,16 @@ func (o *owner) handle(msg *cdproto.Message) {
 		if wire.Decode(msg, &ev) && o.frames.all[ev.FrameID] != nil {
 			o.frames.all[ev.FrameID].stopped = o.frames.handled
 		}
+	case cdproto.EventPageFrameRequestedNavigation:
+		var ev page.EventFrameRequestedNavigation
+		if wire.Decode(msg, &ev) && o.frames.all[ev.FrameID] != nil {
+			o.frames.all[ev.FrameID].requested, o.frames.all[ev.FrameID].asked = o.frames.handled, time.Now()
+		}
+	case cdproto.EventPageFrameStartedNavigating:
+		var ev page.EventFrameStartedNavigating
+		if wire.Decode(msg, &ev) && o.frames.all[ev.FrameID] != nil {
+			o.frames.all[ev.FrameID].started = o.frames.handled
+		}
 	case cdproto.EventPageLifecycleEvent:
 		o.awaiter.lifecycle(msg)
 	case cdproto.EventPageLoadEventFired:
@@ -165,6 +183,9 @@ func (o *owner) handle(msg *cdproto.Message) {
 		o.setup.reaching.requestPaused(o, from, msg)
 	case cdproto.EventFetchAuthRequired:
 		o.setup.reaching.authRequired(o, from, msg)
+	case cdproto.EventNetworkRequestWillBeSent, cdproto.EventNetworkResponseReceived, cdproto.EventNetworkLoadingFinished,
+		cdproto.EventNetworkLoadingFailed:
+		o.traffic.event(msg)
 	default:
 		o.targetEvent(from, msg)
 	}
@@ -226,7 +247,11 @@ func (o *owner) attached(from *wire.Session, ev *cdptarget.EventAttachedToTarget
 		child.Begin(o.setup.settings.worker())
 	case o.frames.place(id, ev.TargetInfo.ParentFrameID) != nil:
 		o.frames.roots[ev.SessionID] = id
-		child.Begin(o.setup.frame())
+		commands := o.setup.frame()
+		if o.traffic.calls > 0 {
+			commands = append(commands, o.traffic.enable())
+		}
+		child.Begin(commands)
 	default:
 		child.Begin(o.setup.settings.frame()) // its tools are too many, its settings are not
 	}

@@ -4,58 +4,130 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/shim"
 )
 
-// submission is a form that a call submitted plainly: its result is the JSON-LD of
-// the document that comes.
+// submission is a form that a call submitted: the document that comes answers it, or, where a script of
+// the page took the submit, what that did.
 type submission struct {
-	doc    *document // that had the form
-	origin string    // of doc
-	target string    // where the answer goes, as the form has it
-	after  int64     // events that came before
-	frame  *frame    // where the answer goes; the owner's
-	found  chan arrival
+	doc     *document // that had the form
+	origin  string    // of doc
+	target  string    // where the answer goes, as the form has it
+	handled bool      // by a script of the page
+	since   int64     // events that came before the call
+	after   int64     // events that came before the submit was told
+	frame   *frame    // where the answer goes; the owner's
+	found   chan arrival
 }
 
-// arrival is the document that answers a submission, or why none does.
+// arrival is what became of a submission: the document that answers it, a response without one,
+// that what a script started is quiet, or why nothing comes.
 type arrival struct {
-	doc *document
-	err *bridge.Error
+	doc    *document
+	status int // of doc's response; 0 when it is not known
+	alone  *request
+	quiet  bool
+	err    *bridge.Error
 }
 
-// follow waits for the document that answers a submission, and returns its JSON-LD.
-// A document that leads to another one at once is not the answer.
+// settleEvery is how often a submission is looked at while nothing happens: some waits end with time.
+const settleEvery = 250 * time.Millisecond
+
+// follow waits for what becomes of a submission, and returns what the page says of it. A document
+// that leads to another one at once is not the answer.
 func (c *call) follow(ctx context.Context, sub *submission) bridge.Step {
+	defer c.unwatchForm()
+	tick := time.NewTicker(settleEvery)
+	defer tick.Stop()
+	began := time.Now()
 	for {
 		sub.found = make(chan arrival, 1)
 		c.of.tasks.add(ctx, sub.after, func() { c.of.submissions.add(sub) })
 		var a arrival
-		select {
-		case a = <-sub.found:
-		case <-c.of.tasks.gone:
-			return goneError(c.doc.target.Page().Reason(), bridge.Unknown).Step()
-		case <-ctx.Done():
-			return session.Stopped(ctx, bridge.Unknown).Step()
+		for waiting := true; waiting; {
+			select {
+			case a = <-sub.found:
+				waiting = false
+			case <-tick.C:
+				c.of.tasks.add(ctx, 0, func() {}) // which settles
+			case <-c.of.tasks.gone:
+				return goneError(c.doc.target.Page().Reason(), bridge.Unknown).Step()
+			case <-ctx.Done():
+				c.of.tasks.add(context.WithoutCancel(ctx), 0, func() { c.of.submissions.drop(sub) })
+				return session.Stopped(ctx, bridge.Unknown).Step()
+			}
 		}
-		if a.err != nil {
+		switch {
+		case a.err != nil:
 			return a.err.Step()
+		case a.alone != nil:
+			return withoutContent(c.doc, a.alone)
+		case a.quiet:
+			if step, ok := c.quietened(ctx, sub, began); ok {
+				return step
+			}
+			continue
 		}
-		text, after, err := a.doc.evaluate(ctx, shim.Structured(c.of.name, c.maxBytes))
+		said, after, err := a.doc.inWorld(ctx, shim.Read(c.maxBytes))
 		if err == nil {
-			r, err := shim.DecodeReply(text)
+			p, err := shim.DecodePage(said)
 			if err != nil {
 				return unreadable("The page's answer cannot be read.", err).Step()
 			}
-			return outcome(a.doc, r)
+			return loaded(a.doc, p, a.status)
 		}
-		if _, ours := errors.AsType[*scriptError](err); ours || after == 0 {
+		if _, ours := errors.AsType[*scriptError](err); ours || after == 0 && a.doc.target.Reason() != nil {
 			return unanswered(ctx, a.doc, err).Step()
 		}
-		sub.doc, sub.target, sub.after = a.doc, "", after
+		sub.doc, sub.target, sub.handled, sub.since, sub.after = a.doc, "", false, max(sub.after, after), max(sub.after, after)
+	}
+}
+
+// quietened reads what a document says of a submit that its script took. ok is false when something
+// began meanwhile, or may still begin.
+func (c *call) quietened(ctx context.Context, sub *submission, began time.Time) (s bridge.Step, ok bool) {
+	said, after, err := c.doc.inWorld(ctx, shim.Settle(settledAfter, quietPatience, c.maxBytes))
+	if err != nil {
+		if ctx.Err() != nil {
+			return session.Stopped(ctx, bridge.Unknown).Step(), true
+		}
+		select { // the document goes away, and another one comes
+		case <-c.doc.gone:
+			return s, false
+		case <-c.doc.target.Gone():
+		case <-time.After(commitPatience):
+		}
+		return unanswered(ctx, c.doc, err).Step(), true
+	}
+	p, err := shim.DecodePage(said)
+	if err != nil {
+		return unreadable("The page's answer cannot be read.", err).Step(), true
+	}
+	type record struct {
+		sent []request
+		open bool
+	}
+	found := make(chan record, 1)
+	c.of.tasks.add(ctx, after, func() {
+		sent, open := c.of.traffic.scripted(sub.since)
+		loads := c.of.traffic.loads(sub.frame.id, sub.since)
+		found <- record{sent, open || len(loads) > 0}
+	})
+	select {
+	case r := <-found:
+		nothing := len(r.sent)+len(p.Alerts)+len(p.Invalid)+len(p.Changed) == 0
+		if r.open || nothing && time.Since(began) < idlePatience {
+			return s, false
+		}
+		return handled(c.doc, p, r.sent), true
+	case <-c.of.tasks.gone:
+		return goneError(c.doc.target.Page().Reason(), bridge.Unknown).Step(), true
+	case <-ctx.Done():
+		return session.Stopped(ctx, bridge.Unknown).Step(), true
 	}
 }
 
@@ -82,10 +154,11 @@ func unread() arrival {
 	return arrival{err: noAnswer("The form was submitted into another window or frame, whose page is not read.", nil)}
 }
 
-// submissions holds forms that no document answered yet. Only the owner uses it.
+// submissions holds forms of which it is not known yet what became of them. Only the owner uses it.
 type submissions struct {
-	frames *frames
-	open   []*submission
+	frames  *frames
+	traffic *traffic
+	open    []*submission
 }
 
 // add takes a submission. The document that answers it may be there already.
@@ -117,6 +190,11 @@ func (ss *submissions) add(sub *submission) {
 	ss.open = append(ss.open, sub)
 }
 
+// drop gives up a submission.
+func (ss *submissions) drop(sub *submission) {
+	ss.open = slices.DeleteFunc(ss.open, func(one *submission) bool { return one == sub })
+}
+
 // settle ends the submissions that something came of.
 func (ss *submissions) settle() {
 	ss.open = slices.DeleteFunc(ss.open, func(sub *submission) bool {
@@ -128,8 +206,13 @@ func (ss *submissions) settle() {
 	})
 }
 
-// answer returns what came of a submission, nothing as long as that is open. One that
-// brought no document until its frame loads nothing any more brings none.
+// otherPatience is how long after a load was given up another one may begin in its place.
+const otherPatience = 300 * time.Millisecond
+
+// loadPatience is how long a document that is there may still load before it counts as the answer.
+const loadPatience = 5 * time.Second
+
+// answer returns what came of a submission, nothing as long as that is open.
 func (ss *submissions) answer(sub *submission) arrival {
 	f := sub.frame
 	d := f.doc
@@ -137,21 +220,67 @@ func (ss *submissions) answer(sub *submission) arrival {
 	case ss.frames.all[f.id] != f:
 		return unread()
 	case d == nil:
-	case d.began <= sub.after && f.stopped > sub.after:
-		return arrival{err: noAnswer("The form was submitted, and no page came in answer.", nil)}
 	case d.began <= sub.after:
+		return ss.withoutDocument(sub)
 	case d.failed:
-		return arrival{err: noAnswer("The form was submitted, and its address cannot be reached.",
-			nil)}
+		return ss.unloaded(sub)
 	case d.origin != sub.origin:
 		return arrival{err: noAnswer("Cannot return tool results after a cross-origin navigation.",
 			nil)}
 	case d.policy == denied:
 		return arrival{err: noAnswer("The form was submitted, and the page that came may not offer tools.", nil)}
-	case d.ready && f.stopped > d.began: // else it may still lead on
-		return arrival{doc: d}
+	case d.ready && (f.stopped > d.began || time.Since(d.at) > loadPatience): // else it may still lead on
+		return arrival{doc: d, status: ss.status(d)}
 	}
 	return arrival{}
+}
+
+// withoutDocument is answer as long as the frame shows what it did before. Only the end of a load that began
+// with the call says that no document comes: the browser stops a load that was under way before it begins
+// the next.
+func (ss *submissions) withoutDocument(sub *submission) arrival {
+	f := sub.frame
+	loads := ss.traffic.loads(f.id, sub.since)
+	if len(loads) == 0 {
+		_, open := ss.traffic.scripted(sub.since)
+		switch {
+		case sub.handled && !open:
+			return arrival{quiet: true}
+		case !sub.handled && f.started > sub.since && f.stopped > f.started: // without a request
+			return arrival{err: noAnswer("The form was submitted, and no page came in answer.", nil)}
+		}
+		return arrival{}
+	}
+	last := loads[len(loads)-1]
+	next := f.started > last.began || f.requested > f.started && time.Since(f.asked) < loadPatience
+	switch {
+	case !last.failed, next, last.status == 0 && !last.given: // a document comes, or the browser's own
+		return arrival{}
+	case last.status != 0:
+		return arrival{alone: last}
+	case time.Since(last.at) < otherPatience: // the page may have given it up for another one
+		return arrival{}
+	}
+	return arrival{err: noAnswer("The form was submitted, and no page came in answer.", nil)}
+}
+
+// unloaded is answer for the browser's own page, in place of one that did not come.
+func (ss *submissions) unloaded(sub *submission) arrival {
+	loads := ss.traffic.loads(sub.frame.id, sub.since)
+	if len(loads) > 0 && loads[len(loads)-1].status != 0 {
+		return arrival{alone: loads[len(loads)-1]}
+	}
+	return arrival{err: noAnswer("The form was submitted, and its address cannot be reached.", nil)}
+}
+
+// status returns the status of the response that a document came with, 0 when it was not seen.
+func (ss *submissions) status(d *document) int {
+	for _, r := range ss.traffic.all {
+		if string(r.id) == d.id {
+			return r.status
+		}
+	}
+	return 0
 }
 
 // awaiting is the outcome of a form without toolautosubmit that nobody submitted.

@@ -31,7 +31,7 @@ func linked(text string) string { return `<script type="application/ld+json">` +
 func TestFormAnswers(t *testing.T) {
 	t.Parallel()
 	const fails, unsure = "TOOL_ERROR  failed: ", "TOOL_ERROR  unknown: "
-	const late = "The site has a programming error: it called preventDefault() on the 'submit' event, without also calling respondWith() with the tool result"
+	const stopped = "TOOL_ERROR NOT_SUBMITTED unknown: The page stopped the form: nothing was sent, and nothing in the page changed."
 	rows := []struct{ name, attributes, script, want string }{
 		{"a value", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith({a: [f.q.value]}) }`, `{"a":["v"]}`},
 		{"a promise", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(new Promise((r) => setTimeout(r, 20, 'v'))) }`, `"v"`},
@@ -39,10 +39,10 @@ func TestFormAnswers(t *testing.T) {
 		{"the last counts", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(1); e.respondWith(2) }`, `2`},
 		{"after a microtask", "", `f.onsubmit = async (e) => { e.preventDefault(); await null; e.respondWith(1) }`, `1`},
 		{"a rejection", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(Promise.reject(new RangeError('too far'))) }`, fails + "too far"},
-		{"only prevented", "", `f.onsubmit = (e) => e.preventDefault()`, unsure + late},
-		{"prevented, and read", "", `f.onsubmit = (e) => { e.preventDefault(); new FormData(f) }`, unsure + late},
-		{"another form is sent", "", `f.onsubmit = (e) => { e.preventDefault(); f.cloneNode(true).submit() }`, unsure + late},
-		{"answered too early", "", `f.onsubmit = (e) => { try { e.respondWith(1) } catch (x) { log.push(String(x)) } e.preventDefault() }`, unsure + late},
+		{"only prevented", "", `f.onsubmit = (e) => e.preventDefault()`, stopped},
+		{"prevented, and read", "", `f.onsubmit = (e) => { e.preventDefault(); new FormData(f) }`, stopped},
+		{"another form is sent", "", `f.onsubmit = (e) => { e.preventDefault(); f.cloneNode(true).submit() }`, stopped},
+		{"answered too early", "", `f.onsubmit = (e) => { try { e.respondWith(1) } catch (x) { log.push(String(x)) } e.preventDefault() }`, stopped},
 		{"the page submits first", "", `f.q.oninput = () => f.requestSubmit(); f.onsubmit = (e) => { e.preventDefault(); log.push(e.agentInvoked); if (e.agentInvoked) e.respondWith(log) }`, `[false,true]`},
 		{"reset", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(after(() => f.reset())) }`, `"v"`},
 		{"reset that is prevented", "", `f.onreset = (e) => e.preventDefault(); f.onsubmit = (e) => { e.preventDefault(); f.reset(); e.respondWith(1) }`, `1`},
@@ -52,7 +52,7 @@ func TestFormAnswers(t *testing.T) {
 		{"renamed", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(after(() => f.setAttribute('toolname', 'u'))) }`, `"v"`},
 		{"a control more", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(after(() => f.append(Object.assign(document.createElement('input'), {name: 'z'})))) }`, `"v"`},
 		{"removed, and refused", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(after(() => { f.remove(); throw new Error('sold out') })) }`, fails + "sold out"},
-		{"removed instead of an answer", "", `f.onsubmit = (e) => { e.preventDefault(); f.remove() }`, unsure + late},
+		{"removed instead of an answer", "", `f.onsubmit = (e) => { e.preventDefault(); f.remove() }`, `{"page":{"address":"PAGE","title":"","alerts":[],"statuses":[],"changed":["document"]}}`},
 		{"removed instead of being sent", "", `f.onsubmit = (e) => f.remove()`, unsure + "Tool execution cancelled, since tool definition was updated"},
 		{"called again", "", `const open = e => document.modelContext.getTools().then((all) => document.modelContext.executeTool(all.find((x) => x.name === 't'), {}).catch(() => {}));
 			f.onsubmit = (e) => { e.preventDefault(); e.respondWith(forever); f.onsubmit = null; f.method = 'dialog'; open() }`, unsure + "Tool execution cancelled by another call of the tool"},
@@ -75,7 +75,7 @@ func TestFormAnswers(t *testing.T) {
 	s := showPage(t, shared, origin+"/0")
 	for i, row := range rows {
 		s.show(fmt.Sprintf("%s/%d", origin, i))
-		if got := s.says("t", `{"q":"v"}`); got != row.want {
+		if got := strings.ReplaceAll(s.says("t", `{"q":"v"}`), fmt.Sprintf("%s/%d", origin, i), "PAGE"); got != row.want {
 			t.Errorf("%s: %s, want %s", row.name, got, row.want)
 		}
 		if got := s.must("eval", `{"script":"String(document.querySelector('.tool-form-active,.tool-submit-active'))"}`); got != `"null"` {
@@ -124,7 +124,11 @@ func TestFormNavigates(t *testing.T) {
 			w.Header().Set("Content-Disposition", "attachment; filename=a.txt")
 			_, _ = io.WriteString(w, "x")
 		},
+		"/hang": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 		"/huge": plain(linked(`"` + strings.Repeat("x", 2<<20) + `"`)),
+	}
+	page := func(status int, path string) string {
+		return fmt.Sprintf(`{"page":{"status":%d,"address":"SITE%s?q=v","title":"","alerts":[],"statuses":[]}}`, status, path)
 	}
 	handler := func(script string) string {
 		return `<script>f.onsubmit = (e) => { e.preventDefault(); ` + script + ` }</script>`
@@ -132,11 +136,11 @@ func TestFormNavigates(t *testing.T) {
 	rows := []struct{ name, attributes, more, want string }{
 		{"get", `action=/echo`, ``, `["GET v"]`}, {"post", `action=/echo method=post`, ``, `["POST v"]`},
 		{"numbers as they are written", `action=/one`, ``, `[{"@type":"A","n":12345678901234567890}]`},
-		{"two blocks", `action=/two`, ``, "[{\"a\":1}, [2]\n]"}, {"one that is not JSON", `action=/bad`, ``, `[{"ok":1}]`}, {"none", `action=/none`, ``, `[]`},
-		{"written by a script", `action=/late`, ``, `[{"late":1}]`}, {"status 500", `action=/error`, ``, `[{"error":1}]`}, {"redirect", `action=/again`, ``, `[{"@type":"A","n":12345678901234567890}]`},
+		{"two blocks", `action=/two`, ``, "[{\"a\":1}, [2]\n]"}, {"one that is not JSON", `action=/bad`, ``, `[{"ok":1}]`}, {"none", `action=/none`, ``, page(200, "/none")},
+		{"written by a script", `action=/late`, ``, `[{"late":1}]`}, {"status 500", `action=/error`, ``, "TOOL_ERROR SITE_REFUSED unknown: The site answered the form with status 500."}, {"redirect", `action=/again`, ``, `[{"@type":"A","n":12345678901234567890}]`},
 		{"a document that leads on", `action=/script`, ``, `[{"@type":"A","n":12345678901234567890}]`},
 		{"another origin", `action=` + other + `/`, ``, cross}, {"redirect to another origin", `action=/away`, ``, cross},
-		{"204", `action=/204`, ``, none + "The form was submitted, and no page came in answer."}, {"download", `action=/file`, ``, none + "The form was submitted, and no page came in answer."},
+		{"204", `action=/204`, ``, page(204, "/204")}, {"download", `action=/file`, ``, page(200, "/file")},
 		{"refused", `action=http://127.0.0.1:1/`, ``, none + "The form was submitted, and its address cannot be reached."},
 		{"new window", `action=/one target=_blank`, ``, none + "The form was submitted into another window or frame, whose page is not read."},
 		{"frame", `action=/one target=inner`, `<iframe name=inner></iframe>`, `[{"@type":"A","n":12345678901234567890}]`},
@@ -148,7 +152,11 @@ func TestFormNavigates(t *testing.T) {
 		{"sent, and answered", `action=/echo method=post`, handler(`f.submit(); e.respondWith('x')`), `["POST v"]`},
 		{"answered, and sent", `action=/echo`, handler(`e.respondWith(new Promise(() => {})); setTimeout(() => f.submit())`), `["GET v"]`},
 		{"sent into a frame", `action=/one target=inner`, `<iframe name=inner></iframe>` + handler(`f.submit()`), `[{"@type":"A","n":12345678901234567890}]`},
-		{"sent without an answer", `action=/204`, handler(`f.submit()`), none + "The form was submitted, and no page came in answer."},
+		{"sent without an answer", `action=/204`, handler(`f.submit()`), page(204, "/204")},
+		{"while the page loads", `action=/one`, `<img src=/hang>`, `[{"@type":"A","n":12345678901234567890}]`},
+		{"sent by its handler while the page loads", `action=/one`, `<img src=/hang>` + handler(`f.submit()`), `[{"@type":"A","n":12345678901234567890}]`},
+		{"204 while the page loads", `action=/204`, `<img src=/hang>`, page(204, "/204")},
+		{"sent twice", `action=/hang`, handler(`f.submit(); setTimeout(() => { f.action = '/one'; f.submit() }, 50)`), `[{"@type":"A","n":12345678901234567890}]`},
 		{"removed when it was sent", `action=/echo`, `<script>f.onsubmit = () => { Promise.resolve().then(() => f.remove()) }</script>`, `["GET v"]`},
 		{"removed frame", `action=/one target=inner`, `<iframe name=inner></iframe><script>f.onsubmit = () => setTimeout(() => document.querySelector('iframe').remove())</script>`,
 			none + "The form was submitted into another window or frame, whose page is not read."},
@@ -160,7 +168,7 @@ func TestFormNavigates(t *testing.T) {
 	s := showPage(t, shared, origin+"/none")
 	for i, row := range rows {
 		s.show(fmt.Sprintf("%s/form%d", origin, i))
-		if got := s.says("t", `{"q":"v"}`); got != row.want {
+		if got := strings.ReplaceAll(s.says("t", `{"q":"v"}`), origin, "SITE"); got != row.want {
 			t.Errorf("%s: %.300s, want %s", row.name, got, row.want)
 		}
 	}

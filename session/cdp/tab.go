@@ -100,13 +100,14 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 	hold := time.NewTimer(time.Hour)
 	hold.Stop() // until the load event waits for somebody
 	own.watcher = &watcher{name: name, frames: own.frames, out: out, tasks: work, hold: hold, large: make(chan struct{}, 1)}
-	own.submissions = &submissions{frames: own.frames}
+	own.traffic = &traffic{frames: own.frames}
+	own.submissions = &submissions{frames: own.frames, traffic: own.traffic}
 	own.awaiter = &awaiter{
 		Await: o.Await, page: target, frame: cdp.FrameID(id), watcher: own.watcher, tasks: work,
 		stop: func() {}, doc: own.frames.top.doc,
 	}
 	t.calls = &calls{name: name, times: b.times, tasks: work, watcher: own.watcher,
-		submissions: own.submissions}
+		traffic: own.traffic, submissions: own.submissions}
 	own.dialogs = &dialogs{page: target, calls: t.calls, out: out}
 	if b.native {
 		t.invoker = newNative(name, b.attended, own.watcher)

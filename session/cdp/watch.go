@@ -253,6 +253,13 @@ func (w *watcher) report(d *document) {
 	}
 	w.invoker.complete(d, &set)
 	silent := len(set.Tools)+len(d.state.Refused) == 0
+	forms := map[int64]bool{}
+	for _, x := range d.state.Tools {
+		if x.Via == "form" {
+			forms[x.ID] = true
+		}
+	}
+	d.forms.Store(&forms)
 	before := len(set.Tools)
 	if w.frames.declared.Fit(&set); len(set.Tools) < before { // nor are they kept here
 		d.state.Tools = slices.Clone(d.state.Tools[:min(len(set.Tools), len(d.state.Tools))])

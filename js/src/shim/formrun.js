@@ -278,8 +278,7 @@ function answer(call, event) {
     const done = () => finish(call, undefined, response);
     promiseThen(response, done, done);
   } else if (defaultPrevented(event)) {
-    finishAs(call, 'unsure', "The site has a programming error: it called preventDefault() on the 'submit' event, without also " +
-      'calling respondWith() with the tool result');
+    finishAs(call, 'handled', '');
   } else {
     left(call, eventSubmitter(event));
   }

@@ -19,7 +19,6 @@ import { me } from './peer.js';
 import { watchProblems } from './problems.js';
 import { watch } from './registry.js';
 import { answerCall, awaitCall, remindCall } from './replies.js';
-import { readStructured } from './structured.js';
 
 defineHandlers(ModelContext.prototype, checkThis);
 defineHandlers(global, (self) => {
@@ -52,5 +51,4 @@ readManifest();
 
 shim = freeze({
   __proto__: null, watch, call: startCall, wait: awaitCall, answer: answerCall, remind: remindCall, abort: abortCall, shutdown: abortAll, attend,
-  structured: readStructured,
 });

@@ -1,0 +1,228 @@
+package cdp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/origin"
+	"github.com/pagetools/pagetools/bridge/text"
+	"github.com/pagetools/pagetools/shim"
+)
+
+// What a submit that a script of the page took has started is over when no request of it is under way,
+// and the document has not changed for settledAfter. A document that always changes is looked at after
+// quietPatience, and one in which nothing happens at all is given idlePatience.
+const (
+	settledAfter  = 250 * time.Millisecond
+	quietPatience = 2 * time.Second
+	idlePatience  = time.Second
+)
+
+// answersWorld is the name of the world in which documents are asked what they show.
+const answersWorld = "pagetools answers"
+
+// inWorld runs an expression in a world of its own in the document, where the page changes nothing. It
+// returns how many events of the page came before the reply.
+func (d *document) inWorld(ctx context.Context, expression string) (string, int64, error) {
+	world, err := cdp.Call(ctx, d.target, page.CreateIsolatedWorld,
+		page.CreateIsolatedWorldParams{FrameID: d.frameID, WorldName: answersWorld})
+	if err != nil {
+		return "", 0, err
+	}
+	yes := true
+	var res evaluateResult
+	after, err := d.target.CallAfter(ctx, runtime.CommandEvaluate, runtime.EvaluateParams{Expression: expression,
+		ContextID: world.ExecutionContextID, AwaitPromise: &yes, ReturnByValue: &yes, Silent: &yes}, &res)
+	if err != nil {
+		return "", after, err
+	}
+	said, err := res.text()
+	return said, after, err
+}
+
+// watchForm notes what the page does from now on, for a call of a form.
+func (c *call) watchForm(ctx context.Context) {
+	began := make(chan int64, 1)
+	if !c.of.tasks.add(ctx, 0, func() { c.of.traffic.begin(); began <- c.of.submissions.frames.handled }) {
+		return
+	}
+	select {
+	case c.since = <-began:
+		c.watches = true
+	case <-c.of.tasks.gone:
+		return
+	}
+	_, _, _ = c.doc.inWorld(ctx, shim.Arm()) // a document that goes away is told by the call
+}
+
+// unwatchForm ends what watchForm began.
+func (c *call) unwatchForm() {
+	if c.watches {
+		c.watches = false
+		c.of.tasks.add(context.Background(), 0, c.of.traffic.end) // or the page is gone
+	}
+}
+
+// pageAnswer is what a page says of a form: the shape of details.page, and of the result without JSON-LD.
+type pageAnswer struct {
+	shim.Page
+
+	Requests []sentRequest   `json:"requests,omitempty"`
+	Linked   json.RawMessage `json:"jsonld,omitempty"` // in errors
+}
+
+// sentRequest is a request of a page's script.
+type sentRequest struct {
+	Method  string `json:"method"`
+	Address string `json:"address"`
+	Status  int    `json:"status"` // 0: no answer came
+}
+
+// maxSent and maxAddress bound what is told of requests.
+const maxSent, maxAddress = 16, 2048
+
+// loaded is the answer of a document that came, which the browser says has the status; 0 when it does not.
+func loaded(d *document, p *shim.Page, status int) bridge.Step {
+	if status != 0 {
+		p.Status = status
+	}
+	return concluded(d, &pageAnswer{Page: *p})
+}
+
+// withoutContent is the answer of a response without a document: one without content, or a file.
+func withoutContent(d *document, r *request) bridge.Step {
+	return concluded(d, &pageAnswer{Page: shim.Page{Status: r.status, Address: text.Bytes(r.url, maxAddress),
+		Alerts: []string{}, Statuses: []string{}}})
+}
+
+// concluded makes a step of what a page says: its JSON-LD, or else what it shows. A site that refused is an error.
+func concluded(d *document, a *pageAnswer) bridge.Step {
+	s := bridge.Step{Document: d.id, Revision: max(d.newest.Load(), d.revision.Load()*revisions)}
+	switch {
+	case a.Status >= http.StatusBadRequest:
+		s.Err = a.refused(a.Status)
+	case a.TooLarge:
+		s.Err = bridge.TooLarge()
+	case a.Page.Linked != nil:
+		s.Data = a.Page.Linked
+	default:
+		s.Data = encoded(map[string]any{"page": a})
+	}
+	return s
+}
+
+func encoded(value any) json.RawMessage {
+	b, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // texts and numbers
+	}
+	return b
+}
+
+// refused is the error of a site that refused a form with a status.
+func (a *pageAnswer) refused(status int) *bridge.Error {
+	outcome := bridge.Failed
+	if status >= http.StatusInternalServerError || status == 0 {
+		outcome = bridge.Unknown
+	}
+	what := fmt.Sprintf("The site answered the form with status %d", status)
+	if status == 0 {
+		what = "The form was sent, and the site did not answer"
+	}
+	return a.fail(bridge.SiteRefused, outcome, what)
+}
+
+// fail makes an error with the page's own words.
+func (a *pageAnswer) fail(reason bridge.Reason, outcome bridge.Outcome, what string) *bridge.Error {
+	said := ""
+	switch {
+	case len(a.Alerts) > 0:
+		said = a.Alerts[0]
+	case len(a.Invalid) > 0:
+		said = a.Invalid[0].Field + ": " + a.Invalid[0].Message
+	case len(a.Page.Statuses) > 0:
+		said = a.Page.Statuses[0]
+	case a.Title != "" && reason == bridge.SiteRefused:
+		said = a.Title
+	}
+	if said != "" {
+		what += ", and the page says " + text.Quote(said)
+	}
+	a.Linked = a.Page.Linked
+	return bridge.Errorf(bridge.ToolError, reason, outcome, "%s.", what).Detail("page", a)
+}
+
+// handled is the answer of a page whose script took the submit, and sent requests or none.
+func handled(d *document, p *shim.Page, sent []request) bridge.Step {
+	a := &pageAnswer{Page: *p}
+	a.Status = 0 // of the document that was there before
+	for _, r := range sent[:min(len(sent), maxSent)] {
+		a.Requests = append(a.Requests, sentRequest{r.method, text.Bytes(r.url, maxAddress), r.answered()})
+	}
+	s := bridge.Step{Document: d.id, Revision: max(d.newest.Load(), d.revision.Load()*revisions)}
+	complains := len(a.Alerts)+len(a.Invalid) > 0
+	switch refused := decisive(d, sent); {
+	case refused != nil:
+		s.Err = a.refused(refused.answered())
+	case len(sent) > 0 && !complains, len(sent) > 0 && changesSome(sent), len(sent) == 0 && !complains && len(a.Changed) > 0:
+		return concluded(d, a)
+	case complains:
+		s.Err = a.fail(bridge.NotSubmitted, bridge.Failed, "The page stopped the form, and nothing was sent")
+	default:
+		s.Err = a.fail(bridge.NotSubmitted, bridge.Unknown,
+			"The page stopped the form: nothing was sent, and nothing in the page changed")
+	}
+	return s
+}
+
+// answered returns the status of the response, 0 when none came as a whole.
+func (r *request) answered() int {
+	if r.failed || !r.ended {
+		return 0
+	}
+	return r.status
+}
+
+func changesSome(sent []request) bool {
+	for i := range sent {
+		if sent[i].changes() {
+			return true
+		}
+	}
+	return false
+}
+
+// decisive returns the request that the site refused, or did not answer; nil when all went well. Those that
+// change something at the document's own site count before those of others, and before what is only read.
+func decisive(d *document, sent []request) *request {
+	for _, group := range []func(*request) bool{
+		func(r *request) bool { return r.changes() && origin.Of(r.url) == d.origin },
+		(*request).changes,
+		func(r *request) bool { return origin.Of(r.url) == d.origin },
+		func(*request) bool { return true },
+	} {
+		some := false
+		for i := range sent {
+			r := &sent[i]
+			if !group(r) {
+				continue
+			}
+			some = true
+			if status := r.answered(); status == 0 || status >= http.StatusBadRequest {
+				return r
+			}
+		}
+		if some {
+			return nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package cdp
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/chromedp/cdproto"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/network"
+
+	"github.com/pagetools/pagetools/session/cdp/wire"
+)
+
+// request is a request of the page, and what became of it.
+type request struct {
+	id     network.RequestID
+	frame  cdp.FrameID
+	kind   network.ResourceType
+	method string
+	url    string
+	began  int64     // events of the page until then
+	at     time.Time // when it began, or failed
+	status int       // of HTTP; 0 until a response came
+	ended  bool
+	failed bool // no response came as a whole
+	given  bool // up, by the page or by the browser
+}
+
+// maxRequests bounds the requests that are noted in a page.
+const maxRequests = 512
+
+// traffic notes the requests of a page while calls of forms are under way. Only then does the browser
+// report them: a page can make any number of them. Only the owner uses it.
+type traffic struct {
+	frames *frames
+	calls  int // that are under way
+	all    []*request
+}
+
+// enable makes a target report its requests, without their bodies.
+func (*traffic) enable() wire.Command {
+	none := int64(0)
+	return wire.Command{Method: network.CommandEnable,
+		Params: network.EnableParams{MaxTotalBufferSize: &none, MaxResourceBufferSize: &none, MaxPostDataSize: &none}}
+}
+
+// begin notes requests for one more call.
+func (t *traffic) begin() {
+	if t.calls++; t.calls == 1 {
+		command := t.enable()
+		t.tell(command.Method, command.Params)
+	}
+}
+
+// end is said for each begin.
+func (t *traffic) end() {
+	if t.calls--; t.calls == 0 {
+		t.all = nil
+		t.tell(network.CommandDisable, nil)
+	}
+}
+
+func (t *traffic) tell(method string, params any) {
+	for _, target := range t.frames.targets {
+		_, _ = target.Send(context.Background(), method, params) // one that is gone reports nothing
+	}
+}
+
+// event takes an event about a request.
+func (t *traffic) event(msg *cdproto.Message) {
+	if t.calls == 0 {
+		return
+	}
+	switch msg.Method {
+	case cdproto.EventNetworkRequestWillBeSent:
+		var ev network.EventRequestWillBeSent
+		if wire.Decode(msg, &ev) && ev.Request != nil {
+			t.sent(&ev)
+		}
+	case cdproto.EventNetworkResponseReceived:
+		var ev network.EventResponseReceived
+		if wire.Decode(msg, &ev) && ev.Response != nil {
+			t.change(ev.RequestID, func(r *request) { r.status = int(ev.Response.Status) })
+		}
+	case cdproto.EventNetworkLoadingFinished:
+		var ev network.EventLoadingFinished
+		if wire.Decode(msg, &ev) {
+			t.change(ev.RequestID, func(r *request) { r.ended = true })
+		}
+	case cdproto.EventNetworkLoadingFailed:
+		var ev network.EventLoadingFailed
+		if wire.Decode(msg, &ev) {
+			t.change(ev.RequestID, func(r *request) {
+				r.ended, r.failed, r.at = true, true, time.Now()
+				r.given = ev.Canceled || ev.ErrorText == "net::ERR_ABORTED"
+			})
+		}
+	}
+}
+
+// sent takes a request. A redirect is a request with the same id.
+func (t *traffic) sent(ev *network.EventRequestWillBeSent) {
+	known := false
+	t.change(ev.RequestID, func(r *request) {
+		known = true
+		r.method, r.url, r.status = ev.Request.Method, ev.Request.URL, 0
+	})
+	if known || len(t.all) >= maxRequests {
+		return
+	}
+	t.all = append(t.all, &request{id: ev.RequestID, frame: ev.FrameID, kind: ev.Type, method: ev.Request.Method,
+		url: ev.Request.URL, began: t.frames.handled, at: time.Now()})
+}
+
+func (t *traffic) change(id network.RequestID, do func(*request)) {
+	for _, r := range t.all {
+		if r.id == id {
+			do(r)
+		}
+	}
+}
+
+// loads returns the navigations of a frame that began after so many events.
+func (t *traffic) loads(of cdp.FrameID, after int64) []*request {
+	return slices.DeleteFunc(slices.Clone(t.all), func(r *request) bool {
+		return r.began <= after || r.frame != of || r.kind != network.ResourceTypeDocument
+	})
+}
+
+// streamPatience is how long a request that changes nothing may take before it counts as one that
+// never ends.
+const streamPatience = 3 * time.Second
+
+// scripted returns the requests of scripts that began after so many events, and whether some are
+// under way.
+func (t *traffic) scripted(after int64) (all []request, open bool) {
+	for _, r := range t.all {
+		if r.began <= after || r.kind != network.ResourceTypeFetch && r.kind != network.ResourceTypeXHR {
+			continue
+		}
+		all = append(all, *r)
+		open = open || !r.ended && (r.changes() || time.Since(r.at) < streamPatience)
+	}
+	return all, open
+}
+
+// changes reports whether a request may change something at the site.
+func (r *request) changes() bool {
+	return r.method != "GET" && r.method != "HEAD" && r.method != "OPTIONS"
+}

@@ -1,0 +1,79 @@
+package shim
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/pagetools/pagetools/js"
+)
+
+// A Page is what a document says to whoever submitted a form: in it, or the one that led to it. All
+// of it is the page's word. The expressions for it need no page script, and are meant for a world of
+// their own, the same one for Arm and Settle.
+type Page struct {
+	Status   int      `json:"status,omitempty"` // of HTTP; 0 when it is not known
+	Address  string   `json:"address"`
+	Title    string   `json:"title"`
+	Alerts   []string `json:"alerts"`   // what role=alert shows
+	Statuses []string `json:"statuses"` // what role=status and output show
+	Text     string   `json:"text,omitempty"`
+	// Invalid lists the fields that the page, or the browser, takes for wrong.
+	Invalid []InvalidField `json:"invalid,omitempty"`
+	// Changed names what is not as it was before the submit: document, address, title, form, storage.
+	Changed []string `json:"changed,omitempty"`
+	// Linked is the list of the JSON-LD blocks, each as it was written; nil without one.
+	Linked json.RawMessage `json:"-"`
+	// TooLarge says that the blocks are larger than allowed.
+	TooLarge bool `json:"-"`
+}
+
+// InvalidField is a field of a form that is not right.
+type InvalidField struct {
+	Field   string `json:"field"`
+	Message string `json:"message"`
+}
+
+// Arm returns the expression that makes a document remember what it is like at its next submit.
+func Arm() string { return answers("arm", "") }
+
+// Settle returns the expression for what came since, once the document has not changed for a time, or
+// after patience.
+func Settle(quiet, patience time.Duration, maxBytes int) string {
+	return answers("settle", fmt.Sprintf("%d,%d,%d", quiet.Milliseconds(), patience.Milliseconds(), maxBytes))
+}
+
+// Read returns the expression for what a document shows, once it was loaded.
+func Read(maxBytes int) string { return answers("read", strconv.Itoa(maxBytes)) }
+
+// answers calls a function of the script, which the first call puts there.
+func answers(method, arguments string) string {
+	return strictly + "(globalThis.answers??=" + js.Answer + ")." + method + "(" + arguments + ")"
+}
+
+// DecodePage reads what Settle and Read say.
+func DecodePage(text string) (*Page, error) {
+	if len(text) > maxState {
+		return nil, fmt.Errorf("what the page shows: %d bytes, more than %d", len(text), maxState)
+	}
+	var p Page
+	var rest struct {
+		Linked   string `json:"linked"`
+		TooLarge bool   `json:"tooLarge"`
+	}
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		return nil, fmt.Errorf("what the page shows: %w", err)
+	}
+	if err := json.Unmarshal([]byte(text), &rest); err != nil {
+		return nil, fmt.Errorf("what the page shows: %w", err)
+	}
+	p.TooLarge = rest.TooLarge
+	if rest.Linked == "" {
+		return &p, nil
+	}
+	if p.Linked = json.RawMessage(rest.Linked); !json.Valid(p.Linked) {
+		return nil, fmt.Errorf("what the page shows: %w", errNotJSON)
+	}
+	return &p, nil
+}
