@@ -15,7 +15,7 @@ import (
 // status.
 var refining = map[bridge.Reason]bridge.Code{
 	bridge.ToolChanged: bridge.VersionMismatch, bridge.ResultInvalid: bridge.ToolError, bridge.ResultTooLarge: bridge.ToolError,
-	bridge.AwaitingSubmission: bridge.ToolError,
+	bridge.AwaitingSubmission: bridge.ToolError, bridge.SiteRefused: bridge.ToolError, bridge.NotSubmitted: bridge.ToolError,
 }
 
 // TestStatusIsComplete fails when a new code or reason has no status.

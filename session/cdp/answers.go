@@ -165,13 +165,13 @@ func handled(d *document, p *shim.Page, sent []request) bridge.Step {
 	a := &pageAnswer{Page: *p}
 	a.Status = 0 // of the document that was there before
 	for _, r := range sent[:min(len(sent), maxSent)] {
-		a.Requests = append(a.Requests, sentRequest{r.method, text.Bytes(r.url, maxAddress), r.answered()})
+		a.Requests = append(a.Requests, sentRequest{r.method, text.Bytes(r.url, maxAddress), r.status})
 	}
 	s := bridge.Step{Document: d.id, Revision: max(d.newest.Load(), d.revision.Load()*revisions)}
 	complains := len(a.Alerts)+len(a.Invalid) > 0
 	switch refused := decisive(d, sent); {
 	case refused != nil:
-		s.Err = a.refused(refused.answered())
+		s.Err = a.refused(refused.status)
 	case len(sent) > 0 && !complains, len(sent) > 0 && changesSome(sent), len(sent) == 0 && !complains && len(a.Changed) > 0:
 		return concluded(d, a)
 	case complains:
@@ -181,14 +181,6 @@ func handled(d *document, p *shim.Page, sent []request) bridge.Step {
 			"The page stopped the form: nothing was sent, and nothing in the page changed")
 	}
 	return s
-}
-
-// answered returns the status of the response, 0 when none came as a whole.
-func (r *request) answered() int {
-	if r.failed || !r.ended {
-		return 0
-	}
-	return r.status
 }
 
 func changesSome(sent []request) bool {
@@ -216,7 +208,7 @@ func decisive(d *document, sent []request) *request {
 				continue
 			}
 			some = true
-			if status := r.answered(); status == 0 || status >= http.StatusBadRequest {
+			if status := r.status; status == 0 || status >= http.StatusBadRequest {
 				return r
 			}
 		}

@@ -278,3 +278,139 @@ func TestFormsOfHostilePages(t *testing.T) {
 		t.Errorf("the form answers %s", got)
 	}
 }
+
+// TestFormHandled shows what comes of a form whose submit a script of the page takes, as libraries of forms
+// do: what was sent, what the site answered, and what the page says.
+func TestFormHandled(t *testing.T) {
+	t.Parallel()
+	const body = `<label>Q <input name=q required></label><p id=alert role=alert></p><p id=status role=status></p><ul id=list></ul>
+		<script>const post = (path, more) => fetch(path, {method: 'POST', body: new FormData(f), ...more});
+		const say = (id, text) => { document.getElementById(id).textContent = text };
+		const handle = (fn) => f.addEventListener('submit', (e) => { e.preventDefault(); fn(e) });</script>`
+	rows := []struct{ name, script, want, says string }{
+		{"sent", `handle(async () => { await post('/200'); say('status', 'Saved as note 12') })`,
+			`ok statuses=[Saved as note 12] changed=[document] POST /200 200`, ``},
+		{"refused", `handle(async () => { const r = await post('/422'); say('alert', r.ok ? 'Saved' : 'Too long') })`,
+			`SITE_REFUSED failed alerts=[Too long] changed=[document] POST /422 422`, `422, and the page says "Too long"`},
+		{"a fault of the server", `handle(() => post('/500'))`,
+			`SITE_REFUSED unknown POST /500 500`, `500`},
+		{"no answer", `handle(() => post('/drop').catch(() => {}))`,
+			`SITE_REFUSED unknown POST /drop 0`, `not answer`},
+		{"stopped with an alert", `handle(() => say('alert', 'Not an address'))`,
+			`NOT_SUBMITTED failed alerts=[Not an address] changed=[document]`, `"Not an address"`},
+		{"stopped with a wrong field", `handle(() => f.q.setAttribute('aria-invalid', 'true'))`,
+			`NOT_SUBMITTED failed invalid=[q] changed=[document]`, `q: `},
+		{"stopped by the field itself", `handle(() => f.q.setCustomValidity('taken'))`,
+			`NOT_SUBMITTED failed invalid=[q]`, `q: taken`},
+		{"stopped without a word", `handle(() => {})`,
+			`NOT_SUBMITTED unknown`, `nothing in the page changed`},
+		{"a list in memory", `handle(() => { list.append(document.createElement('li')); f.reset() })`,
+			`ok changed=[document form]`, ``},
+		{"a list in storage", `handle(() => localStorage.setItem('notes', f.q.value))`,
+			`ok changed=[storage]`, ``},
+		{"another address", `handle(() => history.pushState({}, '', '/PATH/done'))`,
+			`ok changed=[address]`, ``},
+		{"what was said before", `say('alert', 'Mind the gap'); handle(() => post('/200'))`,
+			`ok POST /200 200`, ``},
+		{"said again", `say('alert', 'Not an address'); handle(() => { say('alert', ''); setTimeout(() => say('alert', 'Not an address'), 50) })`,
+			`NOT_SUBMITTED failed alerts=[Not an address] changed=[document]`, `Not an address`},
+		{"one after the other", `handle(async () => { await fetch('/check'); await post('/200'); say('status', 'ok') })`,
+			`ok statuses=[ok] changed=[document] GET /check 200 POST /200 200`, ``},
+		{"a slow answer", `handle(async () => { await post('/slow'); say('status', 'at last') })`,
+			`ok statuses=[at last] changed=[document] POST /slow 200`, ``},
+		{"a stream beside it", `handle(async () => { fetch('/stream'); await post('/200'); say('status', 'ok') })`,
+			`ok statuses=[ok] changed=[document] GET /stream 200 POST /200 200`, ``},
+		{"a counter of others that fails", `handle(async () => { fetch('http://127.0.0.1:1/count', {method: 'POST', mode: 'no-cors'}).catch(() => {}); await post('/200') })`,
+			`ok POST http://127.0.0.1:1/count 0 POST /200 200`, ``},
+		{"the next document", `handle(async () => { await post('/200'); location = '/next' })`,
+			`ok status=200 alerts=[Order 4711]`, ``},
+		{"the next document's refusal", `handle(async () => { await post('/200'); location = '/404' })`,
+			`SITE_REFUSED failed status=404`, `404`},
+		{"sent after a check", `handle(async () => { await fetch('/check'); f.action = '/next'; f.submit() })`,
+			`ok status=200 alerts=[Order 4711]`, ``},
+		{"a document in its place", `handle(async () => { const text = await (await post('/linked')).text(); document.body.innerHTML = text })`,
+			`[{"n":7}]`, ``},
+		{"by XMLHttpRequest", `handle(() => { const x = new XMLHttpRequest(); x.open('PUT', '/200'); x.onload = () => say('status', 'put'); x.send() })`,
+			`ok statuses=[put] changed=[document] PUT /200 200`, ``},
+	}
+	pages := map[string]http.HandlerFunc{
+		"/check": plain("ok"), "/next": plain(`<p role=alert>Order 4711`), "/linked": plain(linked(`{"n":7}`)),
+		"/drop": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"/slow": func(w http.ResponseWriter, _ *http.Request) {
+			<-time.After(time.Second)
+			_, _ = io.WriteString(w, "ok")
+		},
+		"/stream": func(w http.ResponseWriter, r *http.Request) {
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		},
+	}
+	for _, status := range []int{200, 404, 422, 500} {
+		pages[fmt.Sprintf("/%d", status)] = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }
+	}
+	for i, row := range rows {
+		pages[fmt.Sprintf("/form%d", i)] = html("<form id=f toolname=t tooldescription=d toolautosubmit>" + body + "<button>go</button></form><script>" + row.script + "</script>")
+	}
+	origin := site(t, pages)
+	s := showPage(t, shared, origin+"/form0")
+	for i, row := range rows {
+		s.show(fmt.Sprintf("%s/form%d", origin, i))
+		got, err := s.call("t", `{"q":"v"}`)
+		said, message := toldOfForm(t, got, err)
+		if said = strings.ReplaceAll(said, origin, ""); said != row.want || !strings.Contains(message, row.says) {
+			t.Errorf("%s: %s (%s), want %s (%s)", row.name, said, message, row.want, row.says)
+		}
+	}
+}
+
+// toldOfForm returns the outcome of a form in one line, and the message of an error.
+func toldOfForm(t *testing.T, data string, err error) (said, message string) {
+	t.Helper()
+	said = "ok"
+	var page json.RawMessage
+	if err != nil {
+		e := bridge.AsError(err)
+		said, message = fmt.Sprintf("%s %s", e.Reason, e.Outcome), e.Message
+		if page, err = json.Marshal(e.Details["page"]); err != nil {
+			t.Fatal(err)
+		}
+	} else {
+		var result struct{ Page json.RawMessage }
+		if json.Unmarshal([]byte(data), &result) != nil || result.Page == nil {
+			return data, ""
+		}
+		page = result.Page
+	}
+	var p struct {
+		Status           int
+		Alerts, Statuses []string
+		Invalid          []struct{ Field string }
+		Changed          []string
+		Requests         []struct {
+			Method, Address string
+			Status          int
+		}
+	}
+	if err := json.Unmarshal(page, &p); err != nil {
+		t.Fatalf("%s: %v", page, err)
+	}
+	if p.Status != 0 {
+		said += fmt.Sprintf(" status=%d", p.Status)
+	}
+	if len(p.Alerts) > 0 {
+		said += fmt.Sprintf(" alerts=%v", p.Alerts)
+	}
+	if len(p.Statuses) > 0 {
+		said += fmt.Sprintf(" statuses=%v", p.Statuses)
+	}
+	for _, field := range p.Invalid {
+		said += fmt.Sprintf(" invalid=[%s]", field.Field)
+	}
+	if len(p.Changed) > 0 {
+		said += fmt.Sprintf(" changed=%v", p.Changed)
+	}
+	for _, r := range p.Requests {
+		said += fmt.Sprintf(" %s %s %d", r.Method, r.Address, r.Status)
+	}
+	return said, message
+}

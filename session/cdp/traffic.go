@@ -20,7 +20,7 @@ type request struct {
 	method string
 	url    string
 	began  int64     // events of the page until then
-	at     time.Time // when it began, or failed
+	at     time.Time // when it began, was answered, or failed
 	status int       // of HTTP; 0 until a response came
 	ended  bool
 	failed bool // no response came as a whole
@@ -81,7 +81,7 @@ func (t *traffic) event(msg *cdproto.Message) {
 	case cdproto.EventNetworkResponseReceived:
 		var ev network.EventResponseReceived
 		if wire.Decode(msg, &ev) && ev.Response != nil {
-			t.change(ev.RequestID, func(r *request) { r.status = int(ev.Response.Status) })
+			t.change(ev.RequestID, func(r *request) { r.status, r.at = int(ev.Response.Status), time.Now() })
 		}
 	case cdproto.EventNetworkLoadingFinished:
 		var ev network.EventLoadingFinished
@@ -129,8 +129,8 @@ func (t *traffic) loads(of cdp.FrameID, after int64) []*request {
 }
 
 // streamPatience is how long a request that changes nothing may take before it counts as one that
-// never ends.
-const streamPatience = 3 * time.Second
+// never ends, and bodyPatience how long any may after its response began.
+const streamPatience, bodyPatience = 3 * time.Second, time.Second
 
 // scripted returns the requests of scripts that began after so many events, and whether some are
 // under way.
@@ -140,9 +140,20 @@ func (t *traffic) scripted(after int64) (all []request, open bool) {
 			continue
 		}
 		all = append(all, *r)
-		open = open || !r.ended && (r.changes() || time.Since(r.at) < streamPatience)
+		open = open || r.open()
 	}
 	return all, open
+}
+
+// open reports whether a request is under way. A body that nobody reads never ends.
+func (r *request) open() bool {
+	switch {
+	case r.ended:
+		return false
+	case r.status != 0:
+		return time.Since(r.at) < bodyPatience
+	}
+	return r.changes() || time.Since(r.at) < streamPatience
 }
 
 // changes reports whether a request may change something at the site.

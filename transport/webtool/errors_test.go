@@ -124,6 +124,8 @@ func rows() []row {
 		scripted(422, 400, bridge.ToolError, "", bridge.Failed),
 		scripted(422, 400, bridge.ToolError, bridge.ResultTooLarge, bridge.Unknown),
 		scripted(422, 400, bridge.ToolError, bridge.AwaitingSubmission, bridge.Failed),
+		scripted(422, 400, bridge.ToolError, bridge.SiteRefused, bridge.Unknown),
+		scripted(422, 400, bridge.ToolError, bridge.NotSubmitted, bridge.Failed),
 		scripted(403, 403, bridge.Forbidden, "", bridge.NotRun),
 		func() row {
 			r := scripted(429, 429, bridge.RateLimit, "", bridge.NotRun)
