@@ -160,7 +160,7 @@ func (cs *calls) pulse(ctx context.Context, d *document) *bridge.Error {
 }
 
 // nothing is an expression that a page answers as soon as it can.
-var nothing = evaluateParams{Expression: `""`, ReturnByValue: true, Silent: true}
+var nothing = runtime.EvaluateParams{Expression: `""`, ReturnByValue: new(true), Silent: new(true)}
 
 // react waits until a target ran an empty expression.
 func react(ctx context.Context, in *wire.Session) error {

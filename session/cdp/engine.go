@@ -155,9 +155,7 @@ func NewRemote(o RemoteOptions) (*Engine, error) {
 }
 
 func newEngine(log *slog.Logger) *Engine {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	e := &Engine{log: log, times: usualTimes}
 	e.life, e.stop = context.WithCancel(context.Background())
 	return e

@@ -56,7 +56,8 @@ func (n *native) commands() []wire.Command {
 // page has no WebMCP, and knows the policy of it.
 func (n *native) ready(ctx context.Context, s *wire.Session) error {
 	var res evaluateResult
-	params := evaluateParams{Expression: shim.HasNative, ReturnByValue: true, Silent: true}
+	params := runtime.EvaluateParams{Expression: shim.HasNative, ReturnByValue: new(true),
+		Silent: new(true)}
 	if err := s.Call(ctx, runtime.CommandEvaluate, params, &res); err != nil {
 		return err
 	}

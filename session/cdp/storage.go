@@ -134,8 +134,8 @@ func showEmpty(ctx context.Context, t *wire.Session, origin string) error {
 	for {
 		select {
 		case msg := <-t.Events():
-			var ev fetch.EventRequestPaused
-			if msg.Method != cdproto.EventFetchRequestPaused || !wire.Decode(msg, &ev) {
+			ev, ok := wire.Decode[fetch.EventRequestPaused](msg)
+			if msg.Method != cdproto.EventFetchRequestPaused || !ok {
 				continue
 			}
 			answer := fetch.FulfillRequestParams{RequestID: ev.RequestID, ResponseCode: 200,

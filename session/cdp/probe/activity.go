@@ -306,8 +306,11 @@ type tracedResponse struct {
 }
 
 func (t *tracer) request(msg *cdproto.Message) {
-	var ev tracedRequest
-	if t == nil || !wire.Decode(msg, &ev) {
+	if t == nil {
+		return
+	}
+	ev, ok := wire.Decode[tracedRequest](msg)
+	if !ok {
 		return
 	}
 	t.mu.Lock()
