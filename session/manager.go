@@ -1,10 +1,12 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -88,18 +90,11 @@ func (o *Options) maxHeld() int {
 }
 
 func (o Options) withDefaults() Options {
-	def := func(d *time.Duration, v time.Duration) {
-		if *d == 0 {
-			*d = v
-		}
-	}
-	def(&o.FirstIdle, time.Minute)
-	def(&o.Idle, 15*time.Minute)
-	def(&o.MaxAge, 8*time.Hour)
-	def(&o.Navigation, 30*time.Second)
-	if o.Queue == 0 {
-		o.Queue = 32
-	}
+	o.FirstIdle = cmp.Or(o.FirstIdle, time.Minute)
+	o.Idle = cmp.Or(o.Idle, 15*time.Minute)
+	o.MaxAge = cmp.Or(o.MaxAge, 8*time.Hour)
+	o.Navigation = cmp.Or(o.Navigation, 30*time.Second)
+	o.Queue = cmp.Or(o.Queue, 32)
 	o.Limits = o.Limits.WithDefaults()
 	if o.Bytes == nil {
 		o.Bytes = policy.NewAccount(o.Limits.TotalBytes, nil)
@@ -110,9 +105,7 @@ func (o Options) withDefaults() Options {
 	if o.MaxSessions == 0 {
 		o.MaxSessions = roomFor(o.LightPages, o.FreeMemory(), runtime.NumCPU())
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return o
 }
 
@@ -350,14 +343,7 @@ func (m *Manager) Pages() (held, spare, queued int) {
 
 // Tried reports whether every site is opened or failed once.
 func (m *Manager) Tried() bool {
-	for _, s := range m.sites {
-		select {
-		case <-s.tried:
-		default:
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(m.sites, func(s *site) bool { return !isClosed(s.tried) })
 }
 
 func (m *Manager) site(name string) (*site, error) {
