@@ -19,10 +19,7 @@ var hostForm = regexp.MustCompile(`^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0
 // parseHost refuses everything that is not plainly name, name:port or the same
 // with an IPv6 address in brackets.
 func parseHost(s string) (host, bool) {
-	if len(s) > 255 {
-		return host{}, false
-	}
-	if !hostForm.MatchString(s) {
+	if len(s) > 255 || !hostForm.MatchString(s) {
 		return host{}, false
 	}
 	name, port, err := net.SplitHostPort(s)

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -151,21 +152,17 @@ func (m *Metrics) request(status int) { m.requests.WithLabelValues(strconv.Itoa(
 
 // Routes returns the route /metrics. A caller that may not know of all sites gets 403.
 func (m *Metrics) Routes(log *slog.Logger) []Route {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	scrape := promhttp.HandlerFor(m.registry,
 		promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 			DisableCompression: true})
-	return []Route{{Pattern: "/metrics",
-		Methods: map[string]http.HandlerFunc{http.MethodGet: func(w http.ResponseWriter,
-			r *http.Request) {
-			if c := CallerOf(r.Context()); c.Name == "" || c.Sites != nil {
-				WriteError(w, r, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
-					"Metrics are of all sites, and this credential is for some."))
-				return
-			}
-			w.Header().Set("Cache-Control", "no-store")
-			scrape.ServeHTTP(w, r)
-		}}}}
+	return []Route{Get("/metrics", func(w http.ResponseWriter, r *http.Request) {
+		if c := CallerOf(r.Context()); c.Name == "" || c.Sites != nil {
+			WriteError(w, r, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
+				"Metrics are of all sites, and this credential is for some."))
+			return
+		}
+		w.Header().Set("Cache-Control", "no-store")
+		scrape.ServeHTTP(w, r)
+	})}
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -42,9 +43,7 @@ type Face struct {
 
 // New makes the face of a bridge.
 func New(b *bridge.Bridge, o Options) *Face {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Links == nil {
 		o.Links = &Links{}
 	}

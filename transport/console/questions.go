@@ -119,18 +119,14 @@ func readAnswer(r *http.Request) (bridge.Answer, error) {
 			a.Value = value.Text()
 			continue
 		default:
-			return a, malformed("An answer has ok, and perhaps value and always.")
+			return a, transport.Malformed("An answer has ok, and perhaps value and always.")
 		}
 		if value.IsNull() || json.Unmarshal(value.Text(), into) != nil {
-			return a, malformed(name + " must be true or false.")
+			return a, transport.Malformed(name + " must be true or false.")
 		}
 	}
 	if !said {
-		return a, malformed("ok is missing: true or false.")
+		return a, transport.Malformed("ok is missing: true or false.")
 	}
 	return a, nil
-}
-
-func malformed(message string) error {
-	return bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "%s", message)
 }

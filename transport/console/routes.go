@@ -11,15 +11,13 @@ import (
 // Routes are the paths of the API and of its page.
 func (f *Face) Routes() []transport.Route {
 	return append(pageRoutes(), []transport.Route{
-		{Pattern: "/api/questions", Methods: map[string]http.HandlerFunc{http.MethodGet: f.list}},
+		transport.Get("/api/questions", f.list),
 		{Pattern: "/api/questions/{id}", Methods: map[string]http.HandlerFunc{
 			http.MethodGet: f.elsewhere(f.question), http.MethodPost: f.elsewhere(f.answer)}},
-		{Pattern: "/api/questions/{id}/picture",
-			Methods: map[string]http.HandlerFunc{http.MethodGet: f.elsewhere(f.picture)}},
-		{Pattern: "/api/questions/{id}/live",
-			Methods: map[string]http.HandlerFunc{http.MethodGet: f.elsewhere(f.live)}},
-		{Pattern: "/api/events", Methods: map[string]http.HandlerFunc{http.MethodGet: f.events}},
-		{Pattern: "/api/console", Methods: map[string]http.HandlerFunc{http.MethodGet: f.page}},
+		transport.Get("/api/questions/{id}/picture", f.elsewhere(f.picture)),
+		transport.Get("/api/questions/{id}/live", f.elsewhere(f.live)),
+		transport.Get("/api/events", f.events),
+		transport.Get("/api/console", f.page),
 		{Pattern: "/api/links", Methods: map[string]http.HandlerFunc{http.MethodPost: f.link}},
 		{Pattern: "/api/login", Methods: map[string]http.HandlerFunc{http.MethodPost: f.login}},
 	}...)

@@ -348,7 +348,6 @@ type httpStream struct {
 	failed  error
 }
 
-// event implements stream.
 func (s *httpStream) event(text []byte) error {
 	return s.write(eventOf(text))
 }
