@@ -114,18 +114,15 @@ func openJournal(f archive, id string, calls *failure, o Options) (*journal, err
 	return j, nil
 }
 
-// Intent implements bridge.Audit.
 func (j *journal) Intent(_ context.Context, r bridge.AuditRecord) (int64, error) {
 	return j.add(kindIntent, 0, r)
 }
 
-// Outcome implements bridge.Audit.
 func (j *journal) Outcome(_ context.Context, ticket int64, r bridge.AuditRecord) error {
 	_, err := j.add(kindOutcome, ticket, r)
 	return err
 }
 
-// Healthy implements bridge.Audit.
 func (j *journal) Healthy() error {
 	return cmp.Or(j.writing.get(), j.signing.get(), j.calls.get())
 }
