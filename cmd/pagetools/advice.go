@@ -106,10 +106,7 @@ func certificateAdvice(c *config.Config) string {
 func aim(verb string, t *target) string {
 	word := "TARGET"
 	if t != nil && t.Text != "" && text.IsPlain(t.Text) && !strings.Contains(t.Text, "@") {
-		word = text.ShellWord(t.Text)
-	}
-	if word[0] == '-' {
-		word = "-- " + word
+		word = text.Operand(t.Text)
 	}
 	return "`pagetools " + verb + " " + word + "`"
 }

@@ -174,7 +174,7 @@ func (p *program) openLog(serves bool) error {
 		level = min(level, slog.LevelInfo)
 	}
 	if p.conf.LogFile == "" && p.conf.LogFormat == "text" && terminal.Is(p.stderr) {
-		p.log = slog.New(newPersonLog(p.stderr, level))
+		p.log = slog.New(&personLog{out: p.stderr, level: level})
 		return nil
 	}
 	o := &slog.HandlerOptions{Level: level}

@@ -5,6 +5,7 @@ package clients
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -217,7 +218,7 @@ func (c *Client) expand(word string, s Server) (out []string) {
 		e.Name = s.Name
 		return []string{e.json()}
 	case "{--env}":
-		for _, k := range sortedKeys(s.Env) {
+		for _, k := range slices.Sorted(maps.Keys(s.Env)) {
 			out = append(out, "--env", k+"="+s.Env[k])
 		}
 	case "{--header}":
