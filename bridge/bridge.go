@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -114,9 +115,7 @@ func New(r Router, o Options) (*Bridge, error) {
 	}
 	b.runs = newRegistry(b.pipe.limits.CallerBytes, b.bytes)
 	b.life, b.endLife = context.WithCancelCause(context.Background())
-	if b.pipe.log == nil {
-		b.pipe.log = slog.New(slog.DiscardHandler)
-	}
+	b.pipe.log = cmp.Or(b.pipe.log, slog.New(slog.DiscardHandler))
 	if b.pipe.now == nil {
 		b.pipe.now = time.Now
 	}

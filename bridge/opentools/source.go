@@ -51,14 +51,12 @@ func (a *api) acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, error
 	}
 }
 
-// Release implements bridge.Source.
 func (s *source) Release() {
 	if s.turn {
 		<-s.jar.turn
 	}
 }
 
-// Invoke implements bridge.Source.
 func (s *source) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
 	a := s.api
 	now, e := s.current(ctx, inv)

@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -87,9 +88,7 @@ func (k *Keeper) Login(ctx context.Context, t Target, l Login) (Entry, error) {
 	if err := s.check(); err != nil {
 		return Entry{}, err
 	}
-	if l.Flow == "" {
-		l.Flow = o.flow()
-	}
+	l.Flow = cmp.Or(l.Flow, o.flow())
 	ctx, cancel := context.WithTimeoutCause(ctx, loginTime,
 		errors.New("nobody logged in within ten minutes"))
 	defer cancel()
@@ -256,11 +255,8 @@ func (k *Keeper) device(ctx context.Context, s *server, l *Login, scopes []strin
 	if err != nil {
 		return nil, k.failed(err, c.Secret)
 	}
-	open := d.VerificationURI
-	if d.VerificationURIComplete != "" {
-		open = d.VerificationURIComplete
-	}
-	u, err := endpoint("the page for the code", open, nil, s.local)
+	page := cmp.Or(d.VerificationURIComplete, d.VerificationURI)
+	u, err := endpoint("the page for the code", page, nil, s.local)
 	if err != nil {
 		return nil, err
 	}
@@ -305,23 +301,18 @@ func (k *Keeper) client(ctx context.Context, s *server, l *Login, redirect strin
 ) (*client, error) {
 	c := &client{ID: l.ClientID, Secret: l.ClientSecret, TokenURL: s.Token, RevokeURL: s.Revoke,
 		Resource: s.resource, Flow: l.Flow}
-	if c.Flow == "" {
-		c.Flow = CodeFlow
-	}
 	switch {
 	case c.ID != "":
 	case l.ClientDocument != "" && s.ClientURLs:
 		c.ID, c.Secret = l.ClientDocument, ""
 	case s.Register != "":
-		err := k.register(ctx, s, c, redirect)
-		return c, err
+		return c, k.register(ctx, s, c, redirect)
 	default:
 		return nil, fmt.Errorf("the authorization server %s registers no clients by itself: register "+
 			"pagetools there, with the redirect address http://127.0.0.1/callback, and give its %s",
 			clean(s.issuer, 200), k.words.Of("client ID"))
 	}
-	err := c.authenticate(s.AuthMethods)
-	return c, err
+	return c, c.authenticate(s.AuthMethods)
 }
 
 // authenticate chooses how the secret is sent. methods lists the server's; nil when it does not say
