@@ -164,7 +164,7 @@ func New(o Options) *Manager {
 	m := &Manager{o: o, byName: map[string]*site{}, done: make(chan struct{})}
 	m.state = &state{manager: m, sessions: map[key]*session{}, tombs: map[key]time.Time{},
 		spares: map[*site]*spares{},
-		held:   map[string]int{}, queue: queue{of: map[string]*line{}, pace: newPace(o.MaxSessions)}}
+		held:   map[string]int{}, queue: queue{pace: newPace(o.MaxSessions)}}
 	m.life, m.stop = context.WithCancelCause(context.Background())
 	for _, so := range o.Sites {
 		s := newSite(so)
