@@ -144,10 +144,7 @@ func New(r Router, o Options) (*Bridge, error) {
 
 func (b *Bridge) newSiteState(site Site, o SiteOptions) (*siteState, error) {
 	l := b.pipe.limits
-	if o.CallTimeout == 0 {
-		o.CallTimeout = l.CallTimeout
-	}
-	o.CallTimeout = min(o.CallTimeout, l.MaxTimeout)
+	o.CallTimeout = min(cmp.Or(o.CallTimeout, l.CallTimeout), l.MaxTimeout)
 	s := &siteState{site: site, options: o, histories: map[string]*webtool.History{},
 		versions: b.pipe.memory.Versions, clock: b.pipe.now, schemaLimits: l.Schema,
 		historyBytes: l.HistoryBytes, minting: policy.Burst(siteVersionsAtOnce, siteVersionEvery), bytes: b.bytes}

@@ -210,11 +210,7 @@ func asText(data json.RawMessage, r mcpResult, isMCP bool) json.RawMessage {
 	case len(data) > 0 && data[0] == '"':
 		return data
 	}
-	b, err := schema.Encode(text)
-	if err != nil {
-		return data
-	}
-	return b
+	return schema.MustEncode(text)
 }
 
 func asStructured(data json.RawMessage, r mcpResult, isMCP bool) json.RawMessage {

@@ -383,14 +383,7 @@ func (s *search) linked() (*Found, error) {
 	if s.first == nil {
 		return nil, nil //nolint:nilnil // nothing is known of it
 	}
-	for _, ref := range append(linksOf(s.first.links), linksIn(s.first.body)...) {
-		if r := s.try(ref, s.first.url); r != nil {
-			if found, err := s.document(r, Linked, ""); found != nil || err != nil {
-				return found, err
-			}
-		}
-	}
-	return nil, nil //nolint:nilnil // the next step is tried
+	return s.firstOf(append(linksOf(s.first.links), linksIn(s.first.body)...), s.first.url, Linked)
 }
 
 // catalog follows the catalogue of APIs (RFC 9727).
@@ -434,24 +427,20 @@ func (s *search) following(ref string, route Route, read func(text []byte) []str
 	if r == nil {
 		return nil, nil //nolint:nilnil // the next step is tried
 	}
-	refs := read(r.body)
-	for _, to := range refs[:min(len(refs), maxLinks)] {
-		if next := s.try(to, r.url); to != "" && next != nil {
-			if found, err := s.document(next, route, ""); found != nil || err != nil {
+	refs := slices.DeleteFunc(read(r.body), func(ref string) bool { return ref == "" })
+	return s.firstOf(refs[:min(len(refs), maxLinks)], r.url, route)
+}
+
+func (s *search) guessed() (*Found, error) { return s.firstOf(guesses, s.start, Guessed) }
+
+// firstOf returns the first document among the references of a page.
+func (s *search) firstOf(refs []string, base *url.URL, route Route) (*Found, error) {
+	for _, ref := range refs {
+		if r := s.try(ref, base); r != nil {
+			if found, err := s.document(r, route, ""); found != nil || err != nil {
 				return found, err
 			}
 		}
 	}
 	return nil, nil //nolint:nilnil // the next step is tried
-}
-
-func (s *search) guessed() (*Found, error) {
-	for _, ref := range guesses {
-		if r := s.try(ref, s.start); r != nil {
-			if found, err := s.document(r, Guessed, ""); found != nil || err != nil {
-				return found, err
-			}
-		}
-	}
-	return nil, nil //nolint:nilnil // that was all
 }

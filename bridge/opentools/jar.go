@@ -1,6 +1,7 @@
 package opentools
 
 import (
+	"cmp"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -66,10 +67,7 @@ func (r receiving) SetCookies(u *url.URL, cookies []*http.Cookie) {
 
 // admit reports whether there is room for a cookie, in the place of the one before it.
 func (j *jar) admit(u *url.URL, c *http.Cookie) bool {
-	scope := c.Path
-	if scope == "" {
-		scope = u.Path[:strings.LastIndexByte(u.Path, '/')+1]
-	}
+	scope := cmp.Or(c.Path, u.Path[:strings.LastIndexByte(u.Path, '/')+1])
 	key := strings.Join([]string{u.Hostname(), strings.ToLower(c.Domain), scope, c.Name}, "\n")
 	before, known := j.set[key]
 	size := len(c.Name) + len(c.Value)

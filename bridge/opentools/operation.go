@@ -351,10 +351,8 @@ func (d *Document) parameter(text json.RawMessage) (p parameter, err error) {
 // schema returns the argument's schema, with the words of the parameter.
 func (p *parameter) schema(old bool) json.RawMessage {
 	text := p.Schema
-	for _, name := range []string{"application/json"} {
-		if c, ok := p.Content[name]; ok {
-			text = c.Schema
-		}
+	if c, ok := p.Content["application/json"]; ok {
+		text = c.Schema
 	}
 	if len(text) == 0 {
 		text = json.RawMessage("{}")

@@ -2,6 +2,7 @@ package opentools
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"mime"
@@ -224,10 +225,7 @@ func part(name string, v schema.Value) (head textproto.MIMEHeader, data []byte, 
 				return nil, nil, fmt.Errorf("%s.base64 must be base64", name)
 			}
 		}
-		file := v.Get("filename").String()
-		if file == "" {
-			file = "file"
-		}
+		file := cmp.Or(v.Get("filename").String(), "file")
 		head.Set("Content-Disposition", `form-data; name="`+clean(name)+`"; filename="`+clean(file)+`"`)
 		media := v.Get("mediaType").String()
 		if media == "" || strings.ContainsFunc(media, func(r rune) bool { return r < ' ' || r > '~' }) {

@@ -83,15 +83,9 @@ func NewRouter(o RouterOptions) *Router {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.UserAgent == "" {
-		o.UserAgent = "pagetools"
-	}
-	if o.Limits.Tools == 0 {
-		o.Limits.Tools = maxTools
-	}
-	if o.Limits.Subschemas == 0 {
-		o.Limits.Subschemas = maxSubschemas
-	}
+	o.UserAgent = cmp.Or(o.UserAgent, "pagetools")
+	o.Limits.Tools = cmp.Or(o.Limits.Tools, maxTools)
+	o.Limits.Subschemas = cmp.Or(o.Limits.Subschemas, maxSubschemas)
 	o.Limits = o.Limits.WithDefaults()
 	r := &Router{o: o, sites: map[string]*api{}}
 	r.life, r.end = context.WithCancel(context.Background())
