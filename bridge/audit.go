@@ -98,7 +98,6 @@ func (pl *pipeline) intend(ctx context.Context, r *Run) *Error {
 	return nil
 }
 
-// record notes how a call ended.
 func record(ctx context.Context, r *Run, s Step) {
 	b := r.pass.bridge
 	outcome, code, reason := "ok", "", ""

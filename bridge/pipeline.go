@@ -176,7 +176,6 @@ func (pl *pipeline) configured(in *Call) (*siteState, settings, error) {
 	return site, set, err
 }
 
-// ref names the page of the call.
 func (r *passage) ref() Ref {
 	return Ref{Site: r.call.Site, Session: r.call.Session, Caller: r.call.Caller,
 		API: r.tool != nil && r.tool.operation != nil}

@@ -87,7 +87,6 @@ func (b *Bridge) toolsChanged(site string) {
 	})
 }
 
-// watchers are all readers of events.
 type watchers struct {
 	count atomic.Int32
 	mu    sync.Mutex
@@ -125,7 +124,6 @@ func (ws *watchers) each(f func(*watcher)) {
 // maxNoted bounds what a reader is behind with.
 const maxNoted = 64
 
-// watcher is one reader of events.
 type watcher struct {
 	bridge *Bridge
 	what   Interest

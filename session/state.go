@@ -148,7 +148,6 @@ func (st *state) join(ses *session, w *waiter) {
 	ses.waiting = append(ses.waiting, w)
 }
 
-// refuseWaiting refuses all calls that wait for a session.
 func (st *state) refuseWaiting(ses *session, err *bridge.Error) {
 	for _, w := range ses.waiting.drain() {
 		w.grant <- grant{err: err}
@@ -161,7 +160,6 @@ func (ses *session) admits(w *waiter) bool {
 	return ses.holders == 0 || ses.page != nil && ses.beside && w.beside && ses.holders < maxBeside
 }
 
-// lease leases a session's page to a call.
 func (st *state) lease(ses *session, w *waiter) {
 	if ses.holders == 0 {
 		ses.beside = w.beside

@@ -123,7 +123,6 @@ func LooksLikeDocument(u *url.URL) bool {
 		strings.Contains(name, "swagger") || name == "api-docs"
 }
 
-// search begins a discovery.
 func (d *Discoverer) search(ctx context.Context, address string) (*search, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -137,7 +136,6 @@ func (s *search) notFound() error {
 	return fmt.Errorf("%w at %s (%s)", ErrNotFound, s.start.Host, strings.Join(s.tried, "; "))
 }
 
-// search is one discovery.
 type search struct {
 	d     *Discoverer
 	ctx   context.Context //nolint:containedctx // of one discovery
@@ -150,7 +148,6 @@ type search struct {
 	tag, changed string // of the document that is known
 }
 
-// reply holds the answer of an address.
 type reply struct {
 	url   *url.URL
 	body  []byte
@@ -265,7 +262,6 @@ func (s *search) document(r *reply, route Route, auth string) (*Found, error) {
 	return &Found{d, Location{r.url, route, auth, "", r.fresh, r.tag, r.changed, sha256.Sum256(r.body)}}, nil
 }
 
-// toJSON returns a reply as JSON.
 func toJSON(r *reply) ([]byte, error) {
 	text := bytes.TrimSpace(bytes.TrimPrefix(r.body, []byte("\uFEFF")))
 	if bytes.HasPrefix(text, []byte("{")) {

@@ -89,7 +89,6 @@ func (j *jar) admit(u *url.URL, c *http.Cookie) bool {
 // Cookies implements http.CookieJar.
 func (r receiving) Cookies(*url.URL) []*http.Cookie { return nil }
 
-// owner identifies a session.
 type owner struct{ caller, session string }
 
 // jars are the sessions of a site. It is safe for concurrent use.

@@ -79,7 +79,6 @@ func (t *Tool) request(server *url.URL, args schema.Value) (*request, error) {
 	return r, err
 }
 
-// write writes the body.
 func (t *Tool) write(r *request, args schema.Value) error {
 	whole, parts := args.Get(t.body.Whole), t.members(args)
 	if t.body.Whole != "" && !whole.Exists() || t.body.Whole == "" && len(parts) == 0 && !t.body.Required {
@@ -124,7 +123,6 @@ func (t *Tool) write(r *request, args schema.Value) error {
 	return nil
 }
 
-// argument is one of a call.
 type argument struct {
 	name  string
 	value schema.Value

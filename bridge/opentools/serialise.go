@@ -106,7 +106,6 @@ func (p *parameter) style() string {
 	return "simple"
 }
 
-// isJSON reports whether the value is written as JSON.
 func (p *parameter) isJSON() bool { return len(p.Content) > 0 }
 
 // inPath writes a value into the path. It is never nothing, and never a step to another path.

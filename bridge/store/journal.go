@@ -89,7 +89,6 @@ func (p *part) write(line []byte) error {
 	return nil
 }
 
-// sync brings the file to the disk.
 func (p *part) sync() error {
 	if err := p.f.Sync(); err != nil {
 		return fmt.Errorf("bringing the audit to the disk: %w", classify(err))

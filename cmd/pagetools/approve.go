@@ -170,7 +170,6 @@ func (a *approver) request(ctx context.Context, to http.RoundTripper, method, pa
 // maxPicture bounds what is read of a picture, in bytes.
 const maxPicture = 64 << 20
 
-// savePicture writes a picture of the page that asks.
 func (a *approver) savePicture(ctx context.Context, id, path string) error {
 	holder, err := a.holder(ctx, id)
 	if err != nil {
@@ -323,7 +322,6 @@ type grantItem struct {
 	GivenAt string `json:"givenAt"`
 }
 
-// listGrants lists the consent that stands.
 func listGrants(ctx context.Context, p *program) error {
 	s, err := p.openDataDir(ctx)
 	if err != nil {
@@ -354,7 +352,6 @@ func listGrants(ctx context.Context, p *program) error {
 	return nil
 }
 
-// revokeGrant revokes one of them.
 func revokeGrant(ctx context.Context, p *program, id string) error {
 	s, err := p.openDataDir(ctx)
 	if err != nil {

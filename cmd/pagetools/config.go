@@ -98,7 +98,6 @@ func printConfig(w io.Writer, c *config.Config) error {
 	return nil
 }
 
-// printSchema prints the JSON Schema of the configuration file.
 func printSchema(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")

@@ -260,7 +260,6 @@ func (o *operators) answerAtTerminal(ctx context.Context, b *bridge.Bridge, aske
 	}
 }
 
-// asks reports whether a question is open.
 func asks(inbox *bridge.Inbox, id string) bool {
 	return slices.ContainsFunc(inbox.Questions(),
 		func(q bridge.OpenQuestion) bool { return q.ID == id })

@@ -90,14 +90,12 @@ func withSignals(parent context.Context, hangups *hangups) (context.Context, con
 	return ctx, func() { cancel(nil) }
 }
 
-// raise sends a signal to this process.
 func raise(s os.Signal) {
 	if self, err := os.FindProcess(os.Getpid()); err == nil {
 		_ = self.Signal(s)
 	}
 }
 
-// command builds the command tree.
 func (p *program) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "pagetools",

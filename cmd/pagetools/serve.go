@@ -260,7 +260,6 @@ func engineLine(a *app.App) string {
 	return "engine: " + a.Kind + " in " + a.Engine.Version()
 }
 
-// lines are those of the box.
 func (out served) lines(a *app.App, targets []*target, c *config.Config) []string {
 	lines := []string{"pagetools serves " + out.Listening + "/webtools",
 		engineLine(a)}

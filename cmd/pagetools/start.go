@@ -424,7 +424,6 @@ func (p *program) say(format string, args ...any) {
 	}
 }
 
-// sayAll says each of some lines.
 func (p *program) sayAll(lines []string) {
 	for _, line := range lines {
 		p.say("%s", line)

@@ -133,7 +133,6 @@ func (b *instance) ping(forgot func()) {
 	}
 }
 
-// alive reports whether the connection stands.
 func (b *instance) alive() bool {
 	select {
 	case <-b.conn.Lost():
@@ -265,7 +264,6 @@ func (b *instance) forgot(ctx context.Context) bool {
 // networkProcess is the browser's name of the process that speaks to the network.
 const networkProcess = "network.mojom.NetworkService"
 
-// closeTarget closes a page, if it is there.
 func (b *instance) closeTarget(id cdptarget.ID) {
 	bounded, cancel := farewell()
 	defer cancel()

@@ -82,7 +82,6 @@ func (c *call) notSent(ctx context.Context) *bridge.Error {
 	return session.Stopped(ctx, bridge.NotRun)
 }
 
-// end takes a call from the tab.
 func (c *call) end() {
 	c.quiet()
 	c.of.mu.Lock()

@@ -90,7 +90,6 @@ func (cs *calls) begin(d *document, inv *session.Invocation) *call {
 	return c
 }
 
-// inFlight counts the calls that have not ended.
 func (cs *calls) inFlight() int {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

@@ -331,7 +331,6 @@ func (e *Engine) instance(ctx context.Context, forTab bool) (*instance, error) {
 	}
 }
 
-// startTime bounds the start of a browser.
 const startTime = 20 * time.Second
 
 // start starts a browser and tells who waits.
@@ -402,7 +401,6 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// lose counts a browser that was lost.
 func (e *Engine) lose(cause string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -118,7 +118,6 @@ func (o *owner) end() {
 	}
 }
 
-// handle handles an event.
 func (o *owner) handle(msg *cdproto.Message) {
 	o.frames.handled++
 	from := o.frames.targets[msg.SessionID]

@@ -180,7 +180,6 @@ func (l *Login) warn(format string, args ...any) {
 	}
 }
 
-// config returns the library's configuration.
 func (c *client) config(s *server, scopes []string) *oauth2.Config {
 	return &oauth2.Config{ClientID: c.ID, ClientSecret: string(c.Secret), Scopes: scopes,
 		Endpoint: oauth2.Endpoint{AuthURL: s.Authorize, TokenURL: s.Token, DeviceAuthURL: s.Device,

@@ -20,7 +20,6 @@ func freeSpace(dir string) uint64 {
 	return uint64(st.Bavail) * uint64(st.Bsize) //nolint:unconvert // elsewhere the types are others
 }
 
-// mine reports whether the entry belongs to this user.
 func mine(e fs.DirEntry) bool {
 	info, err := e.Info()
 	if err != nil {

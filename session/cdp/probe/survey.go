@@ -169,7 +169,6 @@ func (s *surveyor) catchUp(ctx context.Context) {
 	}
 }
 
-// handle handles an event.
 func (s *surveyor) handle(msg *cdproto.Message) {
 	from, known := s.targets[msg.SessionID]
 	if !known {

@@ -118,7 +118,6 @@ func (s *Stream) Wait(what string) (done func()) {
 	})
 }
 
-// file returns the file behind a stream, or nil.
 func file(stream any) *os.File {
 	if s, ok := stream.(*Stream); ok {
 		stream = s.w

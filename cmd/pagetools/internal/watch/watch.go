@@ -124,7 +124,6 @@ func inside(path, folder string) bool {
 	return err == nil && way != ".." && !strings.HasPrefix(way, ".."+string(filepath.Separator))
 }
 
-// counts reports whether a path is watched.
 func (w *Watcher) counts(path string) bool {
 	if slices.Contains(w.set.Files, path) {
 		return true
