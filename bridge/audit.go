@@ -46,7 +46,7 @@ func (pl *pipeline) audit(ctx context.Context, r *Run, next handler) (s Step) {
 
 type waitedKey struct{}
 
-// waited is how long a call waited for persons, up to the part of it that ctx is of.
+// waited returns how long a call waited for persons, up to the part of it that ctx is of.
 func waited(ctx context.Context) time.Duration {
 	d, _ := ctx.Value(waitedKey{}).(time.Duration)
 	return d

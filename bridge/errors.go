@@ -171,7 +171,7 @@ func AsError(err error) *Error {
 		"Something went wrong inside pagetools.").With(err)
 }
 
-// RetryAfter is how long to wait in whole seconds, rounded up: at least one (RFC 9110, 10.2.3).
+// RetryAfter returns the wait in whole seconds, rounded up: at least one (RFC 9110, 10.2.3).
 func RetryAfter(wait time.Duration) int64 {
 	return max(1, int64((wait+time.Second-1)/time.Second))
 }

@@ -425,7 +425,7 @@ func (r *Run) still(ctx context.Context) *Error {
 	return nil
 }
 
-// resultLimit is how long the call's result may be, in bytes.
+// resultLimit bounds the call's result, in bytes.
 func (r *passage) resultLimit() int {
 	most := r.bridge.pipe.limits.Result
 	if r.settings.maxBytes > 0 {

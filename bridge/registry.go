@@ -410,7 +410,7 @@ func (g *registry) close() {
 	g.closed = true
 }
 
-// questions is how many wait for a person.
+// questions counts the calls that wait for a person.
 func (g *registry) questions() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

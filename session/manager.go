@@ -81,7 +81,7 @@ type Options struct {
 	Log   *slog.Logger // nil is silent
 }
 
-// maxHeld is how many pages one caller has at most.
+// maxHeld bounds the pages of one caller.
 func (o *Options) maxHeld() int {
 	if !o.Several {
 		return o.MaxSessions

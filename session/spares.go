@@ -29,7 +29,7 @@ func (st *state) takeSpare(s *site) *Page {
 	return nil
 }
 
-// spareCount is how many pages stand by or are being opened to.
+// spareCount counts the pages that stand by or are being opened to.
 func (st *state) spareCount() int {
 	n := 0
 	for _, sp := range st.spares {

@@ -14,7 +14,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// Load is how busy the process is now.
+// Load says how busy the process is now.
 type Load struct {
 	// Questions are open. Pages are held by calls and sessions, Spares stand by,
 	// and Queued calls wait for a page.
@@ -24,7 +24,7 @@ type Load struct {
 	Browsers                Browsers
 }
 
-// Browsers are how many browsers were started, could not be started, and were lost: because
+// Browsers counts the browsers that were started, could not be started, and were lost: because
 // they ended, or fell silent. They only grow.
 type Browsers struct{ Started, Failed, Ended, Silent int }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/origin"
 )
 
-// Route is how a document was found.
+// Route says how a document was found.
 type Route string
 
 // The routes, in the order in which they are tried.
@@ -41,7 +41,7 @@ type Found struct {
 	Location
 }
 
-// Location is where and how a document was found.
+// Location says where and how a document was found.
 type Location struct {
 	URL   *url.URL // of the document, after redirects
 	Route Route

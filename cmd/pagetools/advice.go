@@ -209,7 +209,7 @@ func tryIt(address string, c *config.Config) string {
 	return `Try: curl -H "Authorization: Bearer ` + token + `" ` + address
 }
 
-// servingWarnings are what an operator should know of how sites are served.
+// servingWarnings returns what an operator should know of how sites are served.
 func servingWarnings(c *config.Config, targets []*target) []string {
 	all := tokenWarnings(c)
 	if c.IsRemote() {

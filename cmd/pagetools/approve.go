@@ -23,7 +23,7 @@ import (
 	"github.com/pagetools/pagetools/transport/console"
 )
 
-// given is what the flags of approve say.
+// given holds the flags of approve.
 type given struct {
 	yes, no, always bool
 	value           string
@@ -302,7 +302,7 @@ func (a *approver) askFor(ctx context.Context, q bridge.OpenQuestion) (bridge.An
 	return asker.Ask(ctx, q.Question)
 }
 
-// grantList is what approve --list --format json prints.
+// grantList has the JSON of approve --list.
 type grantList struct {
 	Grants []grantItem `json:"grants"`
 }

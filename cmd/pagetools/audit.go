@@ -46,7 +46,7 @@ func auditCommand(p *program) *cobra.Command {
 	return c
 }
 
-// auditReport is what audit verify --format json prints.
+// auditReport has the JSON of audit verify.
 type auditReport struct {
 	OK bool `json:"ok"`
 	store.Report

@@ -150,7 +150,7 @@ func (d *clientConfig) local(targets []string) error {
 	return nil
 }
 
-// ownPath is where this program is. The name in PATH is better than what it links
+// ownPath returns where this program is. The name in PATH is better than what it links
 // to, which an update may move.
 func ownPath() (string, error) {
 	self, err := os.Executable()

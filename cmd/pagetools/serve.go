@@ -191,7 +191,7 @@ func drain(a *app.App, srv *http.Server) error {
 	return srv.Close()
 }
 
-// served is what serve prints with --format json when it is ready.
+// served has the JSON that serve prints when it is ready.
 type served struct {
 	Listening string         `json:"listening"`
 	MCP       string         `json:"mcp"`
@@ -199,7 +199,7 @@ type served struct {
 	Console   *servedConsole `json:"console,omitempty"`
 }
 
-// servedConsole is where operators answer questions, and their credential.
+// servedConsole says where operators answer questions, and has their credential.
 type servedConsole struct {
 	URL   string `json:"url"`
 	Token string `json:"token"`

@@ -83,7 +83,7 @@ const (
 	LostSilent = "silent" // it did not answer any more
 )
 
-// Counts are how many browsers an engine started, could not start, and lost by cause:
+// Counts counts the browsers that an engine started, could not start, and lost by cause:
 // LostEnded, LostSilent. Those that it ended itself are not lost.
 type Counts struct {
 	Started, Failed int

@@ -132,7 +132,7 @@ type nativeCall struct {
 	id     atomic.Pointer[string]
 }
 
-// nativeAnswer is how a call went on: the browser responded, refused it, or was
+// nativeAnswer says how a call went on: the browser responded, refused it, or was
 // lost with the document.
 type nativeAnswer struct {
 	nativeResponse

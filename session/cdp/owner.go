@@ -226,7 +226,7 @@ func (o *owner) attached(from *wire.Session, ev *cdptarget.EventAttachedToTarget
 	}
 }
 
-// tasks are how other goroutines hand work to the owner of a page.
+// tasks takes work from other goroutines to the owner of a page.
 type tasks struct {
 	queue chan task
 	gone  <-chan struct{} // the page is

@@ -15,7 +15,7 @@ import (
 	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
 
-// stream is where what we say before the reply to a request goes.
+// stream takes what we say before the reply to a request.
 type stream interface {
 	// event sends a notification or a request. An error means that the client is
 	// gone, or that it cannot be told anything but the reply.

@@ -119,7 +119,7 @@ func (m *message) text(name string) (string, *rpcError) {
 	return v.String(), nil
 }
 
-// elicits is how a client can ask its person. kit marks the client of our test kit, which is told
+// elicits says how a client can ask its person. kit marks the client of our test kit, which is told
 // which question it asks.
 type elicits struct{ form, url, kit bool }
 

@@ -258,7 +258,7 @@ func deep(data []byte) bool {
 	return false
 }
 
-// endOfString is where the string ends that begins at i: at the next quote that no odd number
+// endOfString returns where the string ends that begins at i: at the next quote that no odd number
 // of backslashes stands before.
 func endOfString(data []byte, i int) int {
 	for from := i + 1; ; {

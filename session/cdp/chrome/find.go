@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Kind is how a browser is built.
+// Kind says how a browser is built.
 type Kind string
 
 const (
@@ -39,7 +39,7 @@ var ErrNoBrowser = errors.New("no Chrome, Chromium or Edge was found")
 // ErrNoShell means that a headless shell was asked for and none was found.
 var ErrNoShell = errors.New("no headless shell was found")
 
-// usualPlaces are where packages put the real binaries of whole browsers. They come before
+// usualPlaces lists where packages put the real binaries of whole browsers. They come before
 // $PATH, because some distributions put a wrapper script there that adds flags.
 func usualPlaces() []string {
 	if runtime.GOOS == "darwin" {
@@ -58,7 +58,7 @@ func usualPlaces() []string {
 	}
 }
 
-// usualShells are where packages put headless shells.
+// usualShells lists where packages put headless shells.
 var usualShells = []string{"/usr/lib/chromium/chromium-headless-shell"}
 
 // namesInPath are the commands of whole browsers that are looked for in $PATH, and

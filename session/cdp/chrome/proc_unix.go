@@ -11,7 +11,7 @@ import (
 
 const noFollow = syscall.O_NOFOLLOW
 
-// freeSpace is how many bytes this user may write where the folder is; 0 when it is not there.
+// freeSpace returns how many bytes this user may write where the folder is; 0 when it is not there.
 func freeSpace(dir string) uint64 {
 	var st syscall.Statfs_t
 	if syscall.Statfs(dir, &st) != nil {

@@ -188,7 +188,7 @@ func (a *activity) underWay() *navigation {
 	return nil
 }
 
-// count is how much is kept.
+// count counts what is kept.
 func (a *activity) count() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()

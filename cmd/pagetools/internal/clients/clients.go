@@ -20,7 +20,7 @@ import (
 // TokenVariable carries the token of a server that asks for one.
 const TokenVariable = "PAGETOOLS_TOKEN"
 
-// Client is what we know of a client's own configuration.
+// Client holds what we know of a client's own configuration.
 type Client struct {
 	Name, Title string
 	// page is the documentation that the file's place and form follow.
@@ -235,7 +235,7 @@ func (c *Client) expand(word string, s Server) (out []string) {
 	return out
 }
 
-// place is where a client looks for its file.
+// place says where a client looks for its file.
 type place struct {
 	os, home string
 	env      func(string) string
@@ -266,7 +266,7 @@ func (c *Client) file(l place) string {
 	return ""
 }
 
-// appData is where desktop programs keep what is this user's.
+// appData returns where desktop programs keep what is this user's.
 func (l place) appData() string {
 	variable, below := "XDG_CONFIG_HOME", ".config"
 	switch l.os {

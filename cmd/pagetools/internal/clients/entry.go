@@ -14,7 +14,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// entry is what a file says of one server, in its order.
+// entry holds what a file says of one server, in its order.
 type entry struct {
 	Name    string            `json:"name,omitempty"` // only of a command
 	Type    string            `json:"type,omitempty"`

@@ -135,7 +135,7 @@ func Is(stream any) bool {
 // DefaultWidth is how wide text is where there is no terminal.
 const DefaultWidth = 100
 
-// Width is how many columns the stream has.
+// Width returns the columns of the stream.
 func Width(stream any) int {
 	if f := file(stream); f != nil {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
