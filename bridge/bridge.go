@@ -110,9 +110,7 @@ type siteState struct {
 func New(r Router, o Options) (*Bridge, error) {
 	b := &Bridge{pipe: pipeline{router: r, limits: o.Limits.WithDefaults(), memory: o.Memory,
 		log: o.Log, tracer: o.Tracer, observer: o.Observe, now: o.Now, sites: map[string]*siteState{}}}
-	if b.bytes = o.Bytes; b.bytes == nil {
-		b.bytes = policy.NewAccount(b.pipe.limits.TotalBytes, nil)
-	}
+	b.bytes = cmp.Or(o.Bytes, policy.NewAccount(b.pipe.limits.TotalBytes, nil))
 	b.runs = newRegistry(b.pipe.limits.CallerBytes, b.bytes)
 	b.life, b.endLife = context.WithCancelCause(context.Background())
 	b.pipe.log = cmp.Or(b.pipe.log, slog.New(slog.DiscardHandler))

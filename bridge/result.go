@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,10 +39,7 @@ func present(r *Run, data json.RawMessage) Step {
 		return e.Step()
 	}
 	if isMCP && m.IsError {
-		text := said.text()
-		if text == "" {
-			text = "The tool says that it failed."
-		}
+		text := cmp.Or(said.text(), "The tool says that it failed.")
 		return presentError(r, Errorf(ToolError, "", Failed, "%s", text)).Step()
 	}
 	broken := r.pass.tool.violation(data, m)

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -135,12 +136,8 @@ func (s *siteState) decodeSettings(merged json.RawMessage, c Caller) (settings, 
 		set.answer = &given.Answer
 		set.answer.question = given.Question
 	}
-	if set.timeout == 0 {
-		set.timeout = s.options.CallTimeout
-	}
-	if set.output == "" {
-		set.output = "raw"
-	}
+	set.timeout = cmp.Or(set.timeout, s.options.CallTimeout)
+	set.output = cmp.Or(set.output, "raw")
 	if w.Approval != "" {
 		level, err := policy.ParseLevel(w.Approval)
 		if err != nil {

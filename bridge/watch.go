@@ -3,6 +3,7 @@ package bridge
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -252,11 +253,8 @@ func (in *Inbox) Take(ev Event) bool {
 // Questions returns the open questions, the oldest first.
 func (in *Inbox) Questions() []OpenQuestion {
 	list := make([]OpenQuestion, 0, len(in.byRun))
-	for _, q := range in.byRun {
-		list = append(list, q)
-	}
-	slices.SortFunc(list, func(x,
-		y OpenQuestion) int {
+	list = slices.AppendSeq(list, maps.Values(in.byRun))
+	slices.SortFunc(list, func(x, y OpenQuestion) int {
 		return cmp.Or(x.Since.Compare(y.Since), cmp.Compare(x.ID, y.ID))
 	})
 	return list

@@ -96,9 +96,7 @@ func (o Options) withDefaults() Options {
 	o.Navigation = cmp.Or(o.Navigation, 30*time.Second)
 	o.Queue = cmp.Or(o.Queue, 32)
 	o.Limits = o.Limits.WithDefaults()
-	if o.Bytes == nil {
-		o.Bytes = policy.NewAccount(o.Limits.TotalBytes, nil)
-	}
+	o.Bytes = cmp.Or(o.Bytes, policy.NewAccount(o.Limits.TotalBytes, nil))
 	if o.FreeMemory == nil {
 		o.FreeMemory = freeMemory
 	}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -269,11 +270,7 @@ func (m *Manager) openPage(ctx context.Context, s *site, caller string, o *pageO
 	case s.Login != nil:
 		options.Config = &pageconfig.Config{Settings: pageconfig.Settings{Login: s.Login}}
 	}
-	engine := s.Engine
-	if engine == nil {
-		engine = m.o.Engine
-	}
-	tab, err := engine.Open(ctx, options)
+	tab, err := cmp.Or(s.Engine, m.o.Engine).Open(ctx, options)
 	if err != nil {
 		return nil, err
 	}

@@ -45,10 +45,8 @@ type check struct {
 func Guard(next http.Handler, o Options) http.Handler {
 	o = o.withDefaults()
 	g := &guard{next: next, o: o, log: o.Log, loopback: isLoopback(o.Listen),
-		hosts: newHostRule(o), origins: newOriginRule(o), credentials: o.Credentials}
-	if g.credentials == nil {
-		g.credentials = &Credentials{}
-	}
+		hosts: newHostRule(o), origins: newOriginRule(o),
+		credentials: cmp.Or(o.Credentials, &Credentials{})}
 	g.credentials.Replace(o.Callers)
 	g.checks = []check{
 		{"head", g.checkHead},

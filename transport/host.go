@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"net"
 	"net/http"
 	"regexp"
@@ -33,9 +34,7 @@ func parseHost(s string) (host, bool) {
 
 // or80 fills the port that a client of plain HTTP leaves out.
 func (h host) or80() host {
-	if h.port == "" {
-		h.port = "80"
-	}
+	h.port = cmp.Or(h.port, "80")
 	return h
 }
 

@@ -1,6 +1,7 @@
 package opentools
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -69,9 +70,7 @@ func Connect(ctx context.Context, address string, o Options) (*Site, error) {
 	if err != nil || u.Host == "" {
 		return nil, fmt.Errorf("%.200q is not a web address: it begins with https://", address)
 	}
-	if o.Transport == nil {
-		o.Transport = http.DefaultTransport
-	}
+	o.Transport = cmp.Or(o.Transport, http.DefaultTransport)
 	site := SiteOptions{Site: bridge.Site{Name: Name, Target: address, Origin: origin.OfURL(u)}, URL: address,
 		Expose: o.Expose, Guess: o.Guess, Origins: o.Origins,
 		Transport: func(certificate *tls.Certificate) http.RoundTripper { return certified(o.Transport, certificate) }}

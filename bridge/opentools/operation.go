@@ -422,15 +422,13 @@ func Names(given []string) []string {
 	names := make([]string, len(given))
 	count := map[string]int{}
 	for i, name := range given {
-		names[i] = strings.Trim(strings.Map(func(r rune) rune {
+		name = strings.Map(func(r rune) rune {
 			if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
 				return r
 			}
 			return '_'
-		}, name), "_")
-		if names[i] == "" {
-			names[i] = "operation"
-		}
+		}, name)
+		names[i] = cmp.Or(strings.Trim(name, "_"), "operation")
 		count[strings.ToLower(names[i])]++
 	}
 	seen := map[string]int{}

@@ -1,6 +1,7 @@
 package opentools
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -172,10 +173,8 @@ func (p *parameter) inQuery(v schema.Value) (all []pair) {
 		}
 		return all
 	}
-	separator := map[string]string{"spaceDelimited": "%20", "pipeDelimited": "%7C"}[style]
-	if separator == "" {
-		separator = ","
-	}
+	separators := map[string]string{"spaceDelimited": "%20", "pipeDelimited": "%7C"}
+	separator := cmp.Or(separators[style], ",")
 	return []pair{{name, joined(v, false, separator, escape)}}
 }
 

@@ -1,6 +1,7 @@
 package opentools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -79,10 +80,7 @@ func (s *source) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step 
 		ctx, cancel = context.WithTimeoutCause(ctx, inv.Timeout, bridge.TimedOut(inv.Timeout))
 		defer cancel()
 	}
-	most := inv.MaxBytes
-	if most == 0 {
-		most = a.router.o.Limits.Result
-	}
+	most := cmp.Or(inv.MaxBytes, a.router.o.Limits.Result)
 	target := now.target(inv.Caller, t)
 	transport, err := a.through(target)
 	if err != nil {

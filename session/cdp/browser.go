@@ -1,6 +1,7 @@
 package cdp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -227,9 +228,7 @@ func (b *instance) confine(p *egress.Proxy) {
 // admit makes the credential with which a page reaches the network, and says what ends it.
 func (b *instance) admit(reach *policy.Reach,
 	refused func(context.Context, *egress.Refusal)) (*egress.Grant, func()) {
-	if reach == nil {
-		reach = &policy.Reach{}
-	}
+	reach = cmp.Or(reach, &policy.Reach{})
 	switch {
 	case b.proxy == nil:
 		return nil, func() {}

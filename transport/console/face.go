@@ -43,11 +43,8 @@ type Face struct {
 
 // New makes the face of a bridge.
 func New(b *bridge.Bridge, o Options) *Face {
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	if o.Links == nil {
-		o.Links = &Links{}
-	}
-	return &Face{b: b, done: o.Done, peers: o.Peers, named: o.Named, links: o.Links, words: o.Words, log: o.Log}
+	return &Face{b: b, done: o.Done, peers: o.Peers, named: o.Named, words: o.Words,
+		links: cmp.Or(o.Links, &Links{}), log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
 }
 
 // operator returns the caller, when it may see and answer questions.

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -193,9 +194,7 @@ func (x *exchange) complete(r *mcpgo.Result) {
 	if !x.protocol.Modern() {
 		return
 	}
-	if r.ResultType == "" {
-		r.ResultType = mcpgo.ResultTypeComplete
-	}
+	r.ResultType = cmp.Or(r.ResultType, mcpgo.ResultTypeComplete)
 	r.EnsureResultMeta().SetServerInfo(x.face.info)
 }
 

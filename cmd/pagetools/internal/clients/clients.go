@@ -154,10 +154,7 @@ func (c *Client) Fit(s *Server) error {
 	if c.noUnderscores {
 		s.Name = strings.ReplaceAll(s.Name, "_", "-")
 	}
-	all := slices.Concat([]string{s.Command, s.URL}, s.Args)
-	for _, v := range s.Env {
-		all = append(all, v)
-	}
+	all := slices.Concat([]string{s.Command, s.URL}, s.Args, slices.Collect(maps.Values(s.Env)))
 	for _, v := range all {
 		switch {
 		case !utf8.ValidString(v):
