@@ -203,10 +203,6 @@ func (st *state) open(w *waiter) {
 		ctx, cancel := context.WithCancelCause(w.ctx)
 		defer context.AfterFunc(m.life, func() { cancel(context.Cause(m.life)) })()
 		page, err := m.openPage(ctx, w.site, w.caller.Name, w.options, m.compiled(w.site))
-		if err != nil && page != nil {
-			page.close()
-			page = nil
-		}
 		cancel(nil)
 		m.with(func(st *state) { st.opened(w, ses, page, err) })
 	})
