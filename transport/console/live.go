@@ -65,11 +65,7 @@ type size struct {
 }
 
 // live shows the page that asks, and lets a person act in it.
-func (f *Face) live(w http.ResponseWriter, r *http.Request) {
-	c, ok := f.operator(w, r)
-	if !ok {
-		return
-	}
+func (f *Face) live(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	id := r.PathValue("id")
 	view, err := f.b.Live(r.Context(), c, id)
 	if err != nil {
