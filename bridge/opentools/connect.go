@@ -148,11 +148,6 @@ func (s *Site) Call(ctx context.Context, tool string, arguments json.RawMessage)
 	return Result{Data: data}, err
 }
 
-// Watch reports that the list of tools may have changed, until ctx ends.
-func (s *Site) Watch(ctx context.Context) <-chan bridge.Event {
-	return s.Bridge.Watch(ctx, bridge.Interest{Caller: bridge.Local(), Tools: true})
-}
-
 // A Dialect is how an API of models takes tools.
 type Dialect string
 
