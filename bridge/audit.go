@@ -60,8 +60,7 @@ func (pl *pipeline) measure(ctx context.Context, p *Pause) {
 	}
 }
 
-func logCall(ctx context.Context, level slog.Level, event string, r *Run,
-	more ...slog.Attr) {
+func logCall(ctx context.Context, level slog.Level, event string, r *Run, more ...slog.Attr) {
 	b := r.pass.bridge
 	if !b.pipe.log.Enabled(ctx, level) {
 		return

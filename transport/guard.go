@@ -96,8 +96,7 @@ func (g *guard) checkHead(w http.ResponseWriter, r *http.Request, _ *info) (answ
 	w.Header().Set("Connection", "close")
 	e := bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
 		"The head of the request is longer than %d bytes.", maxHeader)
-	WriteErrorAs(w, r, e, http.StatusRequestHeaderFieldsTooLarge,
-		envelope{"error", bodyOf(r, e)})
+	WriteErrorAs(w, r, e, http.StatusRequestHeaderFieldsTooLarge, envelope{"error", bodyOf(r, e)})
 	return true
 }
 

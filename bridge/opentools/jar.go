@@ -55,7 +55,6 @@ func (j *jar) Cookies(u *url.URL) []*http.Cookie {
 // of its arguments.
 type receiving struct{ *jar }
 
-// SetCookies implements http.CookieJar.
 func (r receiving) SetCookies(u *url.URL, cookies []*http.Cookie) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,7 +85,6 @@ func (j *jar) admit(u *url.URL, c *http.Cookie) bool {
 	return true
 }
 
-// Cookies implements http.CookieJar.
 func (r receiving) Cookies(*url.URL) []*http.Cookie { return nil }
 
 type owner struct{ caller, session string }

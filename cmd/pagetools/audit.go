@@ -52,7 +52,6 @@ type auditReport struct {
 	store.Report
 }
 
-// listAudit prints records, one a line, also as JSON.
 func listAudit(ctx context.Context, p *program, f bridge.CallFilter) error {
 	s, err := p.openRecords(ctx)
 	if err != nil {

@@ -49,7 +49,6 @@ func configCommand(p *program) *cobra.Command {
 	return c
 }
 
-// configValue is one effective setting.
 type configValue struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`

@@ -104,8 +104,7 @@ func (d *clientConfig) remote(address string) error {
 		d.s.Name = site
 	}
 	// A listener elsewhere does not start without a token.
-	d.s.Token = d.p.conf.Token != "" || len(d.p.conf.Callers) > 0 ||
-		!origin.Loopback(u.Hostname())
+	d.s.Token = d.p.conf.Token != "" || len(d.p.conf.Callers) > 0 || !origin.Loopback(u.Hostname())
 	return nil
 }
 

@@ -225,7 +225,6 @@ func writeMan(root *cobra.Command, dir string) error {
 	return nil
 }
 
-// versionInfo holds what version prints.
 type versionInfo struct {
 	Version  string `json:"version"`
 	Shim     string `json:"shim"` // SHA-256 of the page script

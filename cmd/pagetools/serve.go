@@ -261,8 +261,7 @@ func engineLine(a *app.App) string {
 }
 
 func (out served) lines(a *app.App, targets []*target, c *config.Config) []string {
-	lines := []string{"pagetools serves " + out.Listening + "/webtools",
-		engineLine(a)}
+	lines := []string{"pagetools serves " + out.Listening + "/webtools", engineLine(a)}
 	for i, s := range out.Sites {
 		lines = append(lines, "", s.Name+"  ("+text.Line(targets[i].Text)+")", "  "+s.URL)
 		switch {

@@ -146,8 +146,7 @@ func verdict(list toolList, strict bool) error {
 		return &terminal.ShownError{Code: terminal.ExitUnreachable}
 	}
 	if strict && len(findings) > 0 {
-		return terminal.Found("%s, and --strict accepts none",
-			text.Count(len(findings), "finding"))
+		return terminal.Found("%s, and --strict accepts none", text.Count(len(findings), "finding"))
 	}
 	if strict && len(list.Tools) == 0 {
 		return terminal.Found("--strict needs at least one tool")

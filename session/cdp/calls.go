@@ -79,7 +79,6 @@ type calls struct {
 	count int // those that have not ended, with those that are given up
 }
 
-// begin makes a call to a document.
 func (cs *calls) begin(d *document, inv *session.Invocation) *call {
 	c := &call{of: cs, doc: d, id: d.ids.take(), caller: inv.Caller, maxBytes: inv.MaxBytes,
 		dialogs: make(chan *dialog, 1)}

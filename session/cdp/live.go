@@ -207,7 +207,6 @@ func (t *tab) Screenshot(ctx context.Context) ([]byte, error) {
 	return shot.Data, nil
 }
 
-// mouseTypes are the types of the protocol.
 var mouseTypes = map[bridge.InputType]input.DispatchMouseEventType{
 	bridge.MouseMove: input.DispatchMouseEventTypeMouseMoved,
 	bridge.MouseDown: input.DispatchMouseEventTypeMousePressed,
@@ -218,7 +217,6 @@ var mouseTypes = map[bridge.InputType]input.DispatchMouseEventType{
 // buttons are the bits of the buttons that are held.
 var buttons = map[string]int64{"left": 1, "right": 2, "middle": 4}
 
-// inputCommand returns the protocol's command for a person's input.
 func inputCommand(in bridge.Input) wire.Command {
 	switch in.Type {
 	case bridge.Text:

@@ -42,7 +42,6 @@ type order struct {
 	Input *bridge.Input `json:"input"`
 }
 
-// told is a message to the viewer.
 type told struct {
 	Type string `json:"type"` // state, size or error
 	*state
@@ -50,7 +49,6 @@ type told struct {
 	Error *transport.ErrorBody `json:"error,omitempty"`
 }
 
-// state tells a viewer about the call.
 type state struct {
 	Question *bridge.Question `json:"question"` // null while the call runs
 	Pen      string           `json:"pen"`      // name of its holder; empty is nobody

@@ -140,7 +140,6 @@ type cancelBody struct {
 	cancel context.CancelFunc
 }
 
-// Close implements io.Closer.
 func (b *cancelBody) Close() error {
 	defer b.cancel()
 	return b.ReadCloser.Close()

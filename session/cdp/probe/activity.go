@@ -101,7 +101,6 @@ func (a *activity) cutOff() {
 	a.touch()
 }
 
-// sent notes a request.
 func (a *activity) sent(id string, f flight) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -272,7 +271,6 @@ type flying struct {
 	sent float64
 }
 
-// traced returns what is kept.
 func (t *tracer) traced() *session.Traced {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -407,7 +405,6 @@ func (t *tracer) note(x session.Said, level string, at runtime.Timestamp) {
 	}
 }
 
-// consoleSaid returns a message of the console.
 func consoleSaid(ev *runtime.EventConsoleAPICalled) session.Said {
 	var parts []string
 	for _, arg := range ev.Args {
