@@ -116,10 +116,7 @@ func decodeReply(kept []byte) (Step, error) {
 	if err := json.Unmarshal(kept, &k); err != nil {
 		return Step{}, fmt.Errorf("reading a kept reply: %w", err)
 	}
-	if k.Error != nil {
-		return k.Error.Step(), nil
-	}
-	return Step{Data: k.Data, Violation: k.Violation, LeftOut: k.LeftOut}, nil
+	return Step{Err: k.Error, Data: k.Data, Violation: k.Violation, LeftOut: k.LeftOut}, nil
 }
 
 // keyEnded keeps the outcome of a call for its key: in the store, where there is one. One

@@ -311,7 +311,8 @@ func (k *Keeper) client(ctx context.Context, s *server, l *Login, redirect strin
 			"pagetools there, with the redirect address http://127.0.0.1/callback, and give its %s",
 			clean(s.issuer, 200), k.words.Of("client ID"))
 	}
-	return c, c.authenticate(s.AuthMethods)
+	err := c.authenticate(s.AuthMethods)
+	return c, err
 }
 
 // authenticate chooses how the secret is sent. methods lists the server's; nil when it does not say
