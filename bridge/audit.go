@@ -113,8 +113,7 @@ func record(ctx context.Context, r *Run, s Step) {
 		})
 		if err != nil {
 			b.pipe.log.Warn("calls: a call is not in the record",
-				slog.String("call", r.pass.call.ID),
-				slog.Any("error", err))
+				slog.String("call", r.pass.call.ID), slog.Any("error", err))
 		}
 	}
 	if b.pipe.memory.Audit == nil {

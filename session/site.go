@@ -289,13 +289,20 @@ func (m *Manager) openPage(ctx context.Context, s *site, caller string, o *pageO
 		_, err = page.await(bounded, func(v *view) bool { return v.document != "" })
 	}
 	if err != nil {
-		e := bridge.AsError(err)
-		if errors.Is(bounded.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
-			e = bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun,
-				"The site did not send a page within %s.", m.o.Navigation).With(err)
-		}
+		e := m.notLoaded(ctx, bounded, err)
 		page.close()
-		return nil, notRun(e)
+		return nil, e
 	}
 	return page, nil
+}
+
+// notLoaded returns the error of a page that did not come within bounded, which is shorter than
+// ctx.
+func (m *Manager) notLoaded(ctx, bounded context.Context, err error) *bridge.Error {
+	e := bridge.AsError(err)
+	if errors.Is(bounded.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
+		e = bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun,
+			"The site did not send a page within %s.", m.o.Navigation).With(err)
+	}
+	return notRun(e)
 }

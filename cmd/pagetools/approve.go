@@ -345,8 +345,7 @@ func listGrants(ctx context.Context, p *program) error {
 	}
 	for _, g := range all {
 		fmt.Fprintf(p.stdout, "%s  %s may run %s on %s, says %s, since %s\n", g.ID,
-			text.Line(g.Caller), text.Line(g.Tool), text.Line(g.Site),
-			text.Line(g.GivenBy),
+			text.Line(g.Caller), text.Line(g.Tool), text.Line(g.Site), text.Line(g.GivenBy),
 			g.GivenAt.Local().Format(time.DateTime))
 	}
 	return nil

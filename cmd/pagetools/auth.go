@@ -202,8 +202,7 @@ func choose(found *opentools.Found, origins []string, name string) (*opentools.L
 		return &all[0], nil
 	case name == "":
 		return nil, terminal.Usage("%s has several security schemes: name one with --scheme, "+
-			"one of %s", found.URL,
-			list)
+			"one of %s", found.URL, list)
 	case i < 0:
 		return nil, terminal.Usage("invalid value %q for --scheme: must be one of %s",
 			text.Line(name), list)

@@ -188,8 +188,7 @@ func readInput(schema json.RawMessage, from string, pairs []string,
 		}
 		if in[key], err = argument(words, types); err != nil {
 			return bridge.Value{}, terminal.Usage("%s must be JSON of the type %s, not %q",
-				text.Line(key),
-				text.Line(text.List(types, "or")), text.Line(words))
+				text.Line(key), text.Line(text.List(types, "or")), text.Line(words))
 		}
 	}
 	words, err := json.Marshal(in)

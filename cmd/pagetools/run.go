@@ -121,8 +121,7 @@ func (p *program) command() *cobra.Command {
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.prepare(cmd) }
 	root.AddCommand(serveCommand(p), mcpCommand(p), toolsCommand(p), callCommand(p), attachCommand(p),
 		loginCommand(p), authCommand(p), demoCommand(p), approveCommand(p), consoleCommand(p), auditCommand(p),
-		logCommand(p), doctorCommand(p), configCommand(p), versionCommand(p),
-		manCommand())
+		logCommand(p), doctorCommand(p), configCommand(p), versionCommand(p), manCommand())
 	root.AddCommand(kitCommands(p)...)
 	withHelp(root)
 	return root

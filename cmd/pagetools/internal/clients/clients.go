@@ -161,8 +161,7 @@ func (c *Client) Fit(s *Server) error {
 			return fmt.Errorf("%q is not UTF-8, and the file of %s is", v, c.Title)
 		case c.expands != nil && c.expands.MatchString(v):
 			return fmt.Errorf("%s would put a variable's value into %s; name it in a "+
-				"configuration file, and that with --config",
-				c.Title, text.Line(v))
+				"configuration file, and that with --config", c.Title, text.Line(v))
 		}
 	}
 	return nil
