@@ -109,17 +109,17 @@ func (d *description) at(pointer string) place { return place{url: d.URL, pointe
 
 // of is the place of a part of an operation.
 func (d *description) of(o *operation, part string) place {
-	step := strings.NewReplacer("~", "~0", "/", "~1").Replace(o.path)
-	return place{url: d.URL, name: o.name(), pointer: "/paths/" + step + "/" + o.method + part}
+	pointer := "/paths/" + escapeToken(o.path) + "/" + o.method + part
+	return place{url: d.URL, name: o.name(), pointer: pointer}
 }
 
 // operations calls a function for each operation of the document.
-func (r *run) operations(visit func(*description, *operation)) {
+func (r *run) operations(visit func(*operation)) {
 	if r.api == nil {
 		return
 	}
 	for _, o := range r.api.operations {
-		visit(r.api, o)
+		visit(o)
 	}
 }
 

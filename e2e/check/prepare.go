@@ -41,6 +41,7 @@ type tool struct {
 
 // node is a subschema in its place.
 type node struct {
+	tool    *tool
 	schema  schema.Value
 	pointer string // into the declaration
 	name    string // of a parameter; "" is another subschema
@@ -115,6 +116,7 @@ func (t *tool) walk(n node) {
 	if len(t.nodes) >= maxNodes || !n.schema.IsObject() {
 		return
 	}
+	n.tool = t
 	t.nodes = append(t.nodes, n)
 	for key, held := range n.schema.Members() {
 		at := n.pointer + "/" + escapeToken(key)
