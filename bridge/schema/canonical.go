@@ -77,11 +77,8 @@ func CanonicalObject(members map[string][]byte) []byte {
 		size += len(name) + len(member) + 4
 	}
 	out := append(make([]byte, 0, size), '{')
-	for n, name := range slices.SortedFunc(maps.Keys(members), compareUTF16) {
-		if n > 0 {
-			out = append(out, ',')
-		}
-		out = append(append(AppendString(out, name), ':'), members[name]...)
+	for _, name := range slices.SortedFunc(maps.Keys(members), compareUTF16) {
+		out = appendMember(out, name, members[name])
 	}
 	return append(out, '}')
 }

@@ -47,17 +47,27 @@ func (c Change) String() string {
 func Compare(old, new []byte, d Direction) Change { return compare(old, new, d, d == Request) }
 
 func compare(old, new []byte, d Direction, documented bool) Change {
-	a, errA := parse(old, defaultDepth)
-	b, errB := parse(new, defaultDepth)
-	if errA != nil || errB != nil {
+	a, b, err := readBoth(old, new)
+	switch {
+	case err != nil:
 		return Major
-	}
-	clean(a)
-	clean(b)
-	if equal(a, b) {
+	case equal(a, b):
 		return Same
 	}
 	return relate(a, b, documented, false).change(d)
+}
+
+// readBoth reads two schemas as [Compile] does.
+func readBoth(old, new []byte) (a, b *value, err error) {
+	if a, err = parse(old, defaultDepth); err != nil {
+		return nil, nil, err
+	}
+	if b, err = parse(new, defaultDepth); err != nil {
+		return nil, nil, err
+	}
+	clean(a)
+	clean(b)
+	return a, b, nil
 }
 
 // effect states how a difference changes the set of accepted values.
@@ -327,14 +337,4 @@ func equal(a, b *value) bool {
 		}
 	}
 	return true
-}
-
-// contains reports whether a list has a value.
-func contains(list []*value, v *value) bool {
-	for _, item := range list {
-		if equal(item, v) {
-			return true
-		}
-	}
-	return false
 }

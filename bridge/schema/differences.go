@@ -26,15 +26,12 @@ type Difference struct {
 // of their pointers. [Compare] returns the greatest change among them, or Same when there are none.
 // What does not parse is one difference.
 func Differences(old, new []byte, d Direction) []Difference {
-	a, errA := parse(old, defaultDepth)
-	b, errB := parse(new, defaultDepth)
-	if errA != nil || errB != nil {
+	a, b, err := readBoth(old, new)
+	switch {
+	case err != nil:
 		return []Difference{{Change: Major, What: "the schema cannot be read",
 			Reason: reasons[d].undecided}}
-	}
-	clean(a)
-	clean(b)
-	if equal(a, b) {
+	case equal(a, b):
 		return nil
 	}
 	c := relate(a, b, d == Request, true)

@@ -59,11 +59,8 @@ func (s *Schema) form() *form {
 	defer s.mu.Unlock()
 	f := s.last.form.Value()
 	if f == nil {
-		doc, err := parse(s.raw, defaultDepth)
-		if err == nil {
-			f, err = newForm(doc, s.limits)
-		}
-		if err != nil { // it was admitted
+		var err error
+		if f, err = newForm(parseOwn(s.raw), s.limits); err != nil { // it was admitted
 			panic("schema: reading an admitted schema: " + err.Error())
 		}
 		s.last.form = weak.Make(f)

@@ -196,7 +196,7 @@ func (g *graph) resolve(at, ref string) (*node, error) {
 func (g *graph) objectsOnly(n *node) bool {
 	v := n.val
 	switch {
-	case n.costs.types != 0:
+	case v.get("type") != nil:
 		return n.costs.types == typeObject
 	case v.get("properties") != nil || v.get("required") != nil:
 		return true

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -96,25 +97,24 @@ func encodeSample(v any) json.RawMessage {
 	return text
 }
 
-// maker makes values for the parts of a
+// maker makes values for the parts of a schema.
 type maker struct {
 	root     Value
 	invented bool // set when a value is made that the schema does not name
 }
 
-// resolve follows a reference within the
+// resolve follows a reference within the schema.
 func (m *maker) resolve(v Value) Value {
 	for range sampleDepth {
 		ref := v.Get("$ref")
 		if !ref.IsString() {
 			return v
 		}
-		v = m.root
-		for _, step := range strings.Split(strings.TrimPrefix(strings.TrimPrefix(ref.String(), "#"), "/"), "/") {
-			if step != "" {
-				v = v.Get(strings.NewReplacer("~1", "/", "~0", "~").Replace(step))
-			}
+		tokens, ok := refTokens(ref.String())
+		if !ok {
+			return Value{}
 		}
+		v = m.root.child(m.root.tree.lookup(tokens))
 	}
 	return v
 }
@@ -201,9 +201,7 @@ func (m *maker) object(v Value, full bool, depth int) map[string]any {
 		required = append(required, name.String())
 	}
 	for part := range v.Get("allOf").Elements() {
-		for name, value := range m.object(part, full, depth+1) {
-			made[name] = value
-		}
+		maps.Copy(made, m.object(part, full, depth+1))
 	}
 	for name, property := range v.Get("properties").Members() {
 		shown := property.Get("examples").Exists() || property.Get("example").Exists()
@@ -221,10 +219,7 @@ func (m *maker) object(v Value, full bool, depth int) map[string]any {
 }
 
 func (m *maker) array(v Value, full bool, depth int) []any {
-	least, made := 0, []any{}
-	if n := v.Get("minItems"); n.Exists() {
-		least = int(min(float(n), sampleLength))
-	}
+	least, made := bound(v.Get("minItems"), 0), []any{}
 	if full {
 		least = max(least, 1)
 	}
@@ -235,6 +230,14 @@ func (m *maker) array(v Value, full bool, depth int) []any {
 		made = append(made, m.value(v.Get("items"), full, depth+1))
 	}
 	return made
+}
+
+// bound is a least or greatest length, as far as samples have it.
+func bound(v Value, otherwise int) int {
+	if !v.Exists() {
+		return otherwise
+	}
+	return int(min(float(v), sampleLength))
 }
 
 func float(v Value) float64 {
@@ -295,13 +298,7 @@ func sampleText(v Value) string {
 	if made, ok := formats[v.Get("format").String()]; ok {
 		return made
 	}
-	least, most := 0, sampleLength
-	if n := v.Get("minLength"); n.Exists() {
-		least = int(min(float(n), sampleLength))
-	}
-	if n := v.Get("maxLength"); n.Exists() {
-		most = int(min(float(n), sampleLength))
-	}
+	least, most := bound(v.Get("minLength"), 0), bound(v.Get("maxLength"), sampleLength)
 	p := v.Get("pattern")
 	if format := v.Get("format"); strings.HasPrefix(format.String(), "^") { // so browsers derive it of a form
 		p = format
@@ -325,10 +322,7 @@ func sampleText(v Value) string {
 // wrong are objects that a schema should refuse: good ones, each with one mistake.
 func (m *maker) wrong(root Value, good map[string]any) (all []json.RawMessage) {
 	with := func(name string, value any) {
-		bad := map[string]any{}
-		for key, kept := range good {
-			bad[key] = kept
-		}
+		bad := maps.Clone(good)
 		if bad[name] = value; value == nil {
 			delete(bad, name)
 		}

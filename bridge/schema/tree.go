@@ -86,6 +86,15 @@ func parse(b []byte, maxDepth int) (*value, error) {
 	return v, r.end()
 }
 
+// parseOwn reads a schema that was admitted, or made here. It panics on anything else.
+func parseOwn(b []byte) *value {
+	v, err := parse(b, defaultDepth)
+	if err != nil {
+		panic("schema: reading an admitted schema: " + err.Error())
+	}
+	return v
+}
+
 // build reads the rest of the value that tok opened. Its recursion is bounded by the reader's depth
 // cap.
 func (r *reader) build(tok jsontext.Token) (*value, error) {
@@ -172,6 +181,14 @@ func AppendString(dst []byte, s string) []byte {
 		panic("schema: quoting text that is not UTF-8: " + err.Error())
 	}
 	return out
+}
+
+// appendMember adds a member, whose value is JSON, to an object that is not closed yet.
+func appendMember(dst []byte, name string, text []byte) []byte {
+	if dst[len(dst)-1] != '{' {
+		dst = append(dst, ',')
+	}
+	return append(append(AppendString(dst, name), ':'), text...)
 }
 
 // plain turns a value into what the library works on. keep says which members of an object go

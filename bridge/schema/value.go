@@ -140,19 +140,13 @@ func (v Value) Edit(drop func(name string) bool, add ...Member) (Value, error) {
 		return v, nil
 	}
 	out := []byte{'{'}
-	put := func(name string, text []byte) {
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(AppendString(out, name), ':'), text...)
-	}
 	for name, x := range v.Members() {
 		if !drop(name) {
-			put(name, x.text)
+			out = appendMember(out, name, x.text)
 		}
 	}
 	for _, m := range add {
-		put(m.Name, m.Value)
+		out = appendMember(out, m.Name, m.Value)
 	}
 	return Read(append(out, '}'), defaultDepth)
 }
