@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -144,20 +145,10 @@ func (s *siteBuckets) match(tool string) *shared {
 
 // ruleOf is the index of the rule that holds for a tool, or -1.
 func ruleOf(rules []RateRule, tool string) int {
-	best := -1
-	for i, rule := range rules {
-		if !Matches(rule.Pattern, tool) {
-			continue
-		}
-		if best >= 0 {
-			if d := bySpecific(rule.Pattern, rules[best].Pattern); d < 0 || d == 0 &&
-				!stricter(rule.Rate, rules[best].Rate) {
-				continue
-			}
-		}
-		best = i
-	}
-	return best
+	return best(rules, func(r RateRule) bool { return Matches(r.Pattern, tool) },
+		func(a, b RateRule) int {
+			return cmp.Or(bySpecific(a.Pattern, b.Pattern), strictness(a.Rate, b.Rate))
+		})
 }
 
 // Of is the rate that a tool is held to: its own or that of the site, whichever lets less through.
@@ -173,9 +164,9 @@ func (s SiteRates) Of(tool string) Rate {
 }
 
 // stricter reports whether a lets less through than b.
-func stricter(a, b Rate) bool {
-	if x, y := a.perSecond(), b.perSecond(); x != y {
-		return x < y
-	}
-	return a.N < b.N
+func stricter(a, b Rate) bool { return strictness(a, b) > 0 }
+
+// strictness is more than 0 when a lets less through than b, and less than 0 when it lets more.
+func strictness(a, b Rate) int {
+	return cmp.Or(cmp.Compare(b.perSecond(), a.perSecond()), cmp.Compare(b.N, a.N))
 }

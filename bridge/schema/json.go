@@ -251,6 +251,17 @@ func Encode(v any) ([]byte, error) {
 	return text, nil
 }
 
+// EncodeFile writes JSON on indented lines, with a line end after the last one, and leaves '<', '>'
+// and '&' as they are.
+func EncodeFile(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(v)
+	return buf.Bytes(), err
+}
+
 // MustEncode is Encode for values that can be written. It panics on others.
 func MustEncode(v any) json.RawMessage {
 	text, err := Encode(v)

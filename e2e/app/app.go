@@ -4,6 +4,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,12 +116,10 @@ func Start(ctx context.Context, o Options) (*App, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Engine == "" {
-		o.Engine = Shim
-	}
+	o.Engine = cmp.Or(o.Engine, Shim)
 	a := &App{o: o, Kind: o.Engine, engines: map[string]*cdp.Engine{}}
-	if len(o.Sites) > 0 && o.Sites[0].Engine != "" {
-		a.Kind = o.Sites[0].Engine
+	if len(o.Sites) > 0 {
+		a.Kind = cmp.Or(o.Sites[0].Engine, o.Engine)
 	}
 	if err := a.start(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
@@ -166,11 +165,7 @@ func (a *App) start(ctx context.Context) (err error) {
 		page.URL, page.Tab.Pass = s.URL, s.pass
 		reach := s.reach()
 		page.Tab.Reach = &reach
-		kind := s.Engine
-		if kind == "" {
-			kind = a.o.Engine
-		}
-		e, err := a.engine(kind)
+		e, err := a.engine(cmp.Or(s.Engine, a.o.Engine))
 		if err != nil {
 			return err
 		}

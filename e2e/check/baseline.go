@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
@@ -111,14 +112,11 @@ func ReadBaseline(b []byte, w text.Words) (*Baseline, error) {
 func (b *Baseline) JSON() []byte {
 	sorted := &Baseline{Known: append([]Known{}, b.Known...)}
 	sorted.sort()
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(baselineFile{baselineVersion, sorted.Known}); err != nil { // texts only: cannot happen
+	out, err := schema.EncodeFile(baselineFile{baselineVersion, sorted.Known})
+	if err != nil { // texts only: cannot happen
 		panic("encoding a baseline: " + err.Error())
 	}
-	return out.Bytes()
+	return out
 }
 
 // Apply divides findings into new ones and known ones, each in their order. Gone are the entries

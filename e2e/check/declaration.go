@@ -1,7 +1,6 @@
 package check
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/origin"
+	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
@@ -166,13 +166,11 @@ func (t *tool) with(change func(*Tool)) string {
 	fixed := Tool{Name: t.Name, Title: t.Title, Description: t.Description, Input: t.Input,
 		Output: t.Output, Annotations: t.Annotations, ExposedTo: slices.Clone(t.ExposedTo)}
 	change(&fixed)
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(fixed) != nil || b.Len() > maxFix {
+	words, err := schema.Encode(fixed)
+	if err != nil || len(words) > maxFix {
 		return ""
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return string(words)
 }
 
 var styles = []struct {

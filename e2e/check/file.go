@@ -13,14 +13,14 @@ import (
 
 // What FromFile takes a file for.
 const (
-	sourceTools  = "the output of pagetools tools --format json"
+	sourceTools  = "the list of tools that pagetools prints as JSON"
 	sourceLock   = "a lock file of pagetools"
 	sourceResult = "a tools/list result of MCP"
 	sourceBare   = "a JSON array of tools"
 	sourceReply  = "a JSON-RPC message with a tools/list result of MCP"
 )
 
-// FromFile reads a list of tools: what `pagetools tools --format json` prints, a lock file
+// FromFile reads a list of tools: what pagetools prints as JSON, a lock file
 // (each target becomes a page), a JSON array of tools, or the result of tools/list of MCP, bare or as
 // the whole JSON-RPC message. Source of the snapshot says which it was. Tools of one name all stay. An
 // error says what is wrong with the file, and where, or what would be right.

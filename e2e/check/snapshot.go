@@ -173,6 +173,11 @@ type Effects struct {
 	Blocked []string
 }
 
+// None reports whether nothing was touched.
+func (e *Effects) None() bool {
+	return len(e.Requests)+len(e.Storage)+len(e.Navigated)+len(e.Submitted)+len(e.Windows)+len(e.Downloads) == 0
+}
+
 // Request is one that a call sent.
 type Request struct {
 	Method, URL string

@@ -1,8 +1,10 @@
 package effects
 
 import (
+	"context"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/pagetools/pagetools/e2e/check"
 	"github.com/pagetools/pagetools/session"
@@ -31,6 +33,24 @@ func (a *Alone) Add(x *session.Activity) {
 	for _, r := range x.Refused {
 		a.seen[alike("refused", r.URL)] = true
 	}
+}
+
+// Watch adds what a page did that nobody called a tool in: since it was opened, until it was quiet for
+// so long, and while it loaded.
+func (a *Alone) Watch(ctx context.Context, p *session.Probe, opened session.Mark, quiet time.Duration) error {
+	since, err := p.Since(ctx, opened, quiet)
+	if err != nil {
+		return err
+	}
+	whole, err := p.Since(ctx, session.Mark{Cookies: opened.Cookies}, 0)
+	if err != nil {
+		return err
+	}
+	// A page keeps things while it loads that its tools change later; what it sends then is its own.
+	whole.Writes = nil
+	a.Add(since)
+	a.Add(whole)
+	return nil
 }
 
 // has reports whether the page does that by itself.

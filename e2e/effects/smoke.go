@@ -121,24 +121,15 @@ type call struct {
 
 // result returns the calls, their effects without those of the page that was left alone.
 func (s *smoke) result(ctx context.Context, idle *page, url string) ([]check.Call, error) {
-	since, err := idle.probe.Since(ctx, idle.opened, 0)
-	if err != nil {
-		return nil, err
-	}
-	whole, err := idle.probe.Since(ctx, session.Mark{Cookies: idle.opened.Cookies}, 0)
-	if err != nil {
-		return nil, err
-	}
-	// A page keeps things while it loads that its tools change later; what it sends then is its own.
-	whole.Writes = nil
 	var alone Alone
-	alone.Add(since)
-	alone.Add(whole)
+	if err := alone.Watch(ctx, idle.probe, idle.opened, 0); err != nil {
+		return nil, err
+	}
 	all := make([]check.Call, len(s.calls))
 	for i, c := range s.calls {
 		c.Page = url
 		if c.aborted != nil {
-			c.CancelIgnored = touchesAny(Of(c.aborted, &alone))
+			c.CancelIgnored = !Of(c.aborted, &alone).None()
 		}
 		if s.o.Effects {
 			if c.first != nil {
@@ -379,11 +370,6 @@ func (s *smoke) abort(ctx context.Context, tool string, args schema.Sample, take
 		}
 	}
 	return later
-}
-
-// touchesAny reports whether anything was touched, be it only read.
-func touchesAny(e *check.Effects) bool {
-	return len(e.Requests)+len(e.Storage)+len(e.Navigated)+len(e.Submitted)+len(e.Windows)+len(e.Downloads) > 0
 }
 
 // decliner consents to calls, and declines what pages ask.

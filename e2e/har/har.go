@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // What a file may be.
@@ -309,16 +311,13 @@ func (f *File) Text() ([]byte, error) {
 	if f.Log.Entries == nil {
 		f.Log.Entries = []Entry{}
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(f); err != nil {
+	text, err := schema.EncodeFile(f)
+	if err != nil {
 		return nil, fmt.Errorf("writing the recording: %w", err)
 	}
-	if b.Len() > MaxFile {
+	if len(text) > MaxFile {
 		return nil, fmt.Errorf("the recording has more than %d bytes: record fewer cases in one file",
 			MaxFile)
 	}
-	return b.Bytes(), nil
+	return text, nil
 }

@@ -1,7 +1,9 @@
 package hosts
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -31,9 +33,9 @@ func (t Table) Findings() []check.Finding {
 	return append(all, t.unreachable()...)
 }
 
-func (t Table) finding(rule string, s check.Severity, tool, pointer, text string) check.Finding {
+func (t Table) hostOff(tool, pointer, text string) check.Finding {
 	where := check.Where{Page: t.Page.URL, Tool: tool, Pointer: pointer}
-	return check.Finding{Rule: rule, Severity: s, Message: text, Where: where}
+	return check.Finding{Rule: RuleHostOff, Severity: check.Error, Message: text, Where: where}
 }
 
 // advice says what to do when a limit is passed.
@@ -51,12 +53,8 @@ var advice = map[string]string{
 }
 
 func sentence(r Reason) string {
-	text := strings.ToUpper(r.Text[:1]) + r.Text[1:] + "."
-	what := advice[r.Limit]
-	if what == "" {
-		what = "Make the input schema smaller."
-	}
-	return text + " " + what
+	what := cmp.Or(advice[r.Limit], "Make the input schema smaller.")
+	return strings.ToUpper(r.Text[:1]) + r.Text[1:] + ". " + what
 }
 
 // Lost says why the host does not have a tool, or "" when it has it.
@@ -87,10 +85,10 @@ func (t Table) off(r Row) []check.Finding {
 			if i >= mostFindings {
 				text := fmt.Sprintf("%d more reasons for which %s takes no tool of the page.",
 					len(r.Reasons)-i, r.Host.Name)
-				return append(all, t.finding(RuleHostOff, check.Error, "", "", text))
+				return append(all, t.hostOff("", "", text))
 			}
 			text := sentence(reason) + r.Host.guessed()
-			all = append(all, t.finding(RuleHostOff, check.Error, reason.Tool, reason.Pointer, text))
+			all = append(all, t.hostOff(reason.Tool, reason.Pointer, text))
 		}
 		return all
 	}
@@ -98,7 +96,7 @@ func (t Table) off(r Row) []check.Finding {
 	for _, reason := range r.Reasons {
 		if reason.Over == DropRest {
 			rest = reason
-			all = append(all, t.finding(RuleHostOff, check.Error, "", "", sentence(reason)+r.Host.guessed()))
+			all = append(all, t.hostOff("", "", sentence(reason)+r.Host.guessed()))
 		}
 	}
 	for _, cell := range r.Cells {
@@ -113,12 +111,12 @@ func (t Table) off(r Row) []check.Finding {
 		default:
 			reason := cell.Reasons[max(i, 0)]
 			text := sentence(reason) + r.Host.guessed()
-			all = append(all, t.finding(RuleHostOff, check.Error, cell.Tool, reason.Pointer, text))
+			all = append(all, t.hostOff(cell.Tool, reason.Pointer, text))
 		}
 	}
 	if more > 0 {
 		text := fmt.Sprintf("%d more tools that %s drops.", more, r.Host.Name)
-		all = append(all, t.finding(RuleHostOff, check.Error, "", "", text))
+		all = append(all, t.hostOff("", "", text))
 	}
 	return all
 }
@@ -152,12 +150,7 @@ func (t Table) unreachable() []check.Finding {
 	for _, r := range t.Rows {
 		names = append(names, r.Host.Name)
 	}
-	tools := make([]string, 0, len(t.Page.Asks))
-	for tool := range t.Page.Asks {
-		tools = append(tools, tool)
-	}
-	slices.Sort(tools)
-	for _, tool := range tools {
+	for _, tool := range slices.Sorted(maps.Keys(t.Page.Asks)) {
 		kinds := slices.Compact(slices.Sorted(slices.Values(t.Page.Asks[tool])))
 		for _, kind := range kinds {
 			if len(names) == 0 || slices.ContainsFunc(t.Rows, func(r Row) bool {
@@ -169,7 +162,8 @@ func (t Table) unreachable() []check.Finding {
 			text := fmt.Sprintf("It asks a question of the kind %s, which a person cannot be shown by %s. "+
 				"Take the answer as a parameter, or declare the tool consequential and let the host ask.",
 				kind, strings.Join(names, ", "))
-			all = append(all, t.finding(RuleUnreachable, check.Warning, tool, "", text))
+			all = append(all, check.Finding{Rule: RuleUnreachable, Severity: check.Warning,
+				Message: text, Where: check.Where{Page: t.Page.URL, Tool: tool}})
 		}
 	}
 	return all

@@ -1,11 +1,11 @@
 package report
 
 import (
-	"bytes"
-	"encoding/json"
+	"cmp"
 	"strings"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/check"
 )
@@ -97,18 +97,14 @@ type FailureJSON struct {
 }
 
 func writeJSON(run *Run) ([]byte, error) {
-	failOn := run.FailOn
-	if failOn == "" {
-		failOn = check.Error
-	}
 	doc := Document{
 		Version: DocumentVersion, Pagetools: run.Version, Command: run.Command,
 		Started: run.Started.UTC().Format(time.RFC3339), TookMs: run.Took.Milliseconds(),
-		Interrupted: run.Interrupted, FailOn: failOn, Failed: run.Failed(), Owed: run.Owed,
+		Interrupted: run.Interrupted, FailOn: cmp.Or(run.FailOn, check.Error), Failed: run.Failed(), Owed: run.Owed,
 		Summary: Summary{
 			Errors: run.countFindings(check.Error), Warnings: run.countFindings(check.Warning),
-			Infos: run.countFindings(check.Info), Cases: len(run.Cases), Passed: run.count(Passed),
-			Failed: run.count(Failed), Skipped: run.count(Skipped), NotApplicable: run.count(NotApplicable),
+			Infos: run.countFindings(check.Info), Cases: len(run.Cases), Passed: run.Count(Passed),
+			Failed: run.Count(Failed), Skipped: run.Count(Skipped), NotApplicable: run.Count(NotApplicable),
 		},
 		Sites: []SiteJSON{}, Findings: run.Findings, Cases: []CaseJSON{}, Notes: run.Notes,
 	}
@@ -148,12 +144,6 @@ func jsonText(words string) string {
 
 // encode writes indented JSON whose invisible characters are escapes.
 func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return []byte(jsonText(b.String())), nil
+	words, err := schema.EncodeFile(v)
+	return []byte(jsonText(string(words))), err
 }

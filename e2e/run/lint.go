@@ -146,10 +146,9 @@ func locked(name string) (map[string]check.Tool, error) {
 // verdict is a case that fails by findings from a severity on.
 func (on *Stand) verdict(name string, at scenario.Position, least check.Severity,
 	found []check.Finding) {
-	order := []check.Severity{check.Error, check.Warning, check.Info}
 	bad := 0
 	for i := range found {
-		if slices.Index(order, found[i].Severity) <= slices.Index(order, least) {
+		if found[i].Severity.AtLeast(least) {
 			bad++
 		}
 	}

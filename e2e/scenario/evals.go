@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -342,15 +341,8 @@ func ExportEvals(f *File) ([]byte, error) {
 			out = append(out, x)
 		}
 	}
-	words, err := schema.Encode(out)
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	if err := json.Indent(&b, words, "", "  "); err != nil {
-		return nil, err
-	}
-	return []byte(text.Escape(b.String()) + "\n"), nil
+	words, err := schema.EncodeFile(out)
+	return []byte(text.Escape(string(words))), err
 }
 
 func exportGroup(list []ExpectedCall) []any {

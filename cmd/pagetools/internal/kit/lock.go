@@ -20,6 +20,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/files"
+	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
@@ -298,11 +299,8 @@ type difference struct {
 // String returns the difference in a line, with values as JSON.
 func (d difference) String() string {
 	text := func(v any) string {
-		var b bytes.Buffer
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false)
-		_ = enc.Encode(v) // it was JSON
-		return strings.TrimSpace(b.String())
+		words, _ := schema.Encode(v) // it was JSON
+		return string(words)
 	}
 	switch {
 	case d.From == nil && d.To == nil:

@@ -158,7 +158,7 @@ func (p *Program) writeRecording(ctx context.Context, r *scenario.Recording, out
 		if f, err = scenario.Read(out, words); err != nil {
 			return terminal.Usage("%w", err)
 		}
-		if run, err = t.replay(ctx, f, nil); err != nil || failedCases(run) == 0 {
+		if run, err = t.replay(ctx, f, nil); err != nil || run.Count(report.Failed) == 0 {
 			break
 		}
 		if changed, err = t.loosen(ctx, r, f); err != nil || !changed {
@@ -204,15 +204,6 @@ func (t *tester) replay(ctx context.Context, f *scenario.File,
 	return kitrun.Files(ctx, []*scenario.File{f}, o)
 }
 
-func failedCases(run *report.Run) (n int) {
-	for i := range run.Cases {
-		if run.Cases[i].Status == report.Failed {
-			n++
-		}
-	}
-	return n
-}
-
 // replayed says how a replay ended.
 func (p *Program) replayed(run *report.Run, out string) error {
 	for _, c := range run.Cases {
@@ -226,7 +217,7 @@ func (p *Program) replayed(run *report.Run, out string) error {
 		fmt.Fprintf(p.Stderr, "pagetools: %s\n", text.Line(fmt.Sprintf("%s:%d: %s (%s): %s: %s%s",
 			out, c.Failure.Line, c.Name, c.Door, c.Failure.Step, c.Failure.Message, where)))
 	}
-	if n := failedCases(run); n > 0 {
+	if n := run.Count(report.Failed); n > 0 {
 		return terminal.Found("%s was written, and %d of its cases do not pass "+
 			"again: change what they expect", out, n)
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
-	"github.com/pagetools/pagetools/e2e/check"
 	"github.com/pagetools/pagetools/e2e/report"
 )
 
@@ -48,11 +47,7 @@ func (p *Program) report(out report.Reporter, r *report.Run) error {
 	if err := out.Done(r); err != nil {
 		return terminal.Usage("--reporter: %w", err)
 	}
-	order := []check.Severity{check.Error, check.Warning, check.Info}
-	most := slices.Index(order, r.FailOn) // -1 for never
-	if slices.ContainsFunc(r.Findings, func(f check.Finding) bool {
-		return slices.Index(order, f.Severity) <= most
-	}) || slices.ContainsFunc(r.Cases, func(c report.Case) bool { return c.Status == report.Failed }) {
+	if slices.ContainsFunc(r.Findings, r.Fails) || r.Count(report.Failed) > 0 {
 		return &terminal.ShownError{Code: terminal.ExitFindings}
 	}
 	return nil
