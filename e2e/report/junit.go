@@ -177,5 +177,4 @@ func (s *junitSuite) add(p point) {
 	s.Cases = append(s.Cases, c)
 }
 
-// seconds is a duration as JUnit has it.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }

@@ -213,12 +213,8 @@ func (c *Case) explain() []part {
 	add("step", where, false)
 	add("message", f.Message, strings.Contains(f.Message, "\n"))
 	add("differs at", f.Path, false)
-	if f.Expected != "" {
-		add("expected", mark(f.Expected, f.Path), true)
-	}
-	if f.Actual != "" {
-		add("actual", mark(f.Actual, f.Path), true)
-	}
+	add("expected", f.Expected, true)
+	add("actual", f.Actual, true)
 	add("console", strings.Join(mapped(f.Console, one), "\n"), true)
 	add("failed requests", strings.Join(mapped(f.Requests, one), "\n"), true)
 	add("picture before", f.BeforePath, false)
@@ -230,7 +226,6 @@ func (c *Case) explain() []part {
 	return all
 }
 
-// one makes a text one line.
 func one(s *string) { *s = text.EscapeLine(*s) }
 
 // indented is a text whose lines are visible and indented.

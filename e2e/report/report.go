@@ -102,8 +102,9 @@ type Failure struct {
 	Line    int
 	Message string
 	// Path is where expected and actual differ, such as "content[0].text".
-	Path             string
-	Expected, Actual string // JSON text, indented
+	Path string
+	// Expected and Actual are indented JSON, in which the line of the path begins with "> ".
+	Expected, Actual string
 	// Console and Requests are the page's errors and failed requests in the step.
 	Console, Requests []string
 	// Before and After are pictures of the page, as PNG; nil is none.

@@ -84,7 +84,6 @@ type (
 	}
 )
 
-// sarifSchema is the address of the format's schema.
 const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/" +
 	"sarif-schema-2.1.0.json"
 

@@ -18,10 +18,8 @@ const (
 	longestText = 8000
 )
 
-// shorten cuts a text.
 func shorten(s *string) { *s = text.Cut(*s, longestText) }
 
-// shortenNames cuts names.
 func shortenNames(all ...*string) {
 	for _, s := range all {
 		*s = text.Cut(*s, longestName)
@@ -62,7 +60,7 @@ func boundedCase(c Case) Case {
 		f := *c.Failure
 		shortenNames(&f.Step, &f.Path, &f.BeforePath, &f.AfterPath)
 		f.Message, f.Again = text.Cut(f.Message, longestText), text.Cut(f.Again, longestText)
-		f.Expected, f.Actual = excerpt(f.Expected, f.Path), excerpt(f.Actual, f.Path)
+		f.Expected, f.Actual = text.Cut(f.Expected, longestText), text.Cut(f.Actual, longestText)
 		f.Console, f.Requests = mapped(f.Console, shorten), mapped(f.Requests, shorten)
 		c.Failure = &f
 	}
@@ -124,7 +122,6 @@ func (r *Run) countFindings(s check.Severity) (n int) {
 	return n
 }
 
-// summary is one line about the run.
 func (r *Run) summary() string {
 	var parts []string
 	if len(r.Cases) == 0 || len(r.Findings) > 0 {
@@ -155,7 +152,6 @@ func (r *Run) summary() string {
 	return words
 }
 
-// took is a duration for people.
 func took(d time.Duration) string {
 	if d < time.Second {
 		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
@@ -163,7 +159,6 @@ func took(d time.Duration) string {
 	return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
 }
 
-// page names the page of a finding.
 func page(w check.Where) string {
 	return cmp.Or(w.Page, w.Target, "all pages")
 }
@@ -204,7 +199,6 @@ func (c *Case) label() string {
 	return c.Name + " (" + c.Door + ")"
 }
 
-// why says why a case did not run.
 func (c *Case) why() string {
 	if c.Status == NotApplicable {
 		return "not applicable: " + c.Reason
