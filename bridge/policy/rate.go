@@ -46,7 +46,6 @@ func (r Rate) String() string {
 
 func (r Rate) limits() bool { return r.N > 0 && r.Per > 0 }
 
-// perSecond is how many calls come back in a second.
 func (r Rate) perSecond() float64 { return float64(r.N) / r.Per.Seconds() }
 
 // MarshalText writes the rate, for JSON and YAML.

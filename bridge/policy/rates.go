@@ -135,7 +135,6 @@ func (r *Rates) Take(caller, site, tool string, now time.Time) (refused Limit, w
 	return refused, wait
 }
 
-// match finds the bucket of a tool, or nil.
 func (s *siteBuckets) match(tool string) *shared {
 	if best := ruleOf(s.rules, tool); best >= 0 {
 		return s.tools[best]
@@ -163,7 +162,6 @@ func (s SiteRates) Of(tool string) Rate {
 	return s.Tools[best].Rate
 }
 
-// stricter reports whether a lets less through than b.
 func stricter(a, b Rate) bool { return strictness(a, b) > 0 }
 
 // strictness is more than 0 when a lets less through than b, and less than 0 when it lets more.

@@ -160,7 +160,6 @@ func (w *redaction) value(dec *jsontext.Decoder, enc *jsontext.Encoder, path []s
 	return false, enc.WriteValue(raw)
 }
 
-// members copies an object or a list.
 func (w *redaction) members(dec *jsontext.Decoder, enc *jsontext.Encoder, path []string) (changed bool, err error) {
 	begin, err := dec.ReadToken()
 	if err != nil {

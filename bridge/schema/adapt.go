@@ -208,7 +208,6 @@ func (v *value) putNew(key string, to *value) {
 	}
 }
 
-// put sets a member of an object.
 func (v *value) put(key string, to *value) {
 	i, there := v.index[key]
 	if v.index == nil {

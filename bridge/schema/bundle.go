@@ -70,7 +70,6 @@ const (
 	mostDefs = 50_000
 )
 
-// maxNotes bounds what is said of one bundle.
 const maxNotes = 10
 
 // Bundle returns a schema with all that it refers to. Notes say what was left out, in words for who
@@ -329,7 +328,6 @@ func strip(v *value, depth, much int) {
 	}
 }
 
-// maxBrief is the most bytes of a text that is brief.
 const maxBrief = 80
 
 // firstOf is the first sentence of a text, or its beginning.

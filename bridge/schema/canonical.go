@@ -142,7 +142,6 @@ type decimal struct {
 	point    int
 }
 
-// readDecimal takes a JSON number literal.
 func readDecimal(lit string) decimal {
 	mantissa, exp := splitExponent(lit)
 	mantissa, negative := strings.CutPrefix(mantissa, "-")
@@ -186,7 +185,6 @@ func (d decimal) String() string {
 	return out + "e+" + strconv.Itoa(n-1)
 }
 
-// compare orders two numbers by value.
 func (d decimal) compare(o decimal) int {
 	if d.sign() != o.sign() {
 		return d.sign() - o.sign()
@@ -209,5 +207,4 @@ func (d decimal) sign() int {
 	}
 }
 
-// integer reports whether the number has no fraction.
 func (d decimal) integer() bool { return d.point >= len(d.digits) }

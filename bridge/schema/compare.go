@@ -77,7 +77,6 @@ func (e effect) and(f effect) effect {
 	return effect{e.wider || f.wider, e.narrower || f.narrower, e.unknown || f.unknown}
 }
 
-// change says what an effect means in a direction.
 func (e effect) change(d Direction) Change {
 	if d == Response {
 		e.wider, e.narrower = e.narrower, e.wider
@@ -115,7 +114,6 @@ func relate(a, b *value, documented, list bool) *comparison {
 	return c
 }
 
-// side is one of the two documents.
 type side struct {
 	root    *value
 	anchors map[string]*value
@@ -192,7 +190,6 @@ type place struct {
 	others []string
 }
 
-// note is one difference.
 type note struct {
 	place
 	effect

@@ -123,7 +123,6 @@ func (g *graph) forLibrary(obj *value, key string) bool {
 	return true
 }
 
-// tooComplex is the message for a value that was not checked to the end.
 const tooComplex = "the value is too large or too complicated to be checked against this schema"
 
 // Objects reports whether only objects can be valid.

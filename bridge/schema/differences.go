@@ -175,7 +175,6 @@ func (l *lister) words(way []string, a, b *value) {
 		What: describe(way, a, b, effect{}, l.direction), Reason: l.reason(way, a, effect{}, b == nil)})
 }
 
-// holdsSchemas reports whether a list is one of schemas.
 func holdsSchemas(way []string) bool {
 	if len(way) == 0 {
 		return false

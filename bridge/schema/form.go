@@ -12,7 +12,6 @@ import (
 // declares as much as it may. So a schema keeps its text, and what was made of it is kept for those
 // that were used last.
 
-// form holds a compiled schema.
 type form struct {
 	graph    *graph
 	machines chan *machine
@@ -90,7 +89,6 @@ func (f *form) release(m *machine) {
 // mostForms bounds what forms take together, in bytes.
 const mostForms = 16 << 20
 
-// forms holds the forms that were used last.
 var forms = recent{at: map[*form]*list.Element{}}
 
 // recent holds forms, the one used last first. Others are gone with the next collection of
@@ -102,7 +100,6 @@ type recent struct {
 	bytes int64
 }
 
-// lastForm refers to the last form of a schema.
 type lastForm struct{ form weak.Pointer[form] }
 
 // drop forgets the form of a schema that is gone.

@@ -105,7 +105,6 @@ func (r *reader) release() {
 	readers.Put(r)
 }
 
-// node is a new node of a tree.
 func (r *reader) node() *value {
 	if len(r.slab) == 0 {
 		r.slab = make([]value, 8)

@@ -97,13 +97,11 @@ func encodeSample(v any) json.RawMessage {
 	return text
 }
 
-// maker makes values for the parts of a schema.
 type maker struct {
 	root     Value
 	invented bool // set when a value is made that the schema does not name
 }
 
-// resolve follows a reference within the schema.
 func (m *maker) resolve(v Value) Value {
 	for range sampleDepth {
 		ref := v.Get("$ref")
@@ -275,7 +273,6 @@ func sampleNumber(v Value) any {
 	return got
 }
 
-// formats are values of the formats of JSON Schema.
 var formats = map[string]string{
 	"date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "time": "12:00:00Z", "duration": "PT1H",
 	"email": "ada@example.com", "uri": "https://example.com/", "url": "https://example.com/", "hostname": "example.com",

@@ -269,7 +269,6 @@ func (a *App) newEngine(native bool) (*cdp.Engine, error) {
 	return cdp.NewLocal(local)
 }
 
-// serve serves the files of a site that has some.
 func (a *App) serve(ctx context.Context, s Site) error {
 	files := s.Files
 	if files == nil && s.Folder != "" {

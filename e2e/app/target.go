@@ -63,7 +63,6 @@ func (t *Target) Read() error {
 	return nil
 }
 
-// readURL reads an address.
 func (t *Target) readURL() error {
 	u, err := url.Parse(t.Text)
 	if e, ok := errors.AsType[*url.Error](err); ok {

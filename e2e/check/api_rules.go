@@ -125,7 +125,6 @@ func authExample(auth string) string {
 		`"document":`, `"auth":"`+auth+`","document":`, 1)
 }
 
-// maxReason is how much of a reason a finding repeats, in bytes.
 const maxReason = 300
 
 // reason is a sentence of the reader of documents, which quotes what strangers wrote.

@@ -29,7 +29,6 @@ type Known struct {
 	Pointer string `json:"pointer,omitempty"`
 }
 
-// baselineVersion is the version of the files.
 const baselineVersion = 1
 
 type baselineFile struct {

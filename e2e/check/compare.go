@@ -85,7 +85,6 @@ func findVague(r *run, t *tool) {
 	}
 }
 
-// when are the words that begin a condition.
 var when = regexp.MustCompile(`(?i)\b(when|whenever|if|before|after|once|unless|instead of|use (this|it) (to|for)|prefer|only for)\b`)
 
 func findWhen(r *run, t *tool) {
@@ -203,7 +202,6 @@ func oneEdit(a, b string) bool {
 	return a[i:] == b[i+1:]
 }
 
-// origin returns the origin of the tool's document.
 func (t *tool) origin() string {
 	if t.Origin != "" {
 		return t.Origin

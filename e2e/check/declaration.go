@@ -222,7 +222,6 @@ func findConsistency(r *run, p *page) {
 	r.mixed(p, "parameters", params)
 }
 
-// mixed reports names that are in more than one style.
 func (r *run) mixed(p *page, what string, seen map[string]string) {
 	if len(seen) < 2 {
 		return

@@ -30,14 +30,12 @@ type Change struct {
 	What, Reason string
 }
 
-// words maps changes to words for people.
 var words = map[schema.Change]string{schema.Major: "Breaking", schema.Minor: "Minor",
 	schema.Patch: "Patch"}
 
 // String says what changed, how bad that is, and why.
 func (c Change) String() string { return words[c.Change] + ": " + c.What + "; " + c.Reason + "." }
 
-// severities maps changes to severities of findings.
 var severities = map[schema.Change]Severity{schema.Major: Error, schema.Minor: Warning,
 	schema.Patch: Info}
 
@@ -195,7 +193,6 @@ func renamedTool(before, now *Tool) Change {
 		Reason: "calls by the old name fail: keep a tool of that name for a while"}
 }
 
-// compareTools compares two declarations of one tool.
 func compareTools(before, now *Tool) (all []Change) {
 	add := func(pointer string, change schema.Change, what, reason string) {
 		all = append(all, Change{Tool: now.Name, Pointer: pointer, Change: change, What: what,
@@ -233,7 +230,6 @@ func public(from string) bool {
 	return err == nil && from != "" && !origin.Loopback(u.Hostname())
 }
 
-// was says how a text changed.
 func was(what, before, now string) string {
 	switch "" {
 	case before:

@@ -79,7 +79,6 @@ var reachRules = []Rule{
 // safe are the methods that change nothing (RFC 9110, 9.2.1).
 var safe = []string{"GET", "HEAD", "OPTIONS", "TRACE", ""}
 
-// changes says what a call changed, in words.
 func (e *Effects) changes() []string {
 	if e == nil {
 		return nil

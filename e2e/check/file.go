@@ -92,7 +92,6 @@ func lineOf(b []byte, offset int64) (line, column int) {
 	return bytes.Count(before, []byte("\n")) + 1, len(before) - bytes.LastIndexByte(before, '\n')
 }
 
-// fromLock reads the targets of a lock file.
 func (s *Snapshot) fromLock(v schema.Value) error {
 	if string(v.Get("lockfileVersion").Text()) == "1" {
 		return errors.New("the lock file has version 1, with digests only: write it again")

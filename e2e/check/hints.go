@@ -40,7 +40,6 @@ var hintChanges = map[string]hintChange{
 		"agents may be offered the tool now"},
 }
 
-// compareHints compares annotations, claim by claim.
 func compareHints(before, now *Tool) (all []Change) {
 	if string(before.Annotations) == string(now.Annotations) {
 		return nil

@@ -181,7 +181,6 @@ func (r *run) neighbors(p *page) {
 	}
 }
 
-// last is the last character of a text.
 func last(s string) string {
 	r, _ := utf8.DecodeLastRuneInString(strings.TrimSpace(s))
 	return string(r)

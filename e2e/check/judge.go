@@ -82,7 +82,6 @@ type run struct {
 	seen    map[string]bool
 }
 
-// place is where a finding is.
 type place struct {
 	page     *page
 	tool     *tool
@@ -200,7 +199,6 @@ func each[T any](all func(*run, func(T)), find func(*run, T)) func(*run) {
 	return func(r *run) { all(r, func(x T) { find(r, x) }) }
 }
 
-// eachPage calls a function for every page.
 func (r *run) eachPage(visit func(*page)) {
 	for _, p := range r.pages {
 		visit(p)
@@ -239,7 +237,6 @@ type toolCall struct {
 	at   place
 }
 
-// calls calls a function for every call.
 func (r *run) calls(visit func(toolCall)) {
 	index := map[[2]string]*tool{}
 	r.tools(func(t *tool) {

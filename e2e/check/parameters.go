@@ -110,7 +110,6 @@ func findUnconstrained(r *run, n node) {
 	}
 }
 
-// secret reports whether a name asks for a secret.
 func secret(name string) bool {
 	v, words := vocabulary(), splitWords(name)
 	return v.names("secret", words) && !v.names("harmless", words)

@@ -20,14 +20,12 @@ const (
 	maxTexts  = 2000     // texts of a tool that are looked at
 )
 
-// page is a page with its declarations read.
 type page struct {
 	*Page
 	tools []*tool // those that are offered
 	all   []*tool // and those that are not
 }
 
-// tool is a declaration, read.
 type tool struct {
 	*Tool
 	page                 *page
@@ -39,7 +37,6 @@ type tool struct {
 	texts                []*wording
 }
 
-// node is a subschema in its place.
 type node struct {
 	tool    *tool
 	schema  schema.Value

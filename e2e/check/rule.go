@@ -161,7 +161,6 @@ func (r *Rule) measured() string {
 		corpusTools, n.found, n.wrong)
 }
 
-// level is the severity in words.
 func (r *Rule) level() string {
 	if r.Off {
 		return string(r.Severity) + ", off by default"
@@ -169,7 +168,6 @@ func (r *Rule) level() string {
 	return string(r.Severity)
 }
 
-// value is the default in words.
 func (o *Option) value() string {
 	switch {
 	case o.Words == nil:

@@ -183,7 +183,6 @@ func findRemoteRef(r *run, t *tool) {
 	}
 }
 
-// nodesOf lists the subschemas of a schema.
 func nodesOf(v schema.Value, pointer string) []node {
 	t := tool{}
 	t.walk(node{schema: v, pointer: pointer})

@@ -8,7 +8,6 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// The hints that are booleans.
 var hintNames = []string{"readOnlyHint", "untrustedContentHint", "consequentialHint", "destructiveHint",
 	"idempotentHint", "openWorldHint", "debugging"}
 

@@ -53,7 +53,6 @@ func (a *Alone) Watch(ctx context.Context, p *session.Probe, opened session.Mark
 	return nil
 }
 
-// has reports whether the page does that by itself.
 func (a *Alone) has(key string) bool { return a != nil && a.seen[key] }
 
 // counted is a word with a digit in it: a time, a counter or an id, which differs each time.

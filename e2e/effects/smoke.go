@@ -100,7 +100,6 @@ func Smoke(ctx context.Context, a *app.App, site string, o SmokeOptions) ([]chec
 	return s.result(ctx, idle, url)
 }
 
-// smoke is one run.
 type smoke struct {
 	app   *app.App
 	site  string
@@ -153,7 +152,6 @@ func claims(t *bridge.Tool, hint string) bool {
 	return err == nil && string(v.Get(hint).Text()) == "true"
 }
 
-// tool makes the calls of a tool.
 func (s *smoke) tool(ctx context.Context, t *bridge.Tool) {
 	samples := schema.Samples(t.InputSchema(), true)
 	if !slices.ContainsFunc(samples, func(a schema.Sample) bool { return a.Valid }) {
@@ -257,7 +255,6 @@ func (s *smoke) wait() time.Duration {
 var withoutAgent = regexp.MustCompile(`(?i)(undefined|null).*requestUserInteraction|` +
 	`requestUserInteraction.*(undefined|null|not a function)`)
 
-// take notes how a call ended.
 func (c *call) take(step bridge.Step, asked []bridge.Question) {
 	if e := step.Err; e != nil {
 		c.Error, c.Code, c.Reason = e.Message, string(e.Code), string(e.Reason)

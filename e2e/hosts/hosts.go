@@ -196,7 +196,6 @@ func copies[T any](at **T) {
 	}
 }
 
-// named is a limit with its key.
 type named struct {
 	key string
 	at  **Limit

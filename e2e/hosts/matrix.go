@@ -134,7 +134,6 @@ func (j *judge) name(l *Limit, key, name, pointer, what string) {
 	}
 }
 
-// tool judges one tool by itself.
 func (h *Host) tool(t check.Tool, m measured) Cell {
 	j := &judge{host: h, cell: Cell{Tool: t.Name, State: Kept}}
 	l := h.Limits
@@ -190,7 +189,6 @@ func (j *judge) losses(t check.Tool) {
 	}
 }
 
-// surface judges how the tool was registered.
 func (j *judge) surface(t check.Tool) {
 	s := j.host.Surface
 	if s == nil {
@@ -234,7 +232,6 @@ func (j *judge) keywords(m measured) {
 	refused(k.Any, m.any, "")
 }
 
-// row judges a page as a whole.
 type row struct {
 	Row
 	page Page
@@ -307,7 +304,6 @@ func (r *row) refusedBy(i int) bool {
 	return slices.ContainsFunc(r.Cells[i].Reasons, func(x Reason) bool { return x.Over == RefusePage })
 }
 
-// passed notes that the page went over a limit.
 func (r *row) passed(reason Reason) {
 	switch reason.Over {
 	case RefusePage:

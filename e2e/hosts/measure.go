@@ -92,7 +92,6 @@ func has(t check.Tool, path string) bool {
 	return member.Exists() && !member.IsNull()
 }
 
-// measured holds what was counted in an input schema.
 type measured struct {
 	depth, properties int
 	names             []string        // of properties, as they come

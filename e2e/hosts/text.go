@@ -38,7 +38,6 @@ func (t Table) hostOff(tool, pointer, text string) check.Finding {
 	return check.Finding{Rule: RuleHostOff, Severity: check.Error, Message: text, Where: where}
 }
 
-// advice says what to do when a limit is passed.
 var advice = map[string]string{
 	"secure":           "Serve it over https.",
 	"tools":            "Offer fewer tools, those first that matter most.",
@@ -204,7 +203,6 @@ func (t Table) Text() string {
 	return b.String()
 }
 
-// mostLines is how many lines the details of one host have.
 const mostLines = 40
 
 func (r Row) details() []string {

@@ -108,7 +108,6 @@ func settingOf(r *scenario.Rule) (s check.Setting, err error) {
 	return s, nil
 }
 
-// judge looks at the site's page, and holds it against the rules.
 func (on *Stand) judge(ctx context.Context, o check.Options) ([]check.Finding, error) {
 	page, err := effects.Look(ctx, on.app, on.site)
 	if err != nil {

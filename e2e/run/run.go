@@ -141,13 +141,11 @@ func able(selected []scenario.Selected, records bool, w text.Words) error {
 	return wrong
 }
 
-// problem is something in a file that is not possible.
 func problem(f *scenario.File, at scenario.Position, format string, args ...any) scenario.Problem {
 	return scenario.Problem{File: f.Name, Position: at,
 		Message: text.EscapeLine(fmt.Sprintf(format, args...))}
 }
 
-// runner is one run.
 type runner struct {
 	o Options
 
@@ -163,7 +161,6 @@ func newRunner(o Options, out *report.Run) *runner {
 	return &runner{o: o, run: out}
 }
 
-// done adds a case to the report.
 func (r *runner) done(c report.Case) {
 	r.reporting.Lock()
 	defer r.reporting.Unlock()
@@ -182,7 +179,6 @@ func (r *runner) note(format string, args ...any) {
 	}
 }
 
-// file runs the selected cases of one file.
 func (r *runner) file(ctx context.Context, f *scenario.File, selected []scenario.Selected) error {
 	begun := len(r.run.Cases)
 	defer func() { r.inOrder(begun, selected) }()

@@ -47,7 +47,6 @@ func late(s *scenario.Step, took time.Duration) *report.Failure {
 		s.Within))
 }
 
-// call calls a tool, and compares what comes of it.
 func (t *attempt) call(ctx context.Context, s *scenario.Step) *report.Failure {
 	with := json.RawMessage("{}")
 	want := s.Expect
@@ -101,7 +100,6 @@ func (t *attempt) call(ctx context.Context, s *scenario.Step) *report.Failure {
 	return nil
 }
 
-// compare holds what a call came to against what is expected.
 func (t *attempt) compare(s *scenario.Step, r *result, want scenario.Value) *report.Failure {
 	if f := r.ended(s, s.ExpectError.Exists()); f != nil {
 		if r.err == nil {
@@ -221,7 +219,6 @@ func eventually(ctx context.Context, patience time.Duration, try func() (*scenar
 	}
 }
 
-// list compares the list of tools.
 func (t *attempt) list(ctx context.Context, s *scenario.Step) *report.Failure {
 	patience := time.Duration(s.Tools.Eventually)
 	m, err := eventually(ctx, patience, func() (*scenario.Mismatch, error) {
@@ -238,7 +235,6 @@ func (t *attempt) list(ctx context.Context, s *scenario.Step) *report.Failure {
 	return nil
 }
 
-// navigate opens another address of the site.
 func (t *attempt) navigate(ctx context.Context, s *scenario.Step) *report.Failure {
 	address, err := t.scope.Text(s.Open)
 	if err != nil {
@@ -260,7 +256,6 @@ func (t *attempt) went(ctx context.Context, s *scenario.Step, err error) *report
 	return nil
 }
 
-// wait waits for a tool, an element, or quiet.
 func (t *attempt) wait(ctx context.Context, s *scenario.Step) *report.Failure {
 	patience := s.Within
 	if patience == 0 {
@@ -323,7 +318,6 @@ func (t *attempt) looks(ctx context.Context, s *scenario.Step) *report.Failure {
 	return nil
 }
 
-// lookedAt returns what is looked at, in words.
 func lookedAt(l *scenario.Look) string {
 	kind := "text"
 	switch {
@@ -337,7 +331,6 @@ func lookedAt(l *scenario.Look) string {
 	return kind + " of " + scenario.Quoted(l.Selector())
 }
 
-// look returns what an element shows, as JSON.
 func (t *attempt) look(ctx context.Context, l *scenario.Look) (json.RawMessage, error) {
 	e, err := t.probe.Look(ctx, l.Selector())
 	if err != nil {
@@ -359,7 +352,6 @@ func (t *attempt) look(ctx context.Context, l *scenario.Look) (json.RawMessage, 
 // quietTime is how long a page sends no request that is idle.
 const quietTime = 500 * time.Millisecond
 
-// idle waits until the page sends no request.
 func (t *attempt) idle(ctx context.Context, s *scenario.Step, patience time.Duration) *report.Failure {
 	deadline := time.Now().Add(patience)
 	for {

@@ -270,7 +270,6 @@ func (s *Step) checkError(d *decoder) {
 	}
 }
 
-// code is the code that expect-error names, or nil.
 func (s *Step) code() *node {
 	if s.ExpectError.n == nil {
 		return nil

@@ -30,7 +30,6 @@ type (
 	object  = map[string]any
 )
 
-// field is a field of a struct of the format.
 type field struct {
 	key   string
 	tag   reflect.StructTag
@@ -47,7 +46,6 @@ func fieldsOf(v reflect.Value) (all []field) {
 	return all
 }
 
-// structure fills the struct that into points to.
 func (d *decoder) structure(n *yaml.Node, what string, into reflect.Value) {
 	v := into.Elem()
 	if p := v.FieldByName("Position"); p.IsValid() {
@@ -84,7 +82,6 @@ func (d *decoder) structure(n *yaml.Node, what string, into reflect.Value) {
 	}
 }
 
-// decode fills one field.
 func (d *decoder) decode(n *yaml.Node, f field) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -384,7 +381,6 @@ func (p *problems) add(at Position, format string, args ...any) {
 	p.list = append(p.list, Problem{p.file, at, text.EscapeLine(fmt.Sprintf(format, args...))})
 }
 
-// err returns what was collected, or nil.
 func (p *problems) err() error {
 	if len(p.list) == 0 {
 		return nil

@@ -77,7 +77,6 @@ func (e *Effects) check(d *decoder) {
 
 func (*Effects) constraints() object { return object{"minProperties": 1} }
 
-// values are all that is expected.
 func (e *Effects) values() (all []Value) {
 	for _, l := range e.lists(check.Effects{}) {
 		all = append(all, l.want.Items...)

@@ -55,7 +55,6 @@ type ExpectedCall struct {
 	Unordered []ExpectedCall `key:"unordered" help:"calls in any order"`
 }
 
-// evalCase is a case as evals.json has it.
 type evalCase struct {
 	Position
 	Name     string    `key:"name"`
@@ -183,7 +182,6 @@ func (m *message) message() Message {
 	return out
 }
 
-// steps are the required calls, as steps.
 func (c *ExpectedCall) steps() (all []Step) {
 	for _, group := range [][]ExpectedCall{c.Ordered, c.Unordered} {
 		for i := range group {
@@ -386,7 +384,6 @@ func exportSteps(steps []Step) (out []any) {
 
 const anything = `{"$any":true}`
 
-// exported is the value as evals have it, or nil.
 func (v Value) exported() json.RawMessage {
 	if v.n == nil {
 		return nil

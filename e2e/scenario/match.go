@@ -83,7 +83,6 @@ func (p path) String() string {
 
 func (p path) to(step any) path { return append(slices.Clip(p), step) }
 
-// difference is one place where a value is not as expected.
 type difference struct {
 	at  path
 	why string // what follows the name of the place
@@ -179,7 +178,6 @@ func matchObject(want *node, got schema.Value, at path, exact bool) *difference 
 	return nil
 }
 
-// hint names the member that was probably meant.
 func hint(key string, names []string) string {
 	if near := text.Nearest(key, names); near != "" {
 		return fmt.Sprintf("; there is %s", Quoted(near))
@@ -270,7 +268,6 @@ func isUndecided(err error) bool {
 	return errors.As(err, &v) && v.Undecided
 }
 
-// kindOf is the type of a value, in words.
 func kindOf(v schema.Value) string {
 	switch {
 	case !v.Exists():
@@ -296,7 +293,6 @@ func kindOfScalar(first byte) string {
 	}
 }
 
-// brief is a value in a sentence.
 func brief(v schema.Value) string {
 	if v.IsArray() || v.IsObject() {
 		return kindOf(v)

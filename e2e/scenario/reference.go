@@ -247,7 +247,6 @@ func (s *Scope) join(pieces []piece) (string, error) {
 	return b.String(), nil
 }
 
-// value returns the value of a reference, as text.
 func (s *Scope) value(r *reference) (string, error) {
 	switch r.kind {
 	case "unique":
@@ -321,7 +320,6 @@ func part(v schema.Value, step string) schema.Value {
 	return schema.Value{}
 }
 
-// hasReferences reports whether anything in n must be expanded.
 func (n *node) hasReferences() bool {
 	found := false
 	n.walk(func(x *node) { found = found || x.refs != nil })

@@ -74,7 +74,6 @@ func count(n *yaml.Node, left, depth int) int {
 
 var lineOfError = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+)(?:, column (\d+))?: )?(.*)`)
 
-// addSyntax words an error of the parser.
 func addSyntax(err error, p *problems) {
 	m := lineOfError.FindStringSubmatch(strings.ReplaceAll(err.Error(), "\n", " "))
 	line, _ := strconv.Atoi(m[1])
@@ -83,7 +82,6 @@ func addSyntax(err error, p *problems) {
 		"indentation of this line and the one before", m[3])
 }
 
-// at is where a node begins.
 func at(n *yaml.Node) Position { return Position{n.Line, n.Column} }
 
 // parseJSON reads JSON strictly into the same nodes, so that both formats have one decoder.
@@ -111,7 +109,6 @@ func parseJSON(text []byte, p *problems) *yaml.Node {
 	return n
 }
 
-// jsonTree makes nodes of the tokens of JSON.
 type jsonTree struct {
 	dec                *json.Decoder
 	text               []byte

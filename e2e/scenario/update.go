@@ -71,7 +71,6 @@ func tree(text []byte) (*yaml.Node, error) {
 	return root, p.err()
 }
 
-// edit writes a value anew that begins at a place.
 type edit struct {
 	at    Position
 	value schema.Value

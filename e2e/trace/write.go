@@ -25,7 +25,6 @@ import (
 	"github.com/pagetools/pagetools/e2e/har"
 )
 
-// version is the version of the format.
 const version = 8
 
 // What a trace holds at most, in bytes before they are compressed.
@@ -44,7 +43,6 @@ const (
 	frameID = "frame@1"
 )
 
-// writer collects the files of one trace.
 type writer struct {
 	t     *Trace
 	left  int // bytes

@@ -24,7 +24,6 @@ import (
 	"github.com/pagetools/pagetools/e2e/report"
 )
 
-// diffOptions are the flags of diff.
 type diffOptions struct{ base, failOn, reporter string }
 
 func diffCommand(p *Program) *cobra.Command {
@@ -55,7 +54,6 @@ func diffCommand(p *Program) *cobra.Command {
 var failOn = map[string]check.Severity{"breaking": check.Error, "minor": check.Warning,
 	"any": check.Info, "never": check.Off}
 
-// diffRun compares two lists, and reports how they differ.
 func diffRun(ctx context.Context, p *Program, o *diffOptions, args []string) error {
 	began := time.Now()
 	severity, known := failOn[o.failOn]
@@ -108,7 +106,6 @@ var owed = map[schema.Change]struct{ part, note string }{
 		"versioning promises nothing, and 0.4.2 to 0.5.0 is the custom."},
 }
 
-// rulesOf describe rules by their ids.
 func rulesOf(ids ...string) (all []report.Rule) {
 	for _, rule := range check.Rules() {
 		if slices.Contains(ids, rule.ID) {
@@ -118,7 +115,6 @@ func rulesOf(ids ...string) (all []report.Rule) {
 	return all
 }
 
-// sides reads what is to be compared.
 func (p *Program) sides(ctx context.Context, o *diffOptions,
 	args []string) (before, now *check.Snapshot, err error) {
 	switch {
@@ -159,7 +155,6 @@ func (p *Program) side(ctx context.Context, arg string) (*check.Snapshot, error)
 	return p.open(ctx, arg)
 }
 
-// listOf reads the text of a file.
 func listOf(name string, words []byte) (*check.Snapshot, error) {
 	s, err := check.FromFile(words)
 	if err != nil {

@@ -108,7 +108,6 @@ func lock(ctx context.Context, p *Program, l *Lock, targets []*app.Target, o loc
 	return nil
 }
 
-// printChanges prints what differs, for a person or as lines of JSON.
 func printChanges(w io.Writer, format string, all []change) error {
 	for _, c := range all {
 		if format != "text" {
@@ -195,13 +194,11 @@ func lockKey(text string) string {
 	return filepath.ToSlash(path)
 }
 
-// entry returns the tools of a target.
 func (l *Lock) entry(t *app.Target) (tools map[string]lockedTool, there bool) {
 	e, there := l.Targets[lockKey(t.Text)]
 	return e.Tools, there
 }
 
-// set puts the tools of a target into the file.
 func (l *Lock) set(t *app.Target, tools map[string]lockedTool) {
 	l.Targets[lockKey(t.Text)] = lockedTarget{Tools: tools}
 }
@@ -313,7 +310,6 @@ func (d difference) String() string {
 	return "~ " + d.Where + ": " + text(d.From) + " -> " + text(d.To)
 }
 
-// changes compares tools, by name.
 func changes(t *app.Target, before, now map[string]lockedTool) (all []change) {
 	add := func(word, tool string) *change {
 		all = append(all, change{Change: word, Site: t.Name, Target: lockKey(t.Text), Tool: tool})
@@ -338,7 +334,6 @@ func changes(t *app.Target, before, now map[string]lockedTool) (all []change) {
 	return all
 }
 
-// edits says what changed from one definition to another.
 func edits(a, b lockedTool) (all []difference) {
 	tree := func(t lockedTool) (tree any) {
 		t.Digest = ""

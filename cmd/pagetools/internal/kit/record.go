@@ -19,7 +19,6 @@ import (
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
-// recordOptions are the flags of record.
 type recordOptions struct {
 	out, name, mcp string
 	headed, force  bool
@@ -204,7 +203,6 @@ func (t *tester) replay(ctx context.Context, f *scenario.File,
 	return kitrun.Files(ctx, []*scenario.File{f}, o)
 }
 
-// replayed says how a replay ended.
 func (p *Program) replayed(run *report.Run, out string) error {
 	for _, c := range run.Cases {
 		if c.Status != report.Failed {

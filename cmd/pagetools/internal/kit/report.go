@@ -9,7 +9,6 @@ import (
 	"github.com/pagetools/pagetools/e2e/report"
 )
 
-// reporterHelp is the help of --reporter.
 const reporterHelp = "`formats`, with commas: list, json, junit:FILE, sarif:FILE, github, " +
 	"markdown:FILE, html:FOLDER, tap"
 
@@ -32,7 +31,6 @@ func formats(p *Program, spec string) ([]report.Format, error) {
 	return all, nil
 }
 
-// reporter writes the formats of a run.
 func (p *Program) reporter(all []report.Format) report.Reporter {
 	return report.New(all, report.Options{Out: p.Stdout, Color: terminal.ColorsOf(p.Stdout).On()})
 }

@@ -15,7 +15,6 @@ import (
 	kitrun "github.com/pagetools/pagetools/e2e/run"
 )
 
-// errChanged ends a run whose files have changed.
 var errChanged = errors.New("the files have changed")
 
 // watch runs again and again, until ctx ends: each time that something changes which the run reads.
@@ -56,7 +55,6 @@ func (t *tester) watch(ctx context.Context, args []string) error {
 	return nil
 }
 
-// sayChanged names what changed.
 func (t *tester) sayChanged(paths []string) {
 	var names []string
 	for _, path := range paths {
