@@ -97,27 +97,20 @@ func findWhen(r *run, t *tool) {
 // findSimilar compares each description with each. Words are numbers in ascending order, so
 // that one pass over both finds what they share.
 func findSimilar(r *run) {
-	const least, most = 4, 120 // words that are compared
+	const least = 4 // words that are compared
 	threshold := r.number("percent") / 100
 	v := vocabulary()
 	numbers := map[string]int{}
 	for _, p := range r.pages {
 		sets := make([][]int, len(p.tools))
 		for i, t := range p.tools {
-			var set []int
+			var stems []string
 			for _, word := range wordsOf(t.Description) {
-				if v.has("function", word) {
-					continue
+				if !v.has("function", word) {
+					stems = append(stems, stem(word))
 				}
-				word = stem(word)
-				if _, known := numbers[word]; !known {
-					numbers[word] = len(numbers)
-				}
-				set = append(set, numbers[word])
 			}
-			slices.Sort(set)
-			set = slices.Compact(set)
-			sets[i] = set[:min(len(set), most)]
+			sets[i] = numbered(stems, numbers)
 		}
 		for j := range sets {
 			for i := range j {

@@ -132,23 +132,22 @@ func findSmuggling(r *run, t *tool) {
 	}
 }
 
+func leftOut(s string, out func(rune) bool) string {
+	return strings.Map(func(r rune) rune {
+		if out(r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
 // visibly takes out of the description and the title what must not be there.
 func visibly(t *Tool) {
 	clean := func(s string) string {
 		for smuggled(s) != nil {
-			shorter := strings.Map(func(r rune) rune {
-				if smuggles(r) {
-					return -1
-				}
-				return r
-			}, s)
+			shorter := leftOut(s, smuggles)
 			if shorter == s { // it is a joiner or a selector
-				shorter = strings.Map(func(r rune) rune {
-					if r == zwj || r == zwnj || isSelector(r) {
-						return -1
-					}
-					return r
-				}, s)
+				shorter = leftOut(s, func(r rune) bool { return r == zwj || r == zwnj || isSelector(r) })
 			}
 			s = shorter
 		}

@@ -46,8 +46,8 @@ var exposureRules = []Rule{
 		Bad:    `{"url":"http://shop.example/"}`, Good: `{"url":"http://localhost:8080/"}`},
 }
 
-// trustworthy reports whether an address is potentially trustworthy (W3C Secure Contexts, 3.1).
-func trustworthy(u *url.URL) bool {
+// Trustworthy reports whether an address is potentially trustworthy (W3C Secure Contexts, 3.1).
+func Trustworthy(u *url.URL) bool {
 	switch u.Scheme {
 	case "https", "wss":
 		return u.Host != ""
@@ -73,7 +73,7 @@ func (r *run) exposures(visit func(t *tool, at place, entry string, u *url.URL))
 
 func findInsecureExposure(r *run) {
 	r.exposures(func(_ *tool, at place, entry string, u *url.URL) {
-		if !strings.Contains(entry, "*") && (u == nil || !trustworthy(u)) {
+		if !strings.Contains(entry, "*") && (u == nil || !Trustworthy(u)) {
 			r.report(at, "The entry %s is not a secure origin: write one that begins with "+
 				"https://.", text.Quote(entry))
 		}
@@ -82,7 +82,7 @@ func findInsecureExposure(r *run) {
 
 func findMoreThanOrigin(r *run) {
 	r.exposures(func(t *tool, at place, entry string, u *url.URL) {
-		if u == nil || u.Host == "" || !trustworthy(u) || strings.Contains(entry, "*") {
+		if u == nil || u.Host == "" || !Trustworthy(u) || strings.Contains(entry, "*") {
 			return
 		}
 		if u.User == nil && u.RawQuery == "" && u.Fragment == "" && (u.Path == "" || u.Path == "/") {
@@ -127,7 +127,7 @@ func findThirdParty(r *run, t *tool) {
 
 func findInsecureOrigin(r *run, p *page) {
 	u, err := url.Parse(p.URL)
-	if err == nil && u.Scheme == "http" && !trustworthy(u) {
+	if err == nil && u.Scheme == "http" && !Trustworthy(u) {
 		r.report(place{page: p}, "The page comes over http from %s: serve it over https.", text.Quote(u.Host))
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/e2e/check"
 )
@@ -161,9 +160,6 @@ type Page struct {
 	Insecure bool
 	// Changes is how often the list of tools changed after it was first complete.
 	Changes int
-	// Asks holds the kinds of questions that were seen, by tool: approve, confirm, prompt,
-	// interact.
-	Asks map[string][]string
 }
 
 // moment is how long changes of a list count as one.
@@ -171,28 +167,16 @@ const moment = 100 * time.Millisecond
 
 // Facts returns what a page that was opened says to hosts: its address and origin, and how often
 // its list changed. Registrations less than 100 ms apart are one change, and the first one is the
-// list itself. Questions are not in there.
+// list itself.
 func Facts(p check.Page) Page {
-	facts := Page{URL: p.URL, Insecure: insecure(p.URL)}
+	facts := Page{URL: p.URL}
+	if u, err := url.Parse(p.URL); err == nil && p.URL != "" {
+		facts.Insecure = !check.Trustworthy(u)
+	}
 	for i, event := range p.Timeline {
 		if i > 0 && event.At-p.Timeline[i-1].At > moment {
 			facts.Changes++
 		}
 	}
 	return facts
-}
-
-// insecure reports whether an address is known to have an origin that is not secure.
-func insecure(address string) bool {
-	u, err := url.Parse(address)
-	if err != nil || address == "" {
-		return false
-	}
-	switch u.Scheme {
-	case "https", "wss", "file":
-		return false
-	case "http", "ws":
-		return !origin.Loopback(u.Hostname())
-	}
-	return true
 }

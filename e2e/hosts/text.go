@@ -3,7 +3,6 @@ package hosts
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -12,25 +11,20 @@ import (
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
-// The rules of findings about hosts.
-const (
-	RuleHostOff     = "host-off"
-	RuleUnreachable = "human-step-unreachable"
-)
+// RuleHostOff is the rule of findings about hosts.
+const RuleHostOff = "host-off"
 
 // mostFindings is how many tools of one host have a finding of their own.
 const mostFindings = 20
 
 // Findings returns host-off for each host that refuses the page and for each tool that one drops
-// (at most 20 of a host; then one says how many more), and human-step-unreachable for each
-// question that was seen and that none of the hosts can show to a person. The caller decides
-// whether their severities stay as they are.
-func (t Table) Findings() []check.Finding {
-	var all []check.Finding
+// (at most 20 of a host; then one says how many more). The caller decides whether their severities
+// stay as they are.
+func (t Table) Findings() (all []check.Finding) {
 	for _, r := range t.Rows {
 		all = append(all, t.off(r)...)
 	}
-	return append(all, t.unreachable()...)
+	return all
 }
 
 func (t Table) hostOff(tool, pointer, text string) check.Finding {
@@ -141,31 +135,6 @@ func (h Host) CanAsk(kind string) (can, known bool) {
 	// A browser asks for consent by itself; a page's tool does not see it.
 	consent := kind == "approve" && len(h.Dialogs) > 0
 	return consent || slices.Contains(h.Dialogs, kind) || slices.Contains(h.Elicitation, mode), true
-}
-
-func (t Table) unreachable() []check.Finding {
-	var all []check.Finding
-	var names []string
-	for _, r := range t.Rows {
-		names = append(names, r.Host.Name)
-	}
-	for _, tool := range slices.Sorted(maps.Keys(t.Page.Asks)) {
-		kinds := slices.Compact(slices.Sorted(slices.Values(t.Page.Asks[tool])))
-		for _, kind := range kinds {
-			if len(names) == 0 || slices.ContainsFunc(t.Rows, func(r Row) bool {
-				can, known := r.Host.CanAsk(kind)
-				return can || !known
-			}) {
-				continue
-			}
-			text := fmt.Sprintf("It asks a question of the kind %s, which a person cannot be shown by %s. "+
-				"Take the answer as a parameter, or declare the tool consequential and let the host ask.",
-				kind, strings.Join(names, ", "))
-			all = append(all, check.Finding{Rule: RuleUnreachable, Severity: check.Warning,
-				Message: text, Where: check.Where{Page: t.Page.URL, Tool: tool}})
-		}
-	}
-	return all
 }
 
 // Text returns the matrix for a terminal: one line for each host with its numbers, then what is

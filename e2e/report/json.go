@@ -29,9 +29,9 @@ type Document struct {
 	FailOn      check.Severity `json:"failOn"`
 	Failed      bool           `json:"failed"` // whether the run did not succeed
 	// Owed is the part of the version that a diff asks to raise: major, minor, patch or none.
-	Owed    string     `json:"owed,omitempty"`
-	Summary Summary    `json:"summary"`
-	Sites   []SiteJSON `json:"sites"`
+	Owed    string  `json:"owed,omitempty"`
+	Summary Summary `json:"summary"`
+	Sites   []Site  `json:"sites"`
 	// Findings lists the findings of the run, in its order.
 	Findings []check.Finding `json:"findings"`
 	Cases    []CaseJSON      `json:"cases"`
@@ -50,27 +50,20 @@ type Summary struct {
 	NotApplicable int `json:"notApplicable"`
 }
 
-// SiteJSON is a [Site].
-type SiteJSON struct {
-	Target string `json:"target"`
-	URL    string `json:"url,omitempty"`
-	Tools  int    `json:"tools"`
-}
-
 // CaseJSON is a [Case].
 type CaseJSON struct {
-	File     string       `json:"file"`
-	Line     int          `json:"line,omitempty"`
-	Name     string       `json:"name"`
-	Door     string       `json:"door,omitempty"`
-	Status   Status       `json:"status"`
-	Reason   string       `json:"reason,omitempty"`
-	TookMs   int64        `json:"tookMs"`
-	Tags     []string     `json:"tags"`
-	Attempts int          `json:"attempts"`
-	Steps    []StepJSON   `json:"steps"`
-	Failure  *FailureJSON `json:"failure,omitempty"`
-	Trace    string       `json:"trace,omitempty"`
+	File     string     `json:"file"`
+	Line     int        `json:"line,omitempty"`
+	Name     string     `json:"name"`
+	Door     string     `json:"door,omitempty"`
+	Status   Status     `json:"status"`
+	Reason   string     `json:"reason,omitempty"`
+	TookMs   int64      `json:"tookMs"`
+	Tags     []string   `json:"tags"`
+	Attempts int        `json:"attempts"`
+	Steps    []StepJSON `json:"steps"`
+	Failure  *Failure   `json:"failure,omitempty"`
+	Trace    string     `json:"trace,omitempty"`
 }
 
 // StepJSON is a [Step].
@@ -79,21 +72,6 @@ type StepJSON struct {
 	Line   int    `json:"line,omitempty"`
 	Status Status `json:"status"`
 	TookMs int64  `json:"tookMs"`
-}
-
-// FailureJSON is a [Failure]. Expected and Actual are JSON as text.
-type FailureJSON struct {
-	Step     string   `json:"step,omitempty"`
-	Line     int      `json:"line,omitempty"`
-	Message  string   `json:"message"`
-	Path     string   `json:"path,omitempty"`
-	Expected string   `json:"expected,omitempty"`
-	Actual   string   `json:"actual,omitempty"`
-	Console  []string `json:"console"`
-	Requests []string `json:"requests"`
-	Before   string   `json:"before,omitempty"` // paths of pictures
-	After    string   `json:"after,omitempty"`
-	Again    string   `json:"again,omitempty"`
 }
 
 func writeJSON(run *Run) ([]byte, error) {
@@ -106,10 +84,7 @@ func writeJSON(run *Run) ([]byte, error) {
 			Infos: run.countFindings(check.Info), Cases: len(run.Cases), Passed: run.Count(Passed),
 			Failed: run.Count(Failed), Skipped: run.Count(Skipped), NotApplicable: run.Count(NotApplicable),
 		},
-		Sites: []SiteJSON{}, Findings: run.Findings, Cases: []CaseJSON{}, Notes: run.Notes,
-	}
-	for _, s := range run.Sites {
-		doc.Sites = append(doc.Sites, SiteJSON(s))
+		Sites: run.Sites, Findings: run.Findings, Cases: []CaseJSON{}, Notes: run.Notes,
 	}
 	for i := range run.Cases {
 		doc.Cases = append(doc.Cases, caseJSON(&run.Cases[i]))
@@ -121,17 +96,10 @@ func caseJSON(c *Case) CaseJSON {
 	j := CaseJSON{
 		File: c.File, Line: c.Line, Name: c.Name, Door: c.Door, Status: c.Status, Reason: c.Reason,
 		TookMs: c.Took.Milliseconds(), Tags: c.Tags, Attempts: c.Attempts, Steps: []StepJSON{},
-		Trace: c.Trace,
+		Failure: c.Failure, Trace: c.Trace,
 	}
 	for _, s := range c.Steps {
 		j.Steps = append(j.Steps, StepJSON{s.Name, s.Line, s.Status, s.Took.Milliseconds()})
-	}
-	if f := c.Failure; f != nil {
-		j.Failure = &FailureJSON{
-			Step: f.Step, Line: f.Line, Message: f.Message, Path: f.Path, Expected: f.Expected,
-			Actual: f.Actual, Console: f.Console, Requests: f.Requests, Before: f.BeforePath,
-			After: f.AfterPath, Again: f.Again,
-		}
 	}
 	return j
 }

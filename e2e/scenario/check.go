@@ -52,12 +52,15 @@ func (d *decoder) exactlyOne(at Position, what string, keys []string, set ...boo
 func listed(words []string) string { return strings.Join(words, ", ") }
 
 // exactlyOneOf is the same for the JSON Schema.
-func exactlyOneOf(keys ...string) object {
-	var forms []any
+func exactlyOneOf(keys ...string) object { return object{"oneOf": eachRequired(keys...)} }
+
+func required(keys ...string) object { return object{"required": keys} }
+
+func eachRequired(keys ...string) (forms []any) {
 	for _, key := range keys {
-		forms = append(forms, object{"required": []string{key}})
+		forms = append(forms, required(key))
 	}
-	return object{"oneOf": forms}
+	return forms
 }
 
 var networkKeys = []string{"record", "replay"}
@@ -86,8 +89,7 @@ func (l *Look) check(d *decoder) {
 
 func (*Look) constraints() object {
 	o := exactlyOneOf(lookKeys...)
-	o["anyOf"] = []any{object{"required": []string{"visible"}},
-		object{"required": []string{"matches"}}}
+	o["anyOf"] = eachRequired("visible", "matches")
 	return o
 }
 
@@ -109,13 +111,8 @@ func (t *Tools) check(d *decoder) {
 }
 
 func (*Tools) constraints() object {
-	var forms []any
-	for _, key := range []string{"include", "exclude", "exactly"} {
-		forms = append(forms, object{"required": []string{key}})
-	}
-	no := object{"anyOf": forms[:2]}
-	return object{"anyOf": forms, "if": object{"required": []string{"exactly"}},
-		"then": object{"not": no}}
+	return object{"anyOf": eachRequired("include", "exclude", "exactly"), "if": required("exactly"),
+		"then": object{"not": object{"anyOf": eachRequired("include", "exclude")}}}
 }
 
 func (s *Site) check(d *decoder) {
@@ -172,10 +169,9 @@ func configKeys() []string {
 
 func (*Site) constraints() object {
 	return object{
-		"anyOf": []any{object{"required": []string{"dir"}},
-			object{"required": []string{"url"}}},
+		"anyOf":             eachRequired("dir", "url"),
 		"dependentRequired": object{"serve": []string{"url"}},
-		"not":               object{"required": []string{"dir", "serve"}},
+		"not":               required("dir", "serve"),
 	}
 }
 
@@ -290,9 +286,7 @@ func (s *Step) ErrorCode() bridge.Code {
 }
 
 func (*Step) constraints() object {
-	alone := func(key string) object { return object{"required": []string{key}} }
-	kinds := []any{alone("call"), alone("tools"), alone("open"), alone("wait-for"), alone("reload"),
-		alone("parallel")}
+	kinds := eachRequired("call", "tools", "open", "wait-for", "reload", "parallel")
 	needs := object{"name": []string{"call"}}
 	for _, key := range ofCalls {
 		needs[key] = []string{"call"}
@@ -302,10 +296,10 @@ func (*Step) constraints() object {
 		"oneOf":             append(slices.Clone(kinds), pageAlone),
 		"dependentRequired": needs,
 		"not": object{"anyOf": []any{
-			object{"required": []string{"expect", "expect-error"}},
+			required("expect", "expect-error"),
 			object{
-				"anyOf": []any{alone("tools"), alone("parallel")},
-				"allOf": []any{object{"anyOf": []any{alone("page"), alone("within")}}},
+				"anyOf": eachRequired("tools", "parallel"),
+				"allOf": []any{object{"anyOf": eachRequired("page", "within")}},
 			},
 		}},
 	}

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -97,6 +98,9 @@ func (d *decoder) decode(n *yaml.Node, f field) {
 	case *time.Duration:
 		*into = d.duration(n, f.key)
 		return
+	case *json.RawMessage:
+		*into, _ = d.builder("verbatim").build(n).json() // it has no matchers and no references
+		return
 	}
 	switch f.value.Kind() {
 	case reflect.Pointer:
@@ -165,6 +169,9 @@ func singular(key string) string {
 // text fills a string: of texts, words of an enum, and names.
 func (d *decoder) text(n *yaml.Node, f field) {
 	switch {
+	case f.tag.Get("value") == "verbatim":
+		f.value.SetString(d.builder("verbatim").build(n).text)
+		return
 	case n.Kind != yaml.ScalarNode || n.Tag != "!!str" && (n.Tag == "!!null" ||
 		f.tag.Get("enum") == ""):
 		what := "a list or a mapping"

@@ -29,12 +29,13 @@ type Eval struct {
 
 // Message is a message of a conversation with a model, in the form of webmcp-evals.
 type Message struct {
-	Role      string          `json:"role"`              // "user" or "model"
-	Type      string          `json:"type"`              // message, functioncall or functionresponse
-	Content   string          `json:"content,omitempty"` // of a message
-	Name      string          `json:"name,omitempty"`    // of the tool
-	Arguments json.RawMessage `json:"arguments,omitempty"`
-	Response  json.RawMessage `json:"response,omitempty"`
+	Role string `json:"role" key:"role" enum:"user,model" required:"yes" help:"user or model"`
+	Type string `json:"type" key:"type" enum:"message,functioncall,functionresponse" required:"yes" help:"message, functioncall or functionresponse"`
+	// Content is that of a message, and Name that of the tool.
+	Content   string          `json:"content,omitempty" key:"content" value:"verbatim"`
+	Name      string          `json:"name,omitempty" key:"name"`
+	Arguments json.RawMessage `json:"arguments,omitempty" key:"arguments"`
+	Response  json.RawMessage `json:"response,omitempty" key:"response"`
 }
 
 // ExpectedCall is a call that a model should make, or a group of them: exactly one of Function,
@@ -58,18 +59,9 @@ type ExpectedCall struct {
 type evalCase struct {
 	Position
 	Name     string    `key:"name"`
-	Messages []message `key:"messages" required:"yes" help:"what the model is told"`
+	Messages []Message `key:"messages" required:"yes" help:"what the model is told"`
 	Calls    calls     `key:"expectedCall" required:"yes" help:"the calls that a model should make, or null for none"`
 	Tools    []string  `key:"expectTools" help:"tools that are there at the end"`
-}
-
-type message struct {
-	Role      string `key:"role" enum:"user,model" required:"yes" help:"user or model"`
-	Type      string `key:"type" enum:"message,functioncall,functionresponse" required:"yes" help:"message, functioncall or functionresponse"`
-	Content   Value  `key:"content" value:"verbatim"`
-	Name      string `key:"name"`
-	Arguments Value  `key:"arguments" value:"verbatim"`
-	Response  Value  `key:"response" value:"verbatim"`
 }
 
 // calls are a list, or null for no call.
@@ -128,14 +120,12 @@ func ReadEvals(name string, text []byte) (*File, error) {
 // scenario makes a case, whose name is unlike those before.
 func (e *evalCase) scenario(index int, before map[string]bool) *Case {
 	c := &Case{Position: e.Position, Via: Doors(),
-		Eval: &Eval{Expected: e.Calls.list, NoCall: e.Calls.none, Tools: e.Tools}}
+		Eval: &Eval{Messages: e.Messages, Expected: e.Calls.list, NoCall: e.Calls.none, Tools: e.Tools}}
 	title := e.Name
-	for i := range e.Messages {
-		m := e.Messages[i].message()
+	for _, m := range e.Messages {
 		if title == "" && m.Type == "message" {
 			title = m.Content
 		}
-		c.Eval.Messages = append(c.Eval.Messages, m)
 	}
 	c.Name = nameFor(title, index, before)
 	for i := range e.Calls.list {
@@ -170,16 +160,6 @@ func nameFor(title string, index int, before map[string]bool) string {
 	}
 	before[name] = true
 	return name
-}
-
-func (m *message) message() Message {
-	out := Message{Role: m.Role, Type: m.Type, Name: m.Name}
-	out.Arguments, _ = m.Arguments.JSON() // none, or verbatim
-	out.Response, _ = m.Response.JSON()
-	if m.Content.n != nil {
-		out.Content = m.Content.n.text
-	}
-	return out
 }
 
 func (c *ExpectedCall) steps() (all []Step) {

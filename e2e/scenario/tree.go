@@ -20,11 +20,17 @@ const (
 	mostDepth = 100
 )
 
+func tooLong(text []byte, p *problems) bool {
+	if len(text) <= mostBytes {
+		return false
+	}
+	p.add(Position{1, 1}, "the file has %d bytes: split it; a file has at most %d", len(text), mostBytes)
+	return true
+}
+
 // parseYAML returns the one document of a file; nil when it has problems, which p gets.
 func parseYAML(text []byte, p *problems) *yaml.Node {
-	if len(text) > mostBytes {
-		p.add(Position{1, 1}, "the file has %d bytes: split it; a file has at most %d", len(text),
-			mostBytes)
+	if tooLong(text, p) {
 		return nil
 	}
 	var doc, more yaml.Node
@@ -86,9 +92,7 @@ func at(n *yaml.Node) Position { return Position{n.Line, n.Column} }
 
 // parseJSON reads JSON strictly into the same nodes, so that both formats have one decoder.
 func parseJSON(text []byte, p *problems) *yaml.Node {
-	if len(text) > mostBytes {
-		p.add(Position{1, 1}, "the file has %d bytes: split it; a file has at most %d", len(text),
-			mostBytes)
+	if tooLong(text, p) {
 		return nil
 	}
 	r := &jsonTree{text: text, line: 1, column: 1, left: mostNodes}

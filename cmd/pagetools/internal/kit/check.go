@@ -222,10 +222,8 @@ func (k *checker) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	r := &report.Run{Command: "check", Version: k.p.Version, Started: k.begun, FailOn: check.Severity(k.o.failOn)}
-	for _, rule := range check.Rules() {
-		r.Rules = append(r.Rules, report.Rule{ID: rule.ID, Severity: rule.Severity, What: rule.What, Why: rule.Why})
-	}
+	r := &report.Run{Command: "check", Version: k.p.Version, Started: k.begun, FailOn: check.Severity(k.o.failOn),
+		Rules: describe(check.Rules())}
 	var tables []hosts.Table
 	var found []check.Finding
 	for _, s := range snapshots {

@@ -74,7 +74,8 @@ func diffRun(ctx context.Context, p *Program, o *diffOptions, args []string) err
 		return terminal.Usage("%w; give lock files, or the TARGET as it is there", err)
 	}
 	r := &report.Run{Command: "diff", Version: p.Version, Started: began, FailOn: severity,
-		Rules: rulesOf("contract-changed")}
+		Rules: describe(slices.DeleteFunc(check.Rules(),
+			func(r check.Rule) bool { return r.ID != "contract-changed" }))}
 	for _, s := range []*check.Snapshot{before, now} {
 		tools := 0
 		for _, page := range s.Pages {
@@ -106,11 +107,11 @@ var owed = map[schema.Change]struct{ part, note string }{
 		"versioning promises nothing, and 0.4.2 to 0.5.0 is the custom."},
 }
 
-func rulesOf(ids ...string) (all []report.Rule) {
-	for _, rule := range check.Rules() {
-		if slices.Contains(ids, rule.ID) {
-			all = append(all, report.Rule{ID: rule.ID, Severity: rule.Severity, What: rule.What, Why: rule.Why})
-		}
+// describe returns rules as reports have them.
+func describe(rules []check.Rule) []report.Rule {
+	all := make([]report.Rule, len(rules))
+	for i, r := range rules {
+		all[i] = report.Rule{ID: r.ID, Severity: r.Severity, What: r.What, Why: r.Why}
 	}
 	return all
 }
