@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // What a file may be.
@@ -309,13 +307,16 @@ func (f *File) Text() ([]byte, error) {
 	if f.Log.Entries == nil {
 		f.Log.Entries = []Entry{}
 	}
-	text, err := schema.EncodeFile(f)
-	if err != nil {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(f); err != nil {
 		return nil, fmt.Errorf("writing the recording: %w", err)
 	}
-	if len(text) > MaxFile {
+	if b.Len() > MaxFile {
 		return nil, fmt.Errorf("the recording has more than %d bytes: record fewer cases in one file",
 			MaxFile)
 	}
-	return text, nil
+	return b.Bytes(), nil
 }
