@@ -76,15 +76,49 @@ func (v Value) Members() iter.Seq2[string, Value] {
 // Elements yields the elements of an array.
 func (v Value) Elements() iter.Seq[Value] {
 	return func(yield func(Value) bool) {
-		if !v.IsArray() {
-			return
-		}
-		for _, item := range v.tree.vals {
-			if !yield(v.child(item)) {
+		for _, item := range v.Items() {
+			if !yield(item) {
 				return
 			}
 		}
 	}
+}
+
+// Items yields the elements of an array with their indices.
+func (v Value) Items() iter.Seq2[int, Value] {
+	return func(yield func(int, Value) bool) {
+		if !v.IsArray() {
+			return
+		}
+		for i, item := range v.tree.vals {
+			if !yield(i, v.child(item)) {
+				return
+			}
+		}
+	}
+}
+
+// Subschemas yields what stands where a schema has schemas, in its order.
+func (v Value) Subschemas() iter.Seq[Subschema] {
+	return func(yield func(Subschema) bool) {
+		if !v.IsObject() {
+			return
+		}
+		for _, c := range children(v.tree) {
+			if !yield(Subschema{v.child(c.val), pointer(c.tokens()), c.name, c.role == roleProps}) {
+				return
+			}
+		}
+	}
+}
+
+// Subschema is a schema in another one.
+type Subschema struct {
+	Value   Value
+	Pointer string // RFC 6901, from the one around it
+	Name    string // the name or the index in its keyword, where that holds several
+	// Property is true when the keyword is "properties".
+	Property bool
 }
 
 // bytesOfTree estimates the memory of a value besides its text.

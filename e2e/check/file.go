@@ -68,8 +68,7 @@ func FromFile(b []byte) (*Snapshot, error) {
 		s.Source += " (a page of it; the list goes on)"
 	}
 	p := Page{}
-	i := 0
-	for item := range list.Elements() {
+	for i, item := range list.Items() {
 		t, err := toolFrom(item, at+decimal(i))
 		if err != nil {
 			return nil, err
@@ -80,7 +79,6 @@ func FromFile(b []byte) (*Snapshot, error) {
 		}
 		t.Name = name.String()
 		p.Tools = append(p.Tools, t)
-		i++
 	}
 	s.Pages = []Page{p}
 	return s, nil

@@ -115,27 +115,12 @@ func (t *tool) walk(n node) {
 	}
 	n.tool = t
 	t.nodes = append(t.nodes, n)
-	for key, held := range n.schema.Members() {
-		at := n.pointer + "/" + escapeToken(key)
-		switch key {
-		case "properties":
-			for name, sub := range held.Members() {
-				t.walk(node{schema: sub, pointer: at + "/" + escapeToken(name), name: name, param: true,
-					depth: n.depth + 1})
-			}
-		case "patternProperties", "$defs", "definitions", "dependentSchemas":
-			for name, sub := range held.Members() {
-				t.walk(node{schema: sub, pointer: at + "/" + escapeToken(name), depth: n.depth})
-			}
-		case "allOf", "anyOf", "oneOf", "prefixItems", "items", "additionalProperties", "not", "if",
-			"then", "else", "contains", "propertyNames", "unevaluatedProperties", "unevaluatedItems":
-			t.walk(node{schema: held, pointer: at, depth: n.depth})
-			i := 0
-			for sub := range held.Elements() {
-				t.walk(node{schema: sub, pointer: at + "/" + strconv.Itoa(i), depth: n.depth})
-				i++
-			}
+	for s := range n.schema.Subschemas() {
+		sub := node{schema: s.Value, pointer: n.pointer + s.Pointer, depth: n.depth}
+		if s.Property {
+			sub.name, sub.param, sub.depth = s.Name, true, n.depth+1
 		}
+		t.walk(sub)
 	}
 }
 
@@ -175,10 +160,8 @@ func (t *tool) gather(pointer string, v schema.Value) {
 			t.gather(at, held)
 		}
 	}
-	i := 0
-	for held := range v.Elements() {
+	for i, held := range v.Items() {
 		t.gather(pointer+"/"+strconv.Itoa(i), held)
-		i++
 	}
 }
 

@@ -229,10 +229,8 @@ func findNulls(r *run, t *tool) {
 		for name, held := range v.Members() {
 			look(held, append(path[:len(path):len(path)], name))
 		}
-		i := 0
-		for held := range v.Elements() {
+		for i, held := range v.Items() {
 			look(held, append(path[:len(path):len(path)], strconv.Itoa(i)))
-			i++
 		}
 	}
 	look(t.input, nil)
@@ -303,13 +301,11 @@ func findRequired(r *run, t *tool) {
 		if open(n.schema) || inner {
 			continue // its properties may be listed around it
 		}
-		i := 0
 		properties := n.schema.Get("properties")
-		for name := range n.schema.Get("required").Elements() {
+		for i, name := range n.schema.Get("required").Items() {
 			if name.IsString() && !properties.Get(name.String()).Exists() {
 				r.requiredUnknown(t, n, name.String(), i)
 			}
-			i++
 		}
 	}
 }

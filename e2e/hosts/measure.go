@@ -112,43 +112,19 @@ func measure(raw json.RawMessage) measured {
 	return m
 }
 
-// Where a keyword holds schemas: in the members of an object, in a list, or as its value.
-var (
-	inMembers = []string{"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"}
-	inList    = []string{"allOf", "anyOf", "oneOf", "prefixItems", "items"}
-	asValue   = []string{
-		"items", "additionalItems", "additionalProperties", "propertyNames", "contains", "not",
-		"if", "then", "else", "unevaluatedItems", "unevaluatedProperties",
-	}
-)
-
 func (m *measured) walk(v schema.Value, depth int) {
 	m.depth = max(m.depth, depth)
-	for key, value := range v.Members() {
+	for key := range v.Members() {
 		m.any[key] = true
-		if value.IsObject() && slices.Contains(inMembers, key) {
-			for name, child := range value.Members() {
-				if key == "properties" {
-					m.properties++
-					m.names = append(m.names, name)
-				}
-				m.child(child, depth)
-			}
-		}
-		if value.IsArray() && slices.Contains(inList, key) {
-			for child := range value.Elements() {
-				m.child(child, depth)
-			}
-		}
-		if slices.Contains(asValue, key) {
-			m.child(value, depth)
-		}
 	}
-}
-
-func (m *measured) child(v schema.Value, depth int) {
-	if v.IsObject() {
-		m.walk(v, depth+1)
+	for s := range v.Subschemas() {
+		if s.Property {
+			m.properties++
+			m.names = append(m.names, s.Name)
+		}
+		if s.Value.IsObject() {
+			m.walk(s.Value, depth+1)
+		}
 	}
 }
 

@@ -80,8 +80,7 @@ func unlike(want *node, x, y schema.Value, at path) *difference {
 		return differs(at, "one has %s, the other %s", text.Count(x.Len(), "element"), text.Count(y.Len(), "element"))
 	case x.IsArray() && y.IsArray():
 		others := slices.Collect(y.Elements())
-		i := 0
-		for v := range x.Elements() {
+		for i, v := range x.Items() {
 			var inner *node
 			if want != nil && want.kind == '[' && i < len(want.vals) {
 				inner = want.vals[i]
@@ -89,7 +88,6 @@ func unlike(want *node, x, y schema.Value, at path) *difference {
 			if d := unlike(inner, v, others[i], at.to(i)); d != nil {
 				return d
 			}
-			i++
 		}
 		return nil
 	case x.Exists() && y.Exists() && x.Equal(y):

@@ -189,15 +189,13 @@ func matchArray(want *node, got schema.Value, at path, exact bool) *difference {
 	if !got.IsArray() {
 		return differs(at, "is %s, and must be an array", brief(got))
 	}
-	i := 0
-	for x := range got.Elements() {
+	for i, x := range got.Items() {
 		if i == len(want.vals) {
 			break
 		}
 		if d := match(want.vals[i], x, at.to(i), exact); d != nil {
 			return d
 		}
-		i++
 	}
 	if got.Len() != len(want.vals) {
 		return differs(at, "has %s, and must have %d", text.Count(got.Len(), "element"),

@@ -310,11 +310,9 @@ func (r *RecordedCall) loosen(was, is schema.Value, at path) (changed bool) {
 		}
 		return changed
 	case was.IsArray() && is.IsArray() && was.Len() == is.Len():
-		i := 0
 		later := slices.Collect(is.Elements())
-		for item := range was.Elements() {
+		for i, item := range was.Items() {
 			changed = r.loosen(item, later[i], at.to(i)) || changed
-			i++
 		}
 		return changed
 	case kindOf(was) == kindOf(is):

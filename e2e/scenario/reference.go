@@ -311,11 +311,10 @@ func part(v schema.Value, step string) schema.Value {
 	if err != nil {
 		return schema.Value{}
 	}
-	for x := range v.Elements() {
-		if index == 0 {
+	for i, x := range v.Items() {
+		if i == index {
 			return x
 		}
-		index--
 	}
 	return schema.Value{}
 }

@@ -97,10 +97,8 @@ func accept(want *node, got schema.Value) []edit {
 		}
 		return all
 	case want.kind == '[' && got.IsArray() && got.Len() == len(want.vals):
-		i := 0
-		for x := range got.Elements() {
+		for i, x := range got.Items() {
 			all = append(all, accept(want.vals[i], x)...)
-			i++
 		}
 		return all
 	}
