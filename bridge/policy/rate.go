@@ -52,11 +52,7 @@ func (r Rate) perSecond() float64 { return float64(r.N) / r.Per.Seconds() }
 func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // UnmarshalText reads the rate.
-func (r *Rate) UnmarshalText(text []byte) error {
-	parsed, err := ParseRate(string(text))
-	if err != nil {
-		return err
-	}
-	*r = parsed
-	return nil
+func (r *Rate) UnmarshalText(text []byte) (err error) {
+	*r, err = ParseRate(string(text))
+	return err
 }

@@ -78,8 +78,7 @@ type lister struct {
 
 // there reports whether one of the schemas of a place has a keyword.
 func (at place) there(key string) bool {
-	has := func(v *value) bool { return v.isObject() && v.get(key) != nil }
-	return key != "" && (has(at.a) || has(at.b))
+	return key != "" && (at.a.get(key) != nil || at.b.get(key) != nil)
 }
 
 // find returns the way to a place, and its values in both documents.

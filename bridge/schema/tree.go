@@ -25,7 +25,11 @@ type value struct {
 // indexFrom is the number of members from which a map is worth its memory.
 const indexFrom = 12
 
+// get returns the member of an object, or nil; of nil, too.
 func (v *value) get(key string) *value {
+	if v == nil {
+		return nil
+	}
 	if v.index != nil {
 		if i, ok := v.index[key]; ok {
 			return v.vals[i]

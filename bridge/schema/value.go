@@ -53,9 +53,6 @@ func (v Value) String() string {
 
 // Get returns the member of that name, or no value.
 func (v Value) Get(name string) Value {
-	if !v.IsObject() {
-		return Value{}
-	}
 	return v.child(v.tree.get(name))
 }
 

@@ -274,21 +274,14 @@ func kindOf(v schema.Value) string {
 		return "an object"
 	case v.IsArray():
 		return "an array"
-	}
-	return kindOfScalar(v.Text()[0])
-}
-
-func kindOfScalar(first byte) string {
-	switch first {
-	case '"':
+	case v.IsString():
 		return "a string"
-	case 'n':
+	case v.IsNull():
 		return "null"
-	case 't', 'f':
+	case v.Text()[0] == 't', v.Text()[0] == 'f':
 		return "a boolean"
-	default:
-		return "a number"
 	}
+	return "a number"
 }
 
 func brief(v schema.Value) string {
