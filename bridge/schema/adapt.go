@@ -111,7 +111,7 @@ func (f *ClientForm) Pointer(p string) string {
 	for i, t := range tokens {
 		tokens[i] = f.Name(t)
 	}
-	return pointer(tokens)
+	return Pointer(tokens...)
 }
 
 // rename gives every property a name that all models' APIs take. The same name becomes the same
@@ -247,7 +247,7 @@ func (f *ClientForm) renameRef(ref string) string {
 			tokens[i] = f.Name(tokens[i])
 		}
 	}
-	return (&url.URL{Fragment: pointer(tokens)}).String()
+	return (&url.URL{Fragment: Pointer(tokens...)}).String()
 }
 
 // refTokens takes a reference apart that is a JSON pointer into the same document.

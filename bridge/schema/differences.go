@@ -112,14 +112,14 @@ func (l *lister) find(at place) (way []string, va, vb *value, gone bool) {
 
 func (l *lister) cover(at place) {
 	way, _, _, _ := l.find(at)
-	l.covered[pointer(way)] = true
+	l.covered[Pointer(way...)] = true
 	for i := range way {
-		l.around[pointer(way[:i])] = true
+		l.around[Pointer(way[:i]...)] = true
 	}
 	for _, key := range at.others {
 		if at.there(key) {
 			other, _, _, _ := l.find(place{a: at.a, b: at.b, key: key})
-			l.covered[pointer(other)] = true
+			l.covered[Pointer(other...)] = true
 		}
 	}
 }
@@ -129,7 +129,7 @@ func (l *lister) add(n note) {
 	l.cover(n.place)
 	way, va, vb, gone := l.find(n.place)
 	what := describe(way, va, vb, n.effect, l.direction)
-	one := Difference{Pointer: shortPointer(pointer(way)), Gone: gone, What: what}
+	one := Difference{Pointer: shortPointer(Pointer(way...)), Gone: gone, What: what}
 	i := slices.IndexFunc(l.list, func(d Difference) bool {
 		return d.Pointer == one.Pointer && d.Gone == gone && d.What == what
 	})
@@ -144,7 +144,7 @@ func (l *lister) add(n note) {
 
 // words lists what differs and was not noted: it decides nothing about a value.
 func (l *lister) words(way []string, a, b *value) {
-	at := pointer(way)
+	at := Pointer(way...)
 	if l.covered[at] || a != nil && b != nil && equal(a, b) {
 		return
 	}

@@ -178,7 +178,7 @@ func (g *graph) checkPatterns(n *node) error {
 	for _, key := range pp.keys {
 		g.patterns = true
 		if err := checkPattern(key, g.limits.Pattern); err != "" {
-			return refusef(RulePattern, n.ptr+pointer([]string{"patternProperties", key}), "%s",
+			return refusef(RulePattern, n.ptr+Pointer("patternProperties", key), "%s",
 				err)
 		}
 	}

@@ -1,8 +1,8 @@
 package schema
 
 import (
-	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -250,9 +250,9 @@ func (v *value) lookup(tokens []string) *value {
 
 var pointerEscape = strings.NewReplacer("~", "~0", "/", "~1")
 
-// pointer joins tokens to an RFC 6901 pointer.
-func pointer(tokens []string) string {
-	var b bytes.Buffer
+// Pointer joins tokens to an RFC 6901 pointer.
+func Pointer(tokens ...string) string {
+	var b strings.Builder
 	for _, t := range tokens {
 		b.WriteByte('/')
 		b.WriteString(pointerEscape.Replace(t))
@@ -272,22 +272,8 @@ func shortPointer(p string) string {
 	return p[:strings.LastIndexByte(p[:maxPointer+1], '/')]
 }
 
-// splitPointer is the inverse of pointer; it reports whether p is one.
+// splitPointer is the inverse of Pointer; it reports whether p is one.
 func splitPointer(p string) ([]string, bool) {
-	if p == "" {
-		return nil, true
-	}
-	if p[0] != '/' {
-		return nil, false
-	}
-	tokens := strings.Split(p[1:], "/")
-	for i, t := range tokens {
-		for j := 0; j < len(t); j++ {
-			if t[j] == '~' && (j+1 == len(t) || t[j+1] != '0' && t[j+1] != '1') {
-				return nil, false
-			}
-		}
-		tokens[i] = strings.ReplaceAll(strings.ReplaceAll(t, "~1", "/"), "~0", "~")
-	}
-	return tokens, true
+	is := jsontext.Pointer(p)
+	return slices.Collect(is.Tokens()), is.IsValid()
 }

@@ -102,7 +102,7 @@ func (v Value) Subschemas() iter.Seq[Subschema] {
 			return
 		}
 		for _, c := range children(v.tree) {
-			if !yield(Subschema{v.child(c.val), pointer(c.tokens()), c.name, c.role == roleProps}) {
+			if !yield(Subschema{v.child(c.val), Pointer(c.tokens()...), c.name, c.role == roleProps}) {
 				return
 			}
 		}

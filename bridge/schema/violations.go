@@ -51,7 +51,7 @@ func (v Violation) named(name func(string) string) Violation {
 	if len(forms) > 0 {
 		what += " (" + strings.Join(forms, "; or: ") + ")"
 	}
-	v.Pointer, v.Message = pointer(at), field(at)+" "+what
+	v.Pointer, v.Message = Pointer(at...), field(at)+" "+what
 	return v
 }
 

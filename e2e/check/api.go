@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // API is a document of OpenAPI with x-llm, as it was read.
@@ -104,7 +106,7 @@ func says(members map[string]json.RawMessage, name, value string) bool {
 func (d *description) at(pointer string) place { return place{url: d.URL, pointer: pointer} }
 
 func (d *description) of(o *operation, part string) place {
-	pointer := "/paths/" + escapeToken(o.path) + "/" + o.method + part
+	pointer := schema.Pointer("paths", o.path, o.method) + part
 	return place{url: d.URL, name: o.name(), pointer: pointer}
 }
 

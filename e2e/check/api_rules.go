@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
@@ -336,7 +337,7 @@ func findUnknown(r *run) {
 	look := func(x map[string]json.RawMessage, known []string, at func(string) place) {
 		for _, name := range sortedKeys(x) {
 			if !slices.Contains(known, name) && !strings.HasPrefix(name, "x-") {
-				r.report(at("/x-llm/"+escapeToken(name)), "x-llm has no member %s: %s.", text.Quote(name), cmp.Or(text.DidYouMean(name, known), "it has "+strings.Join(known, ", ")))
+				r.report(at(schema.Pointer("x-llm", name)), "x-llm has no member %s: %s.", text.Quote(name), cmp.Or(text.DidYouMean(name, known), "it has "+strings.Join(known, ", ")))
 			}
 		}
 	}

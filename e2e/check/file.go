@@ -103,12 +103,12 @@ func (s *Snapshot) fromLock(v schema.Value) error {
 		if strings.Contains(target, "://") {
 			p.URL = target
 		}
-		at := "/targets/" + escapeToken(target) + "/tools"
+		at := schema.Pointer("targets", target, "tools")
 		if !held.Get("tools").IsObject() {
 			return fmt.Errorf("%s: must be an object with a member for each tool", at)
 		}
 		for name, item := range held.Get("tools").Members() {
-			t, err := toolFrom(item, at+"/"+escapeToken(name))
+			t, err := toolFrom(item, at+schema.Pointer(name))
 			if err != nil {
 				return err
 			}

@@ -52,7 +52,7 @@ func compareHints(before, now *Tool) (all []Change) {
 		}
 		c := Change{Tool: now.Name, Pointer: "/annotations", Gone: b == ""}
 		if name != "" {
-			c.Pointer += "/" + escapeToken(name)
+			c.Pointer += schema.Pointer(name)
 		}
 		c.What = quoteName(name) + " " + said(a, b)
 		c.Change, c.Reason = meaningOf(name, a, b)

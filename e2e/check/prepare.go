@@ -152,7 +152,7 @@ func (t *tool) gather(pointer string, v schema.Value) {
 		t.collect(pointer, v.String())
 	}
 	for key, held := range v.Members() {
-		at := pointer + "/" + escapeToken(key)
+		at := pointer + schema.Pointer(key)
 		if len(key) > maxNameText || strings.ContainsFunc(key, text.Invisible) {
 			t.collect(at, key)
 		}
@@ -191,13 +191,6 @@ func (t *tool) claims(name string) bool {
 
 // guarded reports whether the tool says that a person should be asked.
 func (t *tool) guarded() bool { return t.claims("consequentialHint") || t.claims("destructiveHint") }
-
-func escapeToken(s string) string {
-	if !strings.ContainsAny(s, "~/") {
-		return s
-	}
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(s)
-}
 
 // splitWords splits a name at separators, digits and changes of case, into lower case.
 func splitWords(name string) []string {

@@ -202,7 +202,7 @@ func findKeywords(r *run, t *tool) {
 		for _, key := range keywords {
 			held := n.schema.Get(key)
 			if held.Exists() && (held.String() == "" || strings.HasPrefix(held.String(), "#")) { // else remote-ref
-				at := n.pointer + "/" + escapeToken(key)
+				at := n.pointer + schema.Pointer(key)
 				outer = append(outer, at)
 				r.report(t.at(at), "Hosts drop or refuse %s: use type, properties, items "+
 					"and enum.", key)
@@ -220,7 +220,7 @@ func findNulls(r *run, t *tool) {
 		}
 		if v.IsNull() && len(path) > 0 {
 			left--
-			at := t.at("/inputSchema/" + pointerOf(path))
+			at := t.at("/inputSchema" + schema.Pointer(path...))
 			if path[len(path)-1] == "default" {
 				at.fix = func() string { return t.withInput(path, nil) }
 			}
@@ -234,14 +234,6 @@ func findNulls(r *run, t *tool) {
 		}
 	}
 	look(t.input, nil)
-}
-
-func pointerOf(path []string) string {
-	tokens := make([]string, len(path))
-	for i, name := range path {
-		tokens[i] = escapeToken(name)
-	}
-	return strings.Join(tokens, "/")
 }
 
 // withInput returns the declaration as text, with another value at a path of objects in its

@@ -380,11 +380,7 @@ func diff(where string, a, b any, all *[]difference) {
 	names := slices.Concat(slices.Collect(maps.Keys(inA)), slices.Collect(maps.Keys(inB)))
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		escaped := strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-		if where == "" {
-			diff(escaped, inA[name], inB[name], all)
-		} else {
-			diff(where+"/"+escaped, inA[name], inB[name], all)
-		}
+		at := strings.TrimPrefix(where+schema.Pointer(name), "/")
+		diff(at, inA[name], inB[name], all)
 	}
 }
