@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -93,10 +94,7 @@ func (b *Bundler) Bundle(root json.RawMessage) (bundle json.RawMessage, notes []
 	}
 	top := &def{refs: b.translate(v)}
 	top.text[wholly] = v.appendJSON(nil)
-	most := b.Max
-	if most == 0 {
-		most = defaultBundle
-	}
+	most := cmp.Or(b.Max, defaultBundle)
 	levels, all := b.levels(top.refs, 4*most, note)
 	for much := wholly; much < manners; much++ {
 		sizes := sizes(top, levels, much)

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -88,14 +89,7 @@ func (v *value) appendCanonical(dst []byte) []byte {
 	case '0':
 		return append(dst, readDecimal(v.text).String()...)
 	case '[':
-		dst = append(dst, '[')
-		for i, item := range v.vals {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = item.appendCanonical(dst)
-		}
-		return append(dst, ']')
+		return appendArray(dst, v.vals, (*value).appendCanonical)
 	case '{':
 		order := make([]int, len(v.keys))
 		for i := range order {
@@ -189,11 +183,7 @@ func (d decimal) compare(o decimal) int {
 	if d.sign() != o.sign() {
 		return d.sign() - o.sign()
 	}
-	c := d.point - o.point
-	if c == 0 {
-		c = strings.Compare(d.digits, o.digits)
-	}
-	return c * d.sign()
+	return cmp.Or(d.point-o.point, strings.Compare(d.digits, o.digits)) * d.sign()
 }
 
 func (d decimal) sign() int {

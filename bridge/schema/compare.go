@@ -1,5 +1,7 @@
 package schema
 
+import "cmp"
+
 // Direction says which way the values of a schema travel. A request may accept more than before, a
 // response may promise more than before; the other way round is a break.
 type Direction int
@@ -238,12 +240,7 @@ func (c *comparison) schemas(a, b *value, strict bool, nesting int) {
 		c.doubt(at)
 		return
 	}
-	if a == nil {
-		a = anything
-	}
-	if b == nil {
-		b = anything
-	}
+	a, b = cmp.Or(a, anything), cmp.Or(b, anything)
 	p := pair{a, b, strict}
 	if c.unknown && !c.list || c.seen[p] {
 		return

@@ -257,12 +257,9 @@ func (c *comparison) limits(a, b *value, strict bool) {
 }
 
 func bools(schemas ...*value) bool {
-	for _, v := range schemas {
-		if v.get("exclusiveMaximum").isBool() || v.get("exclusiveMinimum").isBool() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(schemas, func(v *value) bool {
+		return v.get("exclusiveMaximum").isBool() || v.get("exclusiveMinimum").isBool()
+	})
 }
 
 // names compares two lists of which every name has to be there.

@@ -156,14 +156,7 @@ func (v *value) appendJSON(dst []byte) []byte {
 	case '"':
 		return AppendString(dst, v.text)
 	case '[':
-		dst = append(dst, '[')
-		for i, item := range v.vals {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = item.appendJSON(dst)
-		}
-		return append(dst, ']')
+		return appendArray(dst, v.vals, (*value).appendJSON)
 	default:
 		dst = append(dst, '{')
 		for i, item := range v.vals {
@@ -175,6 +168,17 @@ func (v *value) appendJSON(dst []byte) []byte {
 		}
 		return append(dst, '}')
 	}
+}
+
+func appendArray(dst []byte, items []*value, add func(*value, []byte) []byte) []byte {
+	dst = append(dst, '[')
+	for i, item := range items {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = add(item, dst)
+	}
+	return append(dst, ']')
 }
 
 // AppendString adds text as a JSON string with as few escapes as RFC 8785 asks for. The text must

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -202,9 +203,7 @@ func findConsistency(r *run, p *page) {
 	add := func(to map[string]string, name string) {
 		for _, s := range styles {
 			if s.match.MatchString(name) {
-				if to[s.name] == "" {
-					to[s.name] = name
-				}
+				to[s.name] = cmp.Or(to[s.name], name)
 				return
 			}
 		}

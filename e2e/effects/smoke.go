@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -271,11 +272,7 @@ func (c *call) take(step bridge.Step, asked []bridge.Question) {
 		}
 	}
 	for _, q := range asked {
-		said := q.Detail
-		if said == "" {
-			said = q.Title
-		}
-		c.Asked = append(c.Asked, said)
+		c.Asked = append(c.Asked, cmp.Or(q.Detail, q.Title))
 	}
 }
 

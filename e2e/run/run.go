@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -155,9 +156,7 @@ type runner struct {
 
 func newRunner(o Options, out *report.Run) *runner {
 	o.Parallel, o.Repeat = max(o.Parallel, 1), max(o.Repeat, 1)
-	if o.CaseTime == 0 {
-		o.CaseTime = time.Minute
-	}
+	o.CaseTime = cmp.Or(o.CaseTime, time.Minute)
 	return &runner{o: o, run: out}
 }
 

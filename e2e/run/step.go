@@ -1,12 +1,14 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -173,22 +175,12 @@ func (t *attempt) cannotTell(why string) {
 // parallel runs steps at once. The first failure, in the order of the file, counts.
 func (t *attempt) parallel(ctx context.Context, s *scenario.Step) *report.Failure {
 	failures := make([]*report.Failure, len(s.Parallel))
-	done := make(chan struct{})
+	var running sync.WaitGroup
 	for i := range s.Parallel {
-		go func() { // all are waited for
-			defer func() { done <- struct{}{} }()
-			failures[i], _ = t.whole(ctx, &s.Parallel[i], s)
-		}()
+		running.Go(func() { failures[i], _ = t.whole(ctx, &s.Parallel[i], s) })
 	}
-	for range s.Parallel {
-		<-done
-	}
-	for _, f := range failures {
-		if f != nil {
-			return f
-		}
-	}
-	return nil
+	running.Wait()
+	return cmp.Or(failures...)
 }
 
 // Times that something of the page may take that comes after what a step did.
@@ -257,10 +249,7 @@ func (t *attempt) went(ctx context.Context, s *scenario.Step, err error) *report
 }
 
 func (t *attempt) wait(ctx context.Context, s *scenario.Step) *report.Failure {
-	patience := s.Within
-	if patience == 0 {
-		patience = scenario.DefaultWait
-	}
+	patience := cmp.Or(s.Within, scenario.DefaultWait)
 	w := s.Wait
 	if w.Idle {
 		return t.idle(ctx, s, patience)

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -185,9 +186,7 @@ func (e *Entry) check(d *decoder) {
 		d.add(e.Position, "invalid answer: a question of the kind %s takes no value; write accept or "+
 			"decline", e.On.Kind)
 	}
-	if e.Times == 0 {
-		e.Times = 1
-	}
+	e.Times = cmp.Or(e.Times, 1)
 	e.Answer.After, e.Answer.From = e.After, e.From
 }
 
@@ -308,16 +307,10 @@ func (*Step) constraints() object {
 // file reads the file and checks what is more than one place of it.
 func (d *decoder) file(root *yaml.Node, f *File) {
 	d.structure(root, "the file", reflect.ValueOf(f))
-	f.Via = allDoors(f.Via)
-	if len(f.Via) == 0 {
-		f.Via = Doors()
-	}
+	f.Via = doors(f.Via, Doors())
 	seen := map[string]int{}
 	for _, c := range f.Cases {
-		c.Via = allDoors(c.Via)
-		if len(c.Via) == 0 {
-			c.Via = f.Via
-		}
+		c.Via = doors(c.Via, f.Via)
 		for _, tag := range f.Tags {
 			if !slices.Contains(c.Tags, tag) {
 				c.Tags = append(c.Tags, tag)
@@ -332,17 +325,14 @@ func (d *decoder) file(root *yaml.Node, f *File) {
 	}
 }
 
-func allDoors(list []Door) []Door {
-	if slices.Contains(list, throughAll) {
-		return Doors()
+// doors are those of a list, in their order; without a list, others.
+func doors(list, others []Door) []Door {
+	if len(list) == 0 {
+		return others
 	}
-	var out []Door
-	for _, door := range Doors() {
-		if slices.Contains(list, door) {
-			out = append(out, door)
-		}
-	}
-	return out
+	return slices.DeleteFunc(Doors(), func(door Door) bool {
+		return !slices.Contains(list, throughAll) && !slices.Contains(list, door)
+	})
 }
 
 // references checks that what the steps of a case refer to comes before them.

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -93,11 +94,7 @@ type difference struct {
 }
 
 func (d *difference) sentence() string {
-	where := d.at.String()
-	if where == "" {
-		where = "the value"
-	}
-	return where + " " + d.why
+	return cmp.Or(d.at.String(), "the value") + " " + d.why
 }
 
 func differs(at path, format string, args ...any) *difference {

@@ -268,9 +268,7 @@ func (c *RecordedCase) named(i int) string {
 		}) {
 		return call.Tool
 	}
-	if call.Name == "" {
-		call.Name = fmt.Sprintf("step-%d", i+1)
-	}
+	call.Name = cmp.Or(call.Name, fmt.Sprintf("step-%d", i+1))
 	return call.Name
 }
 

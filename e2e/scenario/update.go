@@ -338,14 +338,6 @@ func same(a, b *yaml.Node) bool {
 	if a.Kind == yaml.AliasNode {
 		return b.Kind == yaml.AliasNode && a.Value == b.Value && same(a.Alias, b.Alias)
 	}
-	if a.Kind != b.Kind || a.ShortTag() != b.ShortTag() || a.Value != b.Value ||
-		len(a.Content) != len(b.Content) {
-		return false
-	}
-	for i := range a.Content {
-		if !same(a.Content[i], b.Content[i]) {
-			return false
-		}
-	}
-	return true
+	return a.Kind == b.Kind && a.ShortTag() == b.ShortTag() && a.Value == b.Value &&
+		slices.EqualFunc(a.Content, b.Content, same)
 }

@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -80,9 +81,7 @@ func record(ctx context.Context, p *Program, arg string, o recordOptions) error 
 	if err != nil {
 		return err
 	}
-	if o.out == "" {
-		o.out = t.Name + ".webtool.yaml"
-	}
+	o.out = cmp.Or(o.out, t.Name+".webtool.yaml")
 	if _, err := os.Lstat(o.out); err == nil && !o.force {
 		return terminal.Usage("%s is there: --force writes it again, and -o FILE another one",
 			text.Line(o.out))
