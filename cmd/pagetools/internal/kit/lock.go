@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"net/url"
@@ -19,7 +18,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/bridge/files"
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
@@ -108,30 +106,23 @@ func lock(ctx context.Context, p *Program, l *Lock, targets []*app.Target, o loc
 	return nil
 }
 
-func printChanges(w io.Writer, format string, all []change) error {
+func printChanges(out *terminal.Stream, format string, all []change) error {
 	for _, c := range all {
 		if format != "text" {
-			if err := terminal.Encode(w, c); err != nil {
+			if err := terminal.Encode(out, c); err != nil {
 				return err
 			}
 			continue
 		}
-		if _, err := fmt.Fprintf(w, "%-7s  %s  %s\n", c.Change, c.Site,
-			text.Line(c.Tool)); err != nil {
-			return err
-		}
+		fmt.Fprintf(out, "%-7s  %s  %s\n", c.Change, c.Site, text.Line(c.Tool))
 		for _, d := range c.Details {
-			if _, err := fmt.Fprintf(w, "         %s\n", text.Line(d.String())); err != nil {
-				return err
-			}
+			fmt.Fprintf(out, "         %s\n", text.Line(d.String()))
 		}
 		for _, words := range c.Means {
-			if _, err := fmt.Fprintf(w, "         %s\n", text.Line(words)); err != nil {
-				return err
-			}
+			fmt.Fprintf(out, "         %s\n", text.Line(words))
 		}
 	}
-	return nil
+	return out.Err()
 }
 
 // lockedTools are the tools of a site as they are written down.
@@ -248,10 +239,7 @@ func (l *Lock) write() error {
 	if err != nil {
 		return err
 	}
-	if err := files.Write(lockName, text, 0o644); err != nil {
-		return terminal.Usage("%w", err)
-	}
-	return nil
+	return replace(lockName, text)
 }
 
 // Has returns the error of a target that the file does not have.
