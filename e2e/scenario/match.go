@@ -155,9 +155,7 @@ func matchObject(want *node, got schema.Value, at path, exact bool) *difference 
 			for name := range got.Members() {
 				names = append(names, name)
 			}
-			d := differs(at.to(key), "is missing%s", hint(key, names))
-			d.want, d.got = want, got
-			return d
+			return differs(at.to(key), "is missing%s", hint(key, names))
 		}
 		if d := match(want.vals[i], member, at.to(key), exact); d != nil {
 			return d
@@ -166,9 +164,7 @@ func matchObject(want *node, got schema.Value, at path, exact bool) *difference 
 	if exact && got.Len() > len(want.keys) {
 		for name := range got.Members() {
 			if !slices.Contains(want.keys, name) {
-				d := differs(at.to(name), "is not expected")
-				d.want, d.got = want, got
-				return d
+				return differs(at.to(name), "is not expected")
 			}
 		}
 	}
