@@ -156,13 +156,11 @@ func (s SiteRates) Of(tool string) Rate {
 	switch {
 	case best < 0:
 		return s.Rate
-	case s.Rate != Rate{} && stricter(s.Rate, s.Tools[best].Rate):
+	case s.Rate != Rate{} && strictness(s.Rate, s.Tools[best].Rate) > 0:
 		return s.Rate
 	}
 	return s.Tools[best].Rate
 }
-
-func stricter(a, b Rate) bool { return strictness(a, b) > 0 }
 
 // strictness is more than 0 when a lets less through than b, and less than 0 when it lets more.
 func strictness(a, b Rate) int {
