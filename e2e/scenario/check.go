@@ -45,12 +45,10 @@ func (d *decoder) exactlyOne(at Position, what string, keys []string, set ...boo
 		}
 	}
 	if n != 1 {
-		d.add(at, "invalid %s: it has %d of %s; write exactly one", what, n, listed(keys))
+		d.add(at, "invalid %s: it has %d of %s; write exactly one", what, n, strings.Join(keys, ", "))
 	}
 	return n == 1
 }
-
-func listed(words []string) string { return strings.Join(words, ", ") }
 
 // exactlyOneOf is the same for the JSON Schema.
 func exactlyOneOf(keys ...string) object { return object{"oneOf": eachRequired(keys...)} }
@@ -200,7 +198,7 @@ func (s *Step) check(d *decoder) {
 	without := slices.DeleteFunc(slices.Clone(kinds), func(k Kind) bool { return k == DoPage })
 	if len(kinds) == 0 || len(without) > 1 {
 		d.add(s.Position, "invalid step: it has %d of %s, page; write one, page may be beside it",
-			len(without), listed(names))
+			len(without), strings.Join(names, ", "))
 		return
 	}
 	kind := s.Kind()

@@ -272,11 +272,7 @@ func sampleOfPattern(pattern string) string {
 			pattern = after
 		}
 	}
-	text := strings.TrimSpace(patternSample.Replace(pattern))
-	if text == "" {
-		return "sample"
-	}
-	return text
+	return cmp.Or(strings.TrimSpace(patternSample.Replace(pattern)), "sample")
 }
 
 // exportedCase and exportedCall are written, in the order in which people read them.
