@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -44,10 +45,7 @@ func (on *Stand) lint(ctx context.Context) {
 			func(x check.Finding) bool { return !ofLock(x) }))
 	}
 	if f.Lint != nil {
-		least := check.Error
-		if f.Lint.FailOn != "" {
-			least = check.Severity(f.Lint.FailOn)
-		}
+		least := cmp.Or(check.Severity(f.Lint.FailOn), check.Error)
 		on.verdict("lint", f.Lint.Position, least, slices.DeleteFunc(found, ofLock))
 	}
 }

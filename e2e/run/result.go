@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -202,9 +203,7 @@ func differ(mine, theirs *made) *scenario.Mismatch {
 				if m == nil {
 					return nil
 				}
-				if first == nil {
-					first = m
-				}
+				first = cmp.Or(first, m)
 			}
 		}
 		return first
