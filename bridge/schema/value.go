@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"iter"
+	"slices"
 )
 
 // Value is a JSON value that was read and bounded once, with the text that it was read from.
@@ -54,6 +55,14 @@ func (v Value) String() string {
 // Get returns the member of that name, or no value.
 func (v Value) Get(name string) Value {
 	return v.child(v.tree.get(name))
+}
+
+// Names lists the names of an object's members, in their order.
+func (v Value) Names() []string {
+	if !v.IsObject() {
+		return nil
+	}
+	return slices.Clone(v.tree.keys)
 }
 
 // Members yields the members of an object, in their order.

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -45,7 +46,9 @@ func compareHints(before, now *Tool) (all []Change) {
 		return nil
 	}
 	old, fresh := claimsOf(before), claimsOf(now)
-	for _, name := range slices.Compact(slices.Sorted(keysOf(old, fresh))) {
+	either := maps.Clone(old)
+	maps.Copy(either, fresh)
+	for _, name := range slices.Sorted(maps.Keys(either)) {
 		a, b := old[name], fresh[name]
 		if a == b {
 			continue
@@ -110,18 +113,6 @@ func claimsOf(t *Tool) map[string]string {
 		all[name] = string(v.Canonical())
 	}
 	return all
-}
-
-func keysOf(maps ...map[string]string) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for _, m := range maps {
-			for name := range m {
-				if !yield(name) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // quoteName is the name of a claim: a stranger's, unless we know it.

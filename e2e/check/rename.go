@@ -70,9 +70,7 @@ func traitsOf(tools []*Tool, numbers map[string]int) []traits {
 			}
 		}
 		if input, err := schema.Read(inputOf(t), maxDepth); err == nil {
-			for name := range input.Get("properties").Members() {
-				names = append(names, name)
-			}
+			names = input.Get("properties").Names()
 		}
 		all[i] = traits{t, contract(t), numbered(stems, numbers), numbered(names, numbers)}
 	}

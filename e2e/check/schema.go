@@ -305,10 +305,8 @@ func findRequired(r *run, t *tool) {
 // requiredUnknown reports one name. The correction is certain where a parameter of nearly that
 // name is not required yet.
 func (r *run) requiredUnknown(t *tool, n node, name string, i int) {
-	var names, listed []string
-	for known := range n.schema.Get("properties").Members() {
-		names = append(names, known)
-	}
+	var listed []string
+	names := n.schema.Get("properties").Names()
 	for known := range n.schema.Get("required").Elements() {
 		listed = append(listed, known.String())
 	}

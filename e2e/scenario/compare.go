@@ -3,7 +3,6 @@ package scenario
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
@@ -97,17 +96,9 @@ func unlike(want *node, x, y schema.Value, at path) *difference {
 }
 
 func unlikeMembers(want *node, x, y schema.Value, at path) *difference {
-	var names []string
-	for name := range x.Members() {
-		names = append(names, name)
-	}
-	for name := range y.Members() {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	slices.SortFunc(names, strings.Compare)
-	for _, name := range names {
+	names := slices.Concat(x.Names(), y.Names())
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
 		a, b := x.Get(name), y.Get(name)
 		if !a.Exists() || !b.Exists() {
 			return differs(at.to(name), "only one has it")

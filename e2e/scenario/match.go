@@ -151,18 +151,14 @@ func matchObject(want *node, got schema.Value, at path, exact bool) *difference 
 	for i, key := range want.keys {
 		member := got.Get(key)
 		if !member.Exists() {
-			var names []string
-			for name := range got.Members() {
-				names = append(names, name)
-			}
-			return differs(at.to(key), "is missing%s", hint(key, names))
+			return differs(at.to(key), "is missing%s", hint(key, got.Names()))
 		}
 		if d := match(want.vals[i], member, at.to(key), exact); d != nil {
 			return d
 		}
 	}
 	if exact && got.Len() > len(want.keys) {
-		for name := range got.Members() {
+		for _, name := range got.Names() {
 			if !slices.Contains(want.keys, name) {
 				return differs(at.to(name), "is not expected")
 			}
