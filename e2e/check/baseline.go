@@ -134,10 +134,5 @@ func (b *Baseline) Apply(findings []Finding) (fresh, known []Finding, gone []Kno
 		}
 		fresh = append(fresh, f)
 	}
-	for _, k := range b.Known {
-		if !occurs[k] {
-			gone = append(gone, k)
-		}
-	}
-	return fresh, known, gone
+	return fresh, known, slices.DeleteFunc(slices.Clone(b.Known), func(k Known) bool { return occurs[k] })
 }

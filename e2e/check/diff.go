@@ -199,11 +199,11 @@ func compareTools(before, now *Tool) (all []Change) {
 			Reason: reason})
 	}
 	if a, b := text.Line(before.Description), text.Line(now.Description); a != b {
-		add("/description", schema.Patch, was("description", a, b),
+		add("/description", schema.Patch, "description "+said(a, b, text.Quote),
 			"calls that were right still are, but agents may choose the tool for other tasks")
 	}
 	if a, b := text.Line(before.Title), text.Line(now.Title); a != b {
-		add("/title", schema.Patch, was("title", a, b), "people see another name")
+		add("/title", schema.Patch, "title "+said(a, b, text.Quote), "people see another name")
 	}
 	all = append(all, compareSchemas(now.Name, "/inputSchema", inputOf(before), inputOf(now),
 		schema.Request)...)
@@ -218,7 +218,7 @@ func compareTools(before, now *Tool) (all []Change) {
 			"calls that were right still are")
 	case before.Frame != "" && public(before.Origin) && public(now.Origin) &&
 		before.Origin != now.Origin:
-		add("/origin", schema.Major, was("origin", before.Origin, now.Origin),
+		add("/origin", schema.Major, "origin "+said(before.Origin, now.Origin, text.Quote),
 			"another site runs the calls, which policies may not allow")
 	}
 	return all
@@ -228,16 +228,6 @@ func compareTools(before, now *Tool) (all []Change) {
 func public(from string) bool {
 	u, err := url.Parse(from)
 	return err == nil && from != "" && !origin.Loopback(u.Hostname())
-}
-
-func was(what, before, now string) string {
-	switch "" {
-	case before:
-		return what + " " + text.Quote(now) + " is new"
-	case now:
-		return what + " " + text.Quote(before) + " is gone"
-	}
-	return what + " was " + text.Quote(before) + " and is " + text.Quote(now) + " now"
 }
 
 func compareSchemas(tool, at string, before, now json.RawMessage, d schema.Direction) []Change {

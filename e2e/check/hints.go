@@ -57,7 +57,7 @@ func compareHints(before, now *Tool) (all []Change) {
 		if name != "" {
 			c.Pointer += schema.Pointer(name)
 		}
-		c.What = quoteName(name) + " " + said(a, b)
+		c.What = quoteName(name) + " " + said(a, b, quoteLong)
 		c.Change, c.Reason = meaningOf(name, a, b)
 		all = append(all, c)
 	}
@@ -65,14 +65,14 @@ func compareHints(before, now *Tool) (all []Change) {
 }
 
 // said says how a value changed; "" means no value.
-func said(before, now string) string {
+func said(before, now string, quote func(string) string) string {
 	switch "" {
 	case before:
-		return quoteLong(now) + " is new"
+		return quote(now) + " is new"
 	case now:
-		return quoteLong(before) + " is gone"
+		return quote(before) + " is gone"
 	}
-	return fmt.Sprintf("was %s and is %s now", quoteLong(before), quoteLong(now))
+	return fmt.Sprintf("was %s and is %s now", quote(before), quote(now))
 }
 
 func meaningOf(name, before, now string) (schema.Change, string) {
