@@ -52,7 +52,7 @@ type Options struct {
 	// Hosts returns what hosts do to the tools, for the rule host-off; nil means that no host was
 	// named. Rule and Severity of what it returns are set by Judge where they are empty.
 	Hosts func(*Snapshot) []Finding
-	// Words are those of findings, for a reader who knows options by other names.
+	// Words rewords findings for a reader who knows options by other names.
 	Words text.Words
 }
 

@@ -62,7 +62,7 @@ type Options struct {
 	// Again returns the command that repeats the case of a file with this name, or all of the file
 	// for "". The report has it. Nil means that there is none.
 	Again func(file, name string) string
-	// Words are those of problems and failures, for a reader who knows options by other names.
+	// Words rewords problems and failures for a reader who knows options by other names.
 	Words text.Words
 	// CaseDone is called as cases end, one at a time; nil is not called.
 	CaseDone func(*report.Case)

@@ -323,7 +323,7 @@ func (d *decoder) file(root *yaml.Node, f *File) {
 	}
 }
 
-// doors are those of a list, in their order; without a list, others.
+// doors returns the doors of a list in their order, and others without a list.
 func doors(list, others []Door) []Door {
 	if len(list) == 0 {
 		return others

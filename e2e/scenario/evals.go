@@ -31,7 +31,7 @@ type Eval struct {
 type Message struct {
 	Role string `json:"role" key:"role" enum:"user,model" required:"yes" help:"user or model"`
 	Type string `json:"type" key:"type" enum:"message,functioncall,functionresponse" required:"yes" help:"message, functioncall or functionresponse"`
-	// Content is that of a message, and Name that of the tool.
+	// Content belongs to a message, and Name to the tool.
 	Content   string          `json:"content,omitempty" key:"content" value:"verbatim"`
 	Name      string          `json:"name,omitempty" key:"name"`
 	Arguments json.RawMessage `json:"arguments,omitempty" key:"arguments"`

@@ -251,7 +251,7 @@ func (l *Lock) Has(t *app.Target) error {
 	return nil
 }
 
-// Digests are those of a target's tools; never nil, so that a target without tools is
+// Digests returns the digests of a target's tools; never nil, so that a target without tools is
 // locked, too.
 func (l *Lock) Digests(t *app.Target) map[string]string {
 	out := map[string]string{}
@@ -273,7 +273,7 @@ type change struct {
 	Means []string `json:"means,omitempty"`
 }
 
-// difference is what changed in one place of a definition. From is nil where it is new, and
+// difference describes a change in one place of a definition. From is nil where it is new, and
 // To where it is gone.
 type difference struct {
 	Where string `json:"where"`

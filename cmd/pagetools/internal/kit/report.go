@@ -12,8 +12,8 @@ import (
 const reporterHelp = "`formats`, with commas: list, json, junit:FILE, sarif:FILE, github, " +
 	"markdown:FILE, html:FOLDER, tap"
 
-// formats are those of --reporter; without it a list, JSON with --format json, and what GitHub
-// shows beside a change where it runs us.
+// formats reads --reporter; without it there is a list, JSON with --format json, and where GitHub runs
+// us the format that it shows beside a change.
 func formats(p *Program, spec string) ([]report.Format, error) {
 	switch {
 	case spec != "":

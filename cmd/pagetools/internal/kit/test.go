@@ -280,7 +280,7 @@ func (t *tester) ask(ctx context.Context, r *scenario.ModelRequest) (*scenario.M
 	return scenario.ParseModelReply(reply)
 }
 
-// host is the one under which the pages run, or nil.
+// host returns the host under which the pages run, or nil.
 func (t *tester) host() (*hosts.Host, error) {
 	set, err := knownHosts(t.o.hostFiles)
 	if err != nil || t.o.host == "" {

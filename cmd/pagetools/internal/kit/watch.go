@@ -67,7 +67,7 @@ func (t *tester) sayChanged(paths []string) {
 	t.p.Say("changed: %s", strings.Join(names, ", "))
 }
 
-// reads is what a run reads, as far as its files can be read now, and nothing that it writes.
+// reads lists the files that a run reads, as far as they can be read now, and none that it writes.
 func (t *tester) reads(args []string) watch.Set {
 	if len(args) == 0 {
 		args = []string{"."}
