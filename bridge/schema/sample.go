@@ -124,10 +124,9 @@ func (m *maker) value(v Value, full bool, depth int) any {
 		return x.Text()
 	}
 	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
-		for branch := range v.Get(key).Elements() {
-			if !v.Get("type").Exists() && !v.Get("properties").Exists() && depth < sampleDepth {
-				return m.value(branch, full, depth+1)
-			}
+		if branch := v.Get(key).First(); branch.Exists() && !v.Get("type").Exists() &&
+			!v.Get("properties").Exists() && depth < sampleDepth {
+			return m.value(branch, full, depth+1)
 		}
 	}
 	switch typeOf(v) {
@@ -154,7 +153,7 @@ func named(v Value) Value {
 	if x := v.Get("const"); x.Exists() {
 		return x
 	}
-	for x := range v.Get("examples").Elements() {
+	if x := v.Get("examples").First(); x.Exists() {
 		return x
 	}
 	for _, key := range []string{"example", "default"} {
@@ -162,18 +161,14 @@ func named(v Value) Value {
 			return x
 		}
 	}
-	for x := range v.Get("enum").Elements() {
-		return x
-	}
-	return Value{}
+	return v.Get("enum").First()
 }
 
 // typeOf is the first type that a schema allows, or what its keywords are about.
 func typeOf(v Value) string {
 	kind := v.Get("type")
-	for first := range kind.Elements() {
+	if first := kind.First(); first.Exists() {
 		kind = first
-		break
 	}
 	switch {
 	case kind.IsString():
@@ -325,9 +320,8 @@ func (m *maker) wrong(root Value, good map[string]any) (all []json.RawMessage) {
 		}
 		all = append(all, encodeSample(bad))
 	}
-	for name := range root.Get("required").Elements() {
+	if name := root.Get("required").First(); name.Exists() {
 		with(name.String(), nil)
-		break
 	}
 	typed, listed := false, false
 	for name, property := range root.Get("properties").Members() {

@@ -90,6 +90,14 @@ func (v Value) Elements() iter.Seq[Value] {
 	}
 }
 
+// First returns the first element of an array, or no value.
+func (v Value) First() Value {
+	if !v.IsArray() || len(v.tree.vals) == 0 {
+		return Value{}
+	}
+	return v.child(v.tree.vals[0])
+}
+
 // Items yields the elements of an array with their indices.
 func (v Value) Items() iter.Seq2[int, Value] {
 	return func(yield func(int, Value) bool) {

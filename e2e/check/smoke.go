@@ -99,10 +99,7 @@ func (c *Call) failed() (string, bool) {
 	if string(v.Get("isError").Text()) != "true" {
 		return "", false
 	}
-	for block := range v.Get("content").Elements() {
-		return block.Get("text").String(), true
-	}
-	return "", true
+	return v.Get("content").First().Get("text").String(), true
 }
 
 // crashes are the names of errors that mean a mistake in the tool, whatever its arguments are.
@@ -132,10 +129,8 @@ func refuses(v schema.Value) bool {
 	if e := v.Get("error"); e.Exists() && !e.IsNull() && string(e.Text()) != "false" {
 		return true
 	}
-	for block := range v.Get("content").Elements() {
-		return refuses(block.Get("text"))
-	}
-	return false
+	block := v.Get("content").First()
+	return block.Exists() && refuses(block.Get("text"))
 }
 
 func findThrows(r *run, c toolCall) {
