@@ -26,7 +26,6 @@ var mayName = []struct{ file, literal, why string }{
 	{"e2e/scenario/scenario.go", "rules of pagetools check", "the name of a set of rules"},
 	{"bridge/store/mark.go", "pagetools audit ", "what a signature is for"},
 	{"bridge/store/record.go", "pagetools audit record 1", "what a digest is for"},
-	{"e2e/check/file.go", "pagetools tools --format json", "the name of a file format"},
 }
 
 // TestNoFlagsBelowCmd: only cmd names a flag or a command of pagetools, because that is wrong advice for callers from
