@@ -38,10 +38,12 @@ test: ## run what must hold after each change; make nightly has the longest test
 LANDING := TestBlocks$$|TestFirstGuide|TestSecondGuide|TestTodayInEachPhase|TestWeather|TestScenarios$$|TestScripts/^(demo|doctor|examples|kinds|native|profiles|recipes)$$
 
 .PHONY: landing
-landing: ## do what documents tell people to type, run the examples' tests, and commands that start browsers of their own
+landing: ## do what documents tell people to type, run the examples' tests, commands with browsers of their own, and processes that are killed
 	@$(SANDBOX)
 	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" PAGETOOLS_HEADLESS_SHELL="$$(scripts/headless-shell.sh)" \
 		PAGETOOLS_NIGHTLY=1 $(GO) test ./e2e/suite/serve ./examples ./examples/recipes -p 1 -count=1 -timeout 20m -run '$(LANDING)'
+	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" PAGETOOLS_HEADLESS_SHELL="$$(scripts/headless-shell.sh)" \
+		$(GO) test ./e2e/suite/life -count=1 -timeout 20m
 
 .PHONY: nightly
 nightly: ## run what takes hours: stress, race, chaos, soak, consent, mutations, clients, fuzz, corpus; PARTS="stress race" for some

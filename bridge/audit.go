@@ -46,7 +46,7 @@ func (pl *pipeline) audit(ctx context.Context, r *Run, next handler) (s Step) {
 
 type waitedKey struct{}
 
-// waited is how long a call waited for persons, up to the part of it that ctx is of.
+// waited returns how long a call waited for persons, up to the part of it that ctx is of.
 func waited(ctx context.Context) time.Duration {
 	d, _ := ctx.Value(waitedKey{}).(time.Duration)
 	return d
@@ -60,8 +60,7 @@ func (pl *pipeline) measure(ctx context.Context, p *Pause) {
 	}
 }
 
-func logCall(ctx context.Context, level slog.Level, event string, r *Run,
-	more ...slog.Attr) {
+func logCall(ctx context.Context, level slog.Level, event string, r *Run, more ...slog.Attr) {
 	b := r.pass.bridge
 	if !b.pipe.log.Enabled(ctx, level) {
 		return
@@ -98,7 +97,6 @@ func (pl *pipeline) intend(ctx context.Context, r *Run) *Error {
 	return nil
 }
 
-// record notes how a call ended.
 func record(ctx context.Context, r *Run, s Step) {
 	b := r.pass.bridge
 	outcome, code, reason := "ok", "", ""
@@ -115,8 +113,7 @@ func record(ctx context.Context, r *Run, s Step) {
 		})
 		if err != nil {
 			b.pipe.log.Warn("calls: a call is not in the record",
-				slog.String("call", r.pass.call.ID),
-				slog.Any("error", err))
+				slog.String("call", r.pass.call.ID), slog.Any("error", err))
 		}
 	}
 	if b.pipe.memory.Audit == nil {

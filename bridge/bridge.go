@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -109,14 +110,10 @@ type siteState struct {
 func New(r Router, o Options) (*Bridge, error) {
 	b := &Bridge{pipe: pipeline{router: r, limits: o.Limits.WithDefaults(), memory: o.Memory,
 		log: o.Log, tracer: o.Tracer, observer: o.Observe, now: o.Now, sites: map[string]*siteState{}}}
-	if b.bytes = o.Bytes; b.bytes == nil {
-		b.bytes = policy.NewAccount(b.pipe.limits.TotalBytes, nil)
-	}
+	b.bytes = cmp.Or(o.Bytes, policy.NewAccount(b.pipe.limits.TotalBytes, nil))
 	b.runs = newRegistry(b.pipe.limits.CallerBytes, b.bytes)
 	b.life, b.endLife = context.WithCancelCause(context.Background())
-	if b.pipe.log == nil {
-		b.pipe.log = slog.New(slog.DiscardHandler)
-	}
+	b.pipe.log = cmp.Or(b.pipe.log, slog.New(slog.DiscardHandler))
 	if b.pipe.now == nil {
 		b.pipe.now = time.Now
 	}
@@ -145,10 +142,7 @@ func New(r Router, o Options) (*Bridge, error) {
 
 func (b *Bridge) newSiteState(site Site, o SiteOptions) (*siteState, error) {
 	l := b.pipe.limits
-	if o.CallTimeout == 0 {
-		o.CallTimeout = l.CallTimeout
-	}
-	o.CallTimeout = min(o.CallTimeout, l.MaxTimeout)
+	o.CallTimeout = min(cmp.Or(o.CallTimeout, l.CallTimeout), l.MaxTimeout)
 	s := &siteState{site: site, options: o, histories: map[string]*webtool.History{},
 		versions: b.pipe.memory.Versions, clock: b.pipe.now, schemaLimits: l.Schema,
 		historyBytes: l.HistoryBytes, minting: policy.Burst(siteVersionsAtOnce, siteVersionEvery), bytes: b.bytes}

@@ -351,7 +351,6 @@ func canonicalOrRaw(b json.RawMessage) []byte {
 	return c
 }
 
-// admit decides about one declaration.
 func admit(d Declaration, l Limits) admission {
 	var a admission
 	refuse := func(rule, format string, args ...any) admission {

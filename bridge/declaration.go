@@ -125,7 +125,7 @@ func onAllCores(n int, f func(i int)) {
 	}
 }
 
-// Bytes is how long it is.
+// Bytes returns its size.
 func (d *Declaration) Bytes() int64 {
 	return int64(len(d.Name) + len(d.Title) + len(d.Description) + len(d.Input) + len(d.Output) + len(d.Annotations))
 }

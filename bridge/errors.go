@@ -101,19 +101,19 @@ const DetailCall = "call"
 
 // Error is the only type of error that leaves the bridge.
 type Error struct {
-	Code    Code
-	Reason  Reason // may be empty
-	Outcome Outcome
+	Code    Code    `json:"code"`
+	Reason  Reason  `json:"reason,omitempty"`
+	Outcome Outcome `json:"outcome"`
 	// Message is one safe sentence for strangers. It never holds paths, stacks
 	// or the text of a library.
-	Message string
+	Message string `json:"message"`
 	// Details is JSON-encodable, and public. Nil means none.
-	Details map[string]any
+	Details map[string]any `json:"details,omitempty"`
 	// Retry is when a repeat makes sense, rounded up to seconds by transports;
 	// zero means not said.
-	Retry time.Duration
+	Retry time.Duration `json:"-"`
 	// Err is the cause, for the log only.
-	Err error
+	Err error `json:"-"`
 }
 
 // Error returns the code, the message and the cause. It is for logs.
@@ -175,7 +175,7 @@ func AsError(err error) *Error {
 		"Something went wrong inside pagetools.").With(err)
 }
 
-// RetryAfter is how long to wait in whole seconds, rounded up: at least one (RFC 9110, 10.2.3).
+// RetryAfter returns the wait in whole seconds, rounded up: at least one (RFC 9110, 10.2.3).
 func RetryAfter(wait time.Duration) int64 {
 	return max(1, int64((wait+time.Second-1)/time.Second))
 }

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/policy"
@@ -33,38 +34,22 @@ type Limits struct {
 	ForbidParams []string
 }
 
-// WithDefaults has the defaults in the place of zeros.
+// WithDefaults returns the limits with defaults in the place of zeros.
 func (l Limits) WithDefaults() Limits {
-	def := func(p *int, v int) {
-		if *p == 0 {
-			*p = v
-		}
-	}
-	def(&l.Tools, 256)
-	def(&l.Name, 128)
-	def(&l.Description, 16<<10)
-	def(&l.Arguments, 256<<10)
-	def(&l.Result, 1<<20)
-	def(&l.ErrorMessage, 4<<10)
-	def(&l.Subschemas, 50_000)
-	bytes := func(p *int64, v int64) {
-		if *p == 0 {
-			*p = v << 20
-		}
-	}
-	bytes(&l.PageBytes, 8)
-	bytes(&l.HistoryBytes, 16)
-	bytes(&l.CallerBytes, 32)
-	bytes(&l.TotalBytes, 256)
-	if l.CallTimeout == 0 {
-		l.CallTimeout = 30 * time.Second
-	}
-	if l.Question == 0 {
-		l.Question = 5 * time.Minute
-	}
-	if l.MaxTimeout == 0 {
-		l.MaxTimeout = 300 * time.Second
-	}
+	l.Tools = cmp.Or(l.Tools, 256)
+	l.Name = cmp.Or(l.Name, 128)
+	l.Description = cmp.Or(l.Description, 16<<10)
+	l.Arguments = cmp.Or(l.Arguments, 256<<10)
+	l.Result = cmp.Or(l.Result, 1<<20)
+	l.CallTimeout = cmp.Or(l.CallTimeout, 30*time.Second)
+	l.MaxTimeout = cmp.Or(l.MaxTimeout, 300*time.Second)
+	l.ErrorMessage = cmp.Or(l.ErrorMessage, 4<<10)
+	l.Question = cmp.Or(l.Question, 5*time.Minute)
+	l.PageBytes = cmp.Or(l.PageBytes, 8<<20)
+	l.HistoryBytes = cmp.Or(l.HistoryBytes, 16<<20)
+	l.CallerBytes = cmp.Or(l.CallerBytes, 32<<20)
+	l.TotalBytes = cmp.Or(l.TotalBytes, 256<<20)
+	l.Subschemas = cmp.Or(l.Subschemas, 50_000)
 	return l
 }
 

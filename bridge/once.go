@@ -104,23 +104,11 @@ type keptReply struct {
 	Data      json.RawMessage `json:"data,omitempty"`
 	Violation *Violation      `json:"violation,omitempty"`
 	LeftOut   int             `json:"leftOut,omitempty"`
-	Error     *keptError      `json:"error,omitempty"`
-}
-
-type keptError struct {
-	Code    Code           `json:"code"`
-	Reason  Reason         `json:"reason,omitempty"`
-	Outcome Outcome        `json:"outcome"`
-	Message string         `json:"message"`
-	Details map[string]any `json:"details,omitempty"`
+	Error     *Error          `json:"error,omitempty"`
 }
 
 func encodeReply(end Step) ([]byte, error) {
-	k := keptReply{Data: end.Data, Violation: end.Violation, LeftOut: end.LeftOut}
-	if e := end.Err; e != nil {
-		k.Error = &keptError{e.Code, e.Reason, e.Outcome, e.Message, e.Details}
-	}
-	return schema.Encode(k)
+	return schema.Encode(keptReply{end.Data, end.Violation, end.LeftOut, end.Err})
 }
 
 func decodeReply(kept []byte) (Step, error) {
@@ -128,11 +116,7 @@ func decodeReply(kept []byte) (Step, error) {
 	if err := json.Unmarshal(kept, &k); err != nil {
 		return Step{}, fmt.Errorf("reading a kept reply: %w", err)
 	}
-	if e := k.Error; e != nil {
-		return (&Error{Code: e.Code, Reason: e.Reason, Outcome: e.Outcome, Message: e.Message,
-			Details: e.Details}).Step(), nil
-	}
-	return Step{Data: k.Data, Violation: k.Violation, LeftOut: k.LeftOut}, nil
+	return Step{Err: k.Error, Data: k.Data, Violation: k.Violation, LeftOut: k.LeftOut}, nil
 }
 
 // keyEnded keeps the outcome of a call for its key: in the store, where there is one. One

@@ -34,7 +34,7 @@ func (r *Run) openQuestion() *OpenQuestion {
 	}
 }
 
-// OpenQuestions is how many calls wait for a person now.
+// OpenQuestions counts the calls that wait for a person now.
 func (b *Bridge) OpenQuestions() int { return b.runs.questions() }
 
 // Answer takes an operator's answer to a question. The first one wins; the error for a

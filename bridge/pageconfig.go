@@ -62,14 +62,7 @@ var pageKeys = map[string]map[string]any{
 }
 
 // PageKeys lists the keys of config that operators can allow.
-func PageKeys() []string {
-	keys := make([]string, 0, len(pageKeys))
-	for k := range pageKeys {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
+func PageKeys() []string { return slices.Sorted(maps.Keys(pageKeys)) }
 
 func stringType() map[string]any { return map[string]any{"type": "string"} }
 

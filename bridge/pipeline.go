@@ -176,7 +176,6 @@ func (pl *pipeline) configured(in *Call) (*siteState, settings, error) {
 	return site, set, err
 }
 
-// ref names the page of the call.
 func (r *passage) ref() Ref {
 	return Ref{Site: r.call.Site, Session: r.call.Session, Caller: r.call.Caller,
 		API: r.tool != nil && r.tool.operation != nil}
@@ -426,7 +425,7 @@ func (r *Run) still(ctx context.Context) *Error {
 	return nil
 }
 
-// resultLimit is how long the call's result may be, in bytes.
+// resultLimit bounds the call's result, in bytes.
 func (r *passage) resultLimit() int {
 	most := r.bridge.pipe.limits.Result
 	if r.settings.maxBytes > 0 {

@@ -82,7 +82,6 @@ func (g *registry) add(r *Run) {
 	g.all[r] = struct{}{}
 }
 
-// find returns the call under a name, or nil.
 func (g *registry) find(h handle) *Run {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -107,7 +106,6 @@ func (g *registry) nameIt(r *Run, h handle) {
 	g.count(h, r, 1)
 }
 
-// drop takes a name from a call.
 func (g *registry) drop(h handle, r *Run) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -158,7 +156,6 @@ func (g *registry) slim(r *Run) {
 	r.held -= n
 }
 
-// account returns the account of the call's caller.
 func (g *registry) account(r *Run) *policy.Account {
 	name := r.pass.call.Caller.Name
 	if g.accounts[name] == nil {
@@ -413,7 +410,7 @@ func (g *registry) close() {
 	g.closed = true
 }
 
-// questions is how many wait for a person.
+// questions counts the calls that wait for a person.
 func (g *registry) questions() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,10 +39,7 @@ func present(r *Run, data json.RawMessage) Step {
 		return e.Step()
 	}
 	if isMCP && m.IsError {
-		text := said.text()
-		if text == "" {
-			text = "The tool says that it failed."
-		}
+		text := cmp.Or(said.text(), "The tool says that it failed.")
 		return presentError(r, Errorf(ToolError, "", Failed, "%s", text)).Step()
 	}
 	broken := r.pass.tool.violation(data, m)
@@ -210,11 +208,7 @@ func asText(data json.RawMessage, r mcpResult, isMCP bool) json.RawMessage {
 	case len(data) > 0 && data[0] == '"':
 		return data
 	}
-	b, err := schema.Encode(text)
-	if err != nil {
-		return data
-	}
-	return b
+	return schema.MustEncode(text)
 }
 
 func asStructured(data json.RawMessage, r mcpResult, isMCP bool) json.RawMessage {

@@ -54,7 +54,7 @@ type Run struct {
 	progress atomic.Pointer[Progress] // nil: no part of the result is there, or all of it
 }
 
-// Progress is how far the result has come, as long as it arrives in parts; nil otherwise.
+// Progress returns how far the result has come, as long as it arrives in parts; nil otherwise.
 func (r *Run) Progress() *Progress { return r.progress.Load() }
 
 func (b *Bridge) newRun(in *Call) *Run {

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -135,12 +136,8 @@ func (s *siteState) decodeSettings(merged json.RawMessage, c Caller) (settings, 
 		set.answer = &given.Answer
 		set.answer.question = given.Question
 	}
-	if set.timeout == 0 {
-		set.timeout = s.options.CallTimeout
-	}
-	if set.output == "" {
-		set.output = "raw"
-	}
+	set.timeout = cmp.Or(set.timeout, s.options.CallTimeout)
+	set.output = cmp.Or(set.output, "raw")
 	if w.Approval != "" {
 		level, err := policy.ParseLevel(w.Approval)
 		if err != nil {
@@ -177,28 +174,20 @@ func (s *siteState) decodeSettings(merged json.RawMessage, c Caller) (settings, 
 // configError names the keys that do not belong, before anything else that is
 // wrong: a typo in an option must be seen.
 func (s *siteState) configError(err error, config json.RawMessage) *Error {
-	var given, allowed map[string]json.RawMessage
+	var given map[string]json.RawMessage
 	_ = json.Unmarshal(config, &given)
-	var doc struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-	}
-	_ = json.Unmarshal(s.config.Schema, &doc)
-	allowed = doc.Properties
-	var unknown []string
-	for k := range given {
-		if _, ok := allowed[k]; !ok {
-			unknown = append(unknown, k)
+	var allowed struct{ Properties map[string]json.RawMessage }
+	_ = json.Unmarshal(s.config.Schema, &allowed)
+	var shown []string
+	for _, k := range slices.Sorted(maps.Keys(given)) {
+		if _, ok := allowed.Properties[k]; !ok {
+			shown = append(shown, text.Brief(k, 64))
 		}
 	}
-	slices.Sort(unknown)
 	e := violationError(ConfigError, "config", err)
-	if len(unknown) > 0 {
-		shown := make([]string, len(unknown))
-		for i, k := range unknown {
-			shown[i] = text.Brief(k, 64)
-		}
+	if len(shown) > 0 {
 		e.Message = fmt.Sprintf("config has keys that are unknown or that the operator did not allow: %s. It may have: %s.",
-			strings.Join(shown, ", "), strings.Join(slices.Sorted(maps.Keys(allowed)), ", "))
+			strings.Join(shown, ", "), strings.Join(slices.Sorted(maps.Keys(allowed.Properties)), ", "))
 		return e.Detail("keys", shown)
 	}
 	return e
@@ -227,10 +216,7 @@ func mergePatch(target, patch json.RawMessage) (json.RawMessage, error) {
 	if err := json.Unmarshal(patch, &p); err != nil || p == nil {
 		return nil, fmt.Errorf("the patch is not an object: %w", err)
 	}
-	if err := json.Unmarshal(target, &t); err != nil {
-		t = nil
-	}
-	if t == nil {
+	if err := json.Unmarshal(target, &t); err != nil || t == nil {
 		t = map[string]json.RawMessage{}
 	}
 	for k, v := range p {

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -117,9 +118,7 @@ func (inv Invocation) Complete(q Question) Question {
 	q.Hints, q.Frame = inv.Tool.hints.Claimed(), inv.Tool.frame
 	q.Operation = inv.Tool.operation
 	q.ExpiresAt = time.Now().Add(inv.Answer)
-	if q.Origin == "" {
-		q.Origin = inv.Tool.Origin()
-	}
+	q.Origin = cmp.Or(q.Origin, inv.Tool.Origin())
 	return q
 }
 

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"strconv"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -43,14 +44,12 @@ func spanContext(parent string) trace.SpanContext {
 	}
 	id, errID := trace.TraceIDFromHex(parent[3:35])
 	span, errSpan := trace.SpanIDFromHex(parent[36:52])
-	if errID != nil || errSpan != nil {
+	flags, errFlags := strconv.ParseUint(parent[53:], 16, 8)
+	if errID != nil || errSpan != nil || errFlags != nil {
 		return trace.SpanContext{}
 	}
-	flags := trace.TraceFlags(0)
-	if last := parent[length-1]; last >= '0' && (last-'0')&1 == 1 && last <= '9' || last == 'b' || last == 'd' || last == 'f' {
-		flags = trace.FlagsSampled
-	}
-	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: span, TraceFlags: flags, Remote: true})
+	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: span,
+		TraceFlags: trace.TraceFlags(flags) & trace.FlagsSampled, Remote: true})
 }
 
 // endSpan says how a part of the call ended.

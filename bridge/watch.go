@@ -3,6 +3,7 @@ package bridge
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -87,7 +88,6 @@ func (b *Bridge) toolsChanged(site string) {
 	})
 }
 
-// watchers are all readers of events.
 type watchers struct {
 	count atomic.Int32
 	mu    sync.Mutex
@@ -125,7 +125,6 @@ func (ws *watchers) each(f func(*watcher)) {
 // maxNoted bounds what a reader is behind with.
 const maxNoted = 64
 
-// watcher is one reader of events.
 type watcher struct {
 	bridge *Bridge
 	what   Interest
@@ -254,11 +253,8 @@ func (in *Inbox) Take(ev Event) bool {
 // Questions returns the open questions, the oldest first.
 func (in *Inbox) Questions() []OpenQuestion {
 	list := make([]OpenQuestion, 0, len(in.byRun))
-	for _, q := range in.byRun {
-		list = append(list, q)
-	}
-	slices.SortFunc(list, func(x,
-		y OpenQuestion) int {
+	list = slices.AppendSeq(list, maps.Values(in.byRun))
+	slices.SortFunc(list, func(x, y OpenQuestion) int {
 		return cmp.Or(x.Since.Compare(y.Since), cmp.Compare(x.ID, y.ID))
 	})
 	return list

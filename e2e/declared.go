@@ -132,7 +132,6 @@ func (p *Page) key() (string, error) {
 	return path.Join(filepath.ToSlash(p.app.folder), at.Path), nil
 }
 
-// changesOf is how tools differ from those of a lock file.
 func changesOf(text []byte, key string, tools map[string]app.LockedTool) ([]check.Change, error) {
 	locked, err := check.FromFile(text)
 	if err != nil {

@@ -97,14 +97,12 @@ func runFile(t *testing.T, name string, over Options) {
 	s.declarations(t)
 }
 
-// running is a file whose cases run.
 type running struct {
 	file  *scenario.File
 	stand func() (*run.Stand, error) // opened by the first case that needs it
 	close func()                     // nil when none did
 }
 
-// doors runs a case through its doors.
 func (s *running) doors(t *testing.T, doors []scenario.Selected) {
 	t.Helper()
 	c := doors[0].Case
@@ -123,7 +121,6 @@ func (s *running) doors(t *testing.T, doors []scenario.Selected) {
 	}
 }
 
-// ended tells the test how a case ended.
 func ended(t *testing.T, c report.Case) {
 	t.Helper()
 	switch c.Status {
@@ -135,7 +132,6 @@ func ended(t *testing.T, c report.Case) {
 	}
 }
 
-// declarations are the tests of lock and lint.
 func (s *running) declarations(t *testing.T) {
 	t.Helper()
 	judged := sync.OnceValues(func() (*report.Run, error) {

@@ -129,7 +129,6 @@ func updating() (set, defined bool) {
 	return set && err == nil, true
 }
 
-// apps holds the apps that tests use now.
 var apps = &shared{all: map[string]*started{}}
 
 type shared struct {

@@ -4,23 +4,28 @@ set -eu
 cd "$(dirname "$0")/.."
 tests=$1
 shift
+bin=$PWD/bin/test
+mkdir -p "$bin/real"
 
 # Packages whose tests start browsers; those that only drive processes or read files, in which the race
 # detector has nothing to see; and those that compute so much (bridge/gatetest) that they run without
-# it, too.
+# it, too. What is landing runs by day in make landing and make clients-short.
 browsers="./session/cdp ./e2e ./e2e/app ./e2e/effects ./e2e/run ./examples ./examples/recipes"
-processes="./e2e/suite/serve ./e2e/suite/mcp ./e2e/suite/life ./e2e/suite/conformance"
+processes="./e2e/suite/serve ./e2e/suite/mcp"
+landing="./e2e/suite/life ./e2e/suite/conformance"
 reading="./e2e/suite/docs"
 computing="./bridge/schema ./bridge/policy ./bridge/opentools ./bridge/store ./e2e/check ./e2e/report
 	./e2e/trace ./e2e/har/tape ./transport/mcp/toolset ./transport/openapi"
-others=$(go list ./... | sed "s|^$(go list -m)|.|" | grep -vxF "$(printf '%s\n' $browsers $processes $reading)")
+others=$(go list ./transport/... ./... | sed "s|^$(go list -m)|.|" | grep -vxF "$(printf '%s\n' $browsers $processes $landing $reading)")
 
-# Node runs the tests of the page's half. The Go tests run the same code in the
+# Node runs the tests of the page's half, beside the others. The Go tests run the same code in the
 # browser, so a machine without Node tests less, and is told.
+node=
 node_major=$(node -p 'process.versions.node.split(".")[0]' 2>/dev/null || echo 0)
 if [ "$node_major" -ge 20 ]; then
 	# Named files: what node makes of a folder differs between its versions.
-	node --test --test-reporter=dot js/test/*.test.mjs
+	node --test --test-reporter=dot js/test/*.test.mjs >"$bin/node.log" 2>&1 &
+	node=$!
 else
 	echo "JavaScript tests: skipped, they need node 20 or newer."
 fi
@@ -40,8 +45,6 @@ export GORACE="${GORACE:-atexit_sleep_ms=0}"
 
 # counted NAME PROGRAM [NOTE] prints the path of a script that notes a start of NAME and starts
 # PROGRAM. It is written when it changes only, so that Go keeps the results of tests.
-bin=$PWD/bin/test
-mkdir -p "$bin/real"
 starts=$bin/starts
 : >"$starts"
 counted() {
@@ -65,8 +68,17 @@ check="env PAGETOOLS_EXECUTABLE_PATH=/nowhere PAGETOOLS_HEADLESS_SHELL="
 [ "$tests" = check ] || check="nice -n 10 $check"
 # shellcheck disable=SC2206
 checks=($check RACE_DETECTOR="$race" $test $race -p 2 "$@" $others + $check $test -p 1 "$@" $reading $computing)
+run() {
+	failed=0
+	go run ./scripts/testtimes "$@" || failed=$?
+	if [ -n "$node" ]; then
+		wait "$node" || failed=$?
+		cat "$bin/node.log"
+	fi
+	exit "$failed"
+}
 if [ "$tests" = check ]; then
-	exec go run ./scripts/testtimes "${checks[@]}"
+	run "${checks[@]}"
 fi
 
 PAGETOOLS_EXECUTABLE_PATH=$(scripts/browser.sh)
@@ -91,7 +103,7 @@ if [ -n "$PAGETOOLS_HEADLESS_SHELL" ]; then
 fi
 export PAGETOOLS_HEADLESS_SHELL
 
+[ -z "${PAGETOOLS_NIGHTLY:-}" ] || processes="$processes $landing"
 # One package of each kind at a time keeps two cores busy.
 # shellcheck disable=SC2086
-exec go run ./scripts/testtimes -counts "$starts" \
-	$test -p 1 "$@" $processes + $test $race -p 1 "$@" $browsers + "${checks[@]}"
+run -counts "$starts" $test -p 1 "$@" $processes + $test $race -p 1 "$@" $browsers + "${checks[@]}"

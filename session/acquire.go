@@ -154,8 +154,8 @@ func (st *state) dequeue(w *waiter) (retry time.Duration, waited bool) {
 	if st.queue.drop(w) {
 		return st.queue.pace.wait(st.queue.n), true
 	}
-	if ses := st.sessions[w.key]; ses != nil && drop(&ses.waiting, w) {
-		return ses.pace.wait(ses.waiting.Len()), true
+	if ses := st.sessions[w.key]; ses != nil && ses.waiting.drop(w) {
+		return ses.pace.wait(len(ses.waiting)), true
 	}
 	return 0, false
 }

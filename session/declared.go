@@ -50,10 +50,10 @@ func (d *Declared) Fit(set *ToolsChanged) {
 	}
 }
 
-// Held is how many bytes are counted of a document.
+// Held returns the bytes that are counted of a document.
 func (d *Declared) Held(document string) int64 { return d.of[document] }
 
-// Room is how many more there is room for. Safe for concurrent use.
+// Room returns how many more there is room for. Safe for concurrent use.
 func (d *Declared) Room() int64 { return d.account.Room() }
 
 // Gone forgets a document.

@@ -160,7 +160,7 @@ type Navigated struct {
 // Loaded reports the load event of the document.
 type Loaded struct{ Document string }
 
-// Frame is where a document is shown. The zero value is the top of the page.
+// Frame locates a document in the page. The zero value is the top of the page.
 type Frame struct {
 	// Path names the frame, and those that hold it, from the top: "pay/1". A step
 	// is the frame's name, or its position among the frames beside it.

@@ -8,7 +8,7 @@ type Counts struct{ Live, Opening, Leased, Queued, Spares, Closing int }
 // Lines is how many callers are remembered: those who wait, and those who hold
 // pages.
 func (m *Manager) Lines() (waiting, holding int) {
-	m.with(func(st *state) { waiting, holding = len(st.queue.of), len(st.held) })
+	m.with(func(st *state) { waiting, holding = len(st.queue.lines), len(st.held) })
 	return waiting, holding
 }
 
@@ -17,7 +17,7 @@ func (m *Manager) Counts() (c Counts) {
 	m.with(func(st *state) {
 		c = Counts{Live: st.live, Opening: st.opening, Leased: st.leased, Queued: st.queue.n, Spares: st.spareCount(), Closing: st.closing}
 		for _, s := range st.sessions {
-			c.Queued += s.waiting.Len()
+			c.Queued += len(s.waiting)
 		}
 	})
 	return c

@@ -71,7 +71,6 @@ func (p *Page) notOpened(ctx context.Context, v *view) error {
 	return waitEnded(ctx)
 }
 
-// probe returns what looks at the page.
 func (p *Page) probe(site string) (*Probe, error) {
 	if tab, ok := p.tab.(Prober); ok {
 		if probe := tab.Probe(); probe != nil {

@@ -60,8 +60,7 @@ func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
 			continue
 		}
 		p.used.Store(&document)
-		return p.replied(ctx, inv, clock{left: limit, whole: whole}.after(began), 0,
-			step)
+		return p.replied(ctx, inv, clock{left: limit, whole: whole}.after(began), 0, step)
 	}
 }
 

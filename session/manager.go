@@ -1,10 +1,12 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -79,7 +81,7 @@ type Options struct {
 	Log   *slog.Logger // nil is silent
 }
 
-// maxHeld is how many pages one caller has at most.
+// maxHeld bounds the pages of one caller.
 func (o *Options) maxHeld() int {
 	if !o.Several {
 		return o.MaxSessions
@@ -88,31 +90,20 @@ func (o *Options) maxHeld() int {
 }
 
 func (o Options) withDefaults() Options {
-	def := func(d *time.Duration, v time.Duration) {
-		if *d == 0 {
-			*d = v
-		}
-	}
-	def(&o.FirstIdle, time.Minute)
-	def(&o.Idle, 15*time.Minute)
-	def(&o.MaxAge, 8*time.Hour)
-	def(&o.Navigation, 30*time.Second)
-	if o.Queue == 0 {
-		o.Queue = 32
-	}
+	o.FirstIdle = cmp.Or(o.FirstIdle, time.Minute)
+	o.Idle = cmp.Or(o.Idle, 15*time.Minute)
+	o.MaxAge = cmp.Or(o.MaxAge, 8*time.Hour)
+	o.Navigation = cmp.Or(o.Navigation, 30*time.Second)
+	o.Queue = cmp.Or(o.Queue, 32)
 	o.Limits = o.Limits.WithDefaults()
-	if o.Bytes == nil {
-		o.Bytes = policy.NewAccount(o.Limits.TotalBytes, nil)
-	}
+	o.Bytes = cmp.Or(o.Bytes, policy.NewAccount(o.Limits.TotalBytes, nil))
 	if o.FreeMemory == nil {
 		o.FreeMemory = freeMemory
 	}
 	if o.MaxSessions == 0 {
 		o.MaxSessions = roomFor(o.LightPages, o.FreeMemory(), runtime.NumCPU())
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return o
 }
 
@@ -171,7 +162,7 @@ func New(o Options) *Manager {
 	m := &Manager{o: o, byName: map[string]*site{}, done: make(chan struct{})}
 	m.state = &state{manager: m, sessions: map[key]*session{}, tombs: map[key]time.Time{},
 		spares: map[*site]*spares{},
-		held:   map[string]int{}, queue: queue{of: map[string]*line{}, pace: newPace(o.MaxSessions)}}
+		held:   map[string]int{}, queue: queue{pace: newPace(o.MaxSessions)}}
 	m.life, m.stop = context.WithCancelCause(context.Background())
 	for _, so := range o.Sites {
 		s := newSite(so)
@@ -350,14 +341,7 @@ func (m *Manager) Pages() (held, spare, queued int) {
 
 // Tried reports whether every site is opened or failed once.
 func (m *Manager) Tried() bool {
-	for _, s := range m.sites {
-		select {
-		case <-s.tried:
-		default:
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(m.sites, func(s *site) bool { return !isClosed(s.tried) })
 }
 
 func (m *Manager) site(name string) (*site, error) {

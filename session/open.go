@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -35,11 +34,7 @@ func (l *lease) Open(ctx context.Context, page string) error {
 	if err := l.tab.Load(bounded, address); err != nil {
 		e := bridge.AsError(err)
 		l.reported = l.isDead() || e.Reason == bridge.PageCrashed || e.Reason == bridge.BrowserLost
-		if errors.Is(bounded.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
-			e = bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun,
-				"The site did not send a page within %s.", m.o.Navigation).With(err)
-		}
-		return notRun(e)
+		return m.notLoaded(ctx, bounded, err)
 	}
 	arriving, end := context.WithTimeout(bounded, arrival)
 	defer end()

@@ -423,7 +423,6 @@ func (p *Page) blamed(e *bridge.Error) *bridge.Error {
 	return &why
 }
 
-// close ends the tab.
 func (p *Page) close() { closeTab(p.tab) }
 
 // isDead reports whether the page is gone for good.

@@ -5,7 +5,7 @@ import (
 	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
-// pageOptions are how a call asks its page to be. Nil means: as the site's pages are.
+// pageOptions says how a call wants its page to be. Nil means: as the site's pages are.
 type pageOptions struct {
 	text   string // as the call gave them
 	config *pageconfig.Config

@@ -18,7 +18,6 @@ type Profile struct {
 	Callers []string
 }
 
-// isFor reports whether the caller may use the profile.
 func (p Profile) isFor(c bridge.Caller) bool {
 	if len(p.Callers) == 0 {
 		return c.Name == bridge.Local().Name

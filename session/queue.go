@@ -1,7 +1,7 @@
 package session
 
 import (
-	"container/list"
+	"slices"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -10,20 +10,21 @@ import (
 // queue holds the calls that wait for a page. Callers are served in turns, the
 // calls of one caller in order.
 type queue struct {
-	n     int // calls
-	lines list.List
-	of    map[string]*line
+	n     int     // calls
+	lines []*line // the first has its turn next
 	pace  pace
 }
 
-// line is the calls of one caller. It is never empty.
+// line holds the calls of one caller. It is never empty.
 type line struct {
 	caller  string
-	waiting list.List     // of *waiter
-	place   *list.Element // in queue.lines, of which the first has its turn next
+	waiting waiters
 }
 
-func (l *line) first() *waiter { return l.waiting.Front().Value.(*waiter) }
+// place returns where the line of a caller is, or -1.
+func (q *queue) place(caller string) int {
+	return slices.IndexFunc(q.lines, func(l *line) bool { return l.caller == caller })
+}
 
 // push puts w at the end of its caller's line.
 func (q *queue) push(w *waiter) {
@@ -31,25 +32,23 @@ func (q *queue) push(w *waiter) {
 		q.pace.begin(time.Now())
 	}
 	q.n++
-	l := q.of[w.key.caller]
-	if l == nil {
-		l = &line{caller: w.key.caller}
-		l.place = q.lines.PushBack(l)
-		q.of[l.caller] = l
+	i := q.place(w.key.caller)
+	if i < 0 {
+		i = len(q.lines)
+		q.lines = append(q.lines, &line{caller: w.key.caller})
 	}
-	l.waiting.PushBack(w)
+	q.lines[i].waiting = append(q.lines[i].waiting, w)
 }
 
 // drop takes w out, and reports whether it was in.
 func (q *queue) drop(w *waiter) bool {
-	l := q.of[w.key.caller]
-	if l == nil || !drop(&l.waiting, w) {
+	i := q.place(w.key.caller)
+	if i < 0 || !q.lines[i].waiting.drop(w) {
 		return false
 	}
 	q.n--
-	if l.waiting.Len() == 0 {
-		q.lines.Remove(l.place)
-		delete(q.of, l.caller)
+	if len(q.lines[i].waiting) == 0 {
+		q.lines = slices.Delete(q.lines, i, i+1)
 	}
 	return true
 }
@@ -57,7 +56,9 @@ func (q *queue) drop(w *waiter) bool {
 // serve takes w, whose turn it is, out: its caller's next turn comes after those of
 // all others.
 func (q *queue) serve(w *waiter) {
-	q.lines.MoveToBack(q.of[w.key.caller].place)
+	i := q.place(w.key.caller)
+	l := q.lines[i]
+	q.lines = append(slices.Delete(q.lines, i, i+1), l)
 	q.drop(w)
 	q.pace.turn(time.Now())
 }
@@ -66,13 +67,13 @@ func (q *queue) serve(w *waiter) {
 // of the caller with the longest line, where that makes the lines more equal, or w itself.
 func (q *queue) displace(w *waiter) *waiter {
 	most, mine := 0, 1
-	if l := q.of[w.key.caller]; l != nil {
-		mine += l.waiting.Len()
+	if i := q.place(w.key.caller); i >= 0 {
+		mine += len(q.lines[i].waiting)
 	}
 	newest := w
-	for e := q.lines.Front(); e != nil; e = e.Next() {
-		if l := e.Value.(*line); l.waiting.Len() > max(most, mine) {
-			most, newest = l.waiting.Len(), l.waiting.Back().Value.(*waiter)
+	for _, l := range q.lines {
+		if n := len(l.waiting); n > max(most, mine) {
+			most, newest = n, l.waiting[n-1]
 		}
 	}
 	return newest
@@ -81,33 +82,31 @@ func (q *queue) displace(w *waiter) *waiter {
 // clear empties the queue and returns all calls that waited in it.
 func (q *queue) clear() []*waiter {
 	var all []*waiter
-	for e := q.lines.Front(); e != nil; e = e.Next() {
-		all = append(all, drain(&e.Value.(*line).waiting)...)
+	for _, l := range q.lines {
+		all = append(all, l.waiting...)
 	}
-	q.lines.Init()
-	clear(q.of)
-	q.n = 0
+	q.lines, q.n = nil, 0
 	return all
 }
 
-// drain empties a list of waiters.
-func drain(l *list.List) []*waiter {
-	var all []*waiter
-	for e := l.Front(); e != nil; e = e.Next() {
-		all = append(all, e.Value.(*waiter))
-	}
-	l.Init()
+// waiters holds calls in their order.
+type waiters []*waiter
+
+// drain takes all of them out.
+func (ws *waiters) drain() waiters {
+	all := *ws
+	*ws = nil
 	return all
 }
 
-func drop(l *list.List, w *waiter) bool {
-	for e := l.Front(); e != nil; e = e.Next() {
-		if e.Value == w {
-			l.Remove(e)
-			return true
-		}
+// drop takes w out, and reports whether it was in.
+func (ws *waiters) drop(w *waiter) bool {
+	i := slices.Index(*ws, w)
+	if i < 0 {
+		return false
 	}
-	return false
+	*ws = slices.Delete(*ws, i, i+1)
+	return true
 }
 
 // Bounds of the wait that a refused call is advised.
@@ -183,8 +182,8 @@ func (st *state) next() {
 // serve serves the first call whose turn it is and for which there is room. It reports
 // whether the queue got shorter.
 func (st *state) serve() bool {
-	for e := st.queue.lines.Front(); e != nil; e = e.Next() {
-		w := e.Value.(*line).first()
+	for _, l := range st.queue.lines {
+		w := l.waiting[0]
 		ses := st.sessions[w.key]
 		switch {
 		case w.ctx.Err() != nil:
@@ -262,7 +261,7 @@ func (st *state) evictBefore(a, b *session) bool {
 // turn is next. Otherwise a caller that keeps every session busy would keep every page for
 // ever.
 func (st *state) owed(ses *session) bool {
-	if st.queue.n == 0 || ses.waiting.Len() == 0 {
+	if st.queue.n == 0 || len(ses.waiting) == 0 {
 		return false
 	}
 	for _, n := range st.held {
@@ -270,11 +269,11 @@ func (st *state) owed(ses *session) bool {
 			return false
 		}
 	}
-	for e := st.queue.lines.Front(); e != nil; e = e.Next() {
-		if st.held[e.Value.(*line).caller] == 0 {
-			st.queue.lines.MoveToFront(e)
-			return true
-		}
+	i := slices.IndexFunc(st.queue.lines, func(l *line) bool { return st.held[l.caller] == 0 })
+	if i < 0 {
+		return false
 	}
-	return false
+	l := st.queue.lines[i]
+	st.queue.lines = slices.Insert(slices.Delete(st.queue.lines, i, i+1), 0, l)
+	return true
 }

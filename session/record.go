@@ -97,11 +97,11 @@ func (m *Manager) See(ctx context.Context, ref bridge.Ref, fresh bool) (*Seen, e
 		return nil, err
 	}
 	page, err := m.seenPage(ctx, s, ref, fresh)
-	if page != nil && fresh {
-		defer page.close()
-	}
 	if err != nil {
 		return nil, err
+	}
+	if fresh {
+		defer page.close()
 	}
 	v, err := page.opened(ctx)
 	if err != nil {

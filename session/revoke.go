@@ -1,8 +1,6 @@
 package session
 
 import (
-	"container/list"
-
 	"github.com/pagetools/pagetools/bridge"
 )
 
@@ -17,14 +15,14 @@ func (st *state) revoke() {
 	}
 	var further []*waiter
 	for _, ses := range st.sessions {
-		for _, w := range revokedIn(&ses.waiting) {
-			drop(&ses.waiting, w)
+		for _, w := range ses.waiting.revoked() {
+			ses.waiting.drop(w)
 			w.grant <- grant{err: bridge.Revoked()}
 		}
 		if !ses.caller.IsRevoked() || ses.page == nil { // what still opens ends in opened
 			continue
 		}
-		further = append(further, drain(&ses.waiting)...)
+		further = append(further, ses.waiting.drain()...)
 		if ses.holders > 0 {
 			st.evict(ses)
 		} else {
@@ -38,16 +36,15 @@ func (st *state) revoke() {
 // revoked returns the calls that wait and whose credential was revoked.
 func (q *queue) revoked() []*waiter {
 	var all []*waiter
-	for e := q.lines.Front(); e != nil; e = e.Next() {
-		all = append(all, revokedIn(&e.Value.(*line).waiting)...)
+	for _, l := range q.lines {
+		all = append(all, l.waiting.revoked()...)
 	}
 	return all
 }
 
-func revokedIn(waiting *list.List) []*waiter {
-	var all []*waiter
-	for e := waiting.Front(); e != nil; e = e.Next() {
-		if w := e.Value.(*waiter); w.caller.IsRevoked() {
+func (ws waiters) revoked() (all []*waiter) {
+	for _, w := range ws {
+		if w.caller.IsRevoked() {
 			all = append(all, w)
 		}
 	}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -82,15 +83,9 @@ func (m *Manager) keepCatalog(s *site) {
 	var prev *bridge.Catalog
 	first := true
 	for m.life.Err() == nil {
-		page, err := m.openPage(m.life, s, "", nil, prev)
-		if err == nil {
-			_, err = page.opened(m.life)
-		}
+		page, err := m.openForAll(s, prev)
 		if err != nil {
 			m.o.Log.Warn("site: not opened", "site", s.Name, "error", err)
-			if page != nil {
-				page.close()
-			}
 			again := time.Now().Add(pause)
 			s.again.Store(&again)
 			s.set(nil, notRun(bridge.AsError(err)))
@@ -147,15 +142,9 @@ func (m *Manager) watchCatalog(s *site, page *Page) *Page {
 // moveCatalog opens the site's page again, and closes the one before. It returns nil when the
 // page does not open.
 func (m *Manager) moveCatalog(s *site, page *Page) *Page {
-	next, err := m.openPage(m.life, s, "", nil, page.view.Load().catalog)
-	if err == nil {
-		_, err = next.opened(m.life)
-	}
+	next, err := m.openForAll(s, page.view.Load().catalog)
 	if err != nil {
 		m.o.Log.Warn("site: its page stays in a browser that was recycled", "site", s.Name, "error", err)
-		if next != nil {
-			next.close()
-		}
 		return nil
 	}
 	s.set(next, nil)
@@ -247,8 +236,20 @@ func (m *Manager) catalogPage(ctx context.Context, s *site) (*Page, error) {
 	}
 }
 
-// openPage opens a tab on the site for a caller, "" for the site itself, as the options say. The
-// page is returned also with an error, when there is one to close.
+// openForAll opens a page that is no caller's, and waits until it counts as opened.
+func (m *Manager) openForAll(s *site, prev *bridge.Catalog) (*Page, error) {
+	page, err := m.openPage(m.life, s, "", nil, prev)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := page.opened(m.life); err != nil {
+		page.close()
+		return nil, err
+	}
+	return page, nil
+}
+
+// openPage opens a tab on the site for a caller, "" for the site itself, as the options say.
 func (m *Manager) openPage(ctx context.Context, s *site, caller string, o *pageOptions,
 	prev *bridge.Catalog) (*Page, error) {
 	if !m.fits(1) && !m.dropAllSpares() {
@@ -269,11 +270,7 @@ func (m *Manager) openPage(ctx context.Context, s *site, caller string, o *pageO
 	case s.Login != nil:
 		options.Config = &pageconfig.Config{Settings: pageconfig.Settings{Login: s.Login}}
 	}
-	engine := s.Engine
-	if engine == nil {
-		engine = m.o.Engine
-	}
-	tab, err := engine.Open(ctx, options)
+	tab, err := cmp.Or(s.Engine, m.o.Engine).Open(ctx, options)
 	if err != nil {
 		return nil, err
 	}
@@ -292,12 +289,20 @@ func (m *Manager) openPage(ctx context.Context, s *site, caller string, o *pageO
 		_, err = page.await(bounded, func(v *view) bool { return v.document != "" })
 	}
 	if err != nil {
-		e := bridge.AsError(err)
-		if errors.Is(bounded.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
-			e = bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun,
-				"The site did not send a page within %s.", m.o.Navigation).With(err)
-		}
-		return page, notRun(e)
+		e := m.notLoaded(ctx, bounded, err)
+		page.close()
+		return nil, e
 	}
 	return page, nil
+}
+
+// notLoaded returns the error of a page that did not come within bounded, which is shorter than
+// ctx.
+func (m *Manager) notLoaded(ctx, bounded context.Context, err error) *bridge.Error {
+	e := bridge.AsError(err)
+	if errors.Is(bounded.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
+		e = bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun,
+			"The site did not send a page within %s.", m.o.Navigation).With(err)
+	}
+	return notRun(e)
 }

@@ -29,7 +29,7 @@ func (st *state) takeSpare(s *site) *Page {
 	return nil
 }
 
-// spareCount is how many pages stand by or are being opened to.
+// spareCount counts the pages that stand by or are being opened to.
 func (st *state) spareCount() int {
 	n := 0
 	for _, sp := range st.spares {
@@ -120,20 +120,18 @@ func (m *Manager) openSpare(s *site, sp *spares) {
 		m.with(func(*state) { sp.opening-- })
 		return
 	}
-	page, err := m.openPage(m.life, s, "", nil, m.compiled(s))
-	if err == nil {
-		_, err = page.opened(m.life)
+	page, err := m.openForAll(s, m.compiled(s))
+	if err != nil && m.life.Err() == nil {
+		m.o.Log.Warn("site: a spare page did not open", "site", s.Name, "error", err)
 	}
 	m.with(func(st *state) {
 		sp.opening--
+		if err != nil {
+			return
+		}
 		crowded := st.live+st.spareCount() >= m.o.MaxSessions // calls took the room meanwhile
-		if err != nil || st.draining || crowded {
-			if page != nil {
-				st.close(page)
-			}
-			if err != nil && m.life.Err() == nil {
-				m.o.Log.Warn("site: a spare page did not open", "site", s.Name, "error", err)
-			}
+		if st.draining || crowded {
+			st.close(page)
 			return
 		}
 		sp.ready = append(sp.ready, page)

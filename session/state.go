@@ -1,7 +1,6 @@
 package session
 
 import (
-	"container/list"
 	"context"
 	"time"
 
@@ -57,7 +56,7 @@ type session struct {
 	created time.Time
 	last    time.Time
 	expiry  *time.Timer
-	waiting list.List // of *waiter
+	waiting waiters
 	pace    pace
 }
 
@@ -135,23 +134,22 @@ func (st *state) join(ses *session, w *waiter) {
 			return
 		}
 	}
-	if ses.waiting.Len() == 0 && ses.admits(w) {
+	if len(ses.waiting) == 0 && ses.admits(w) {
 		st.lease(ses, w)
 		return
 	}
-	switch n := ses.waiting.Len(); {
+	switch n := len(ses.waiting); {
 	case n >= maxSessionQueue:
 		w.grant <- grant{err: ses.pace.refused(n, "Too many calls wait for this session.")}
 		return
 	case n == 0:
 		ses.pace.begin(time.Now())
 	}
-	ses.waiting.PushBack(w)
+	ses.waiting = append(ses.waiting, w)
 }
 
-// refuseWaiting refuses all calls that wait for a session.
 func (st *state) refuseWaiting(ses *session, err *bridge.Error) {
-	for _, w := range drain(&ses.waiting) {
+	for _, w := range ses.waiting.drain() {
 		w.grant <- grant{err: err}
 	}
 }
@@ -162,7 +160,6 @@ func (ses *session) admits(w *waiter) bool {
 	return ses.holders == 0 || ses.page != nil && ses.beside && w.beside && ses.holders < maxBeside
 }
 
-// lease leases a session's page to a call.
 func (st *state) lease(ses *session, w *waiter) {
 	if ses.holders == 0 {
 		ses.beside = w.beside
@@ -206,10 +203,6 @@ func (st *state) open(w *waiter) {
 		ctx, cancel := context.WithCancelCause(w.ctx)
 		defer context.AfterFunc(m.life, func() { cancel(context.Cause(m.life)) })()
 		page, err := m.openPage(ctx, w.site, w.caller.Name, w.options, m.compiled(w.site))
-		if err != nil && page != nil {
-			page.close()
-			page = nil
-		}
 		cancel(nil)
 		m.with(func(st *state) { st.opened(w, ses, page, err) })
 	})
@@ -234,7 +227,7 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 		var further []*waiter
 		if ses != nil {
 			delete(st.sessions, ses.key)
-			further = drain(&ses.waiting)
+			further = ses.waiting.drain()
 		}
 		w.grant <- grant{err: err}
 		st.next()
@@ -332,7 +325,7 @@ func (st *state) release(g grant, reported bool) {
 	case ses.evicted:
 		st.hold(ses.key.caller, -1)
 	case over:
-		further = drain(&ses.waiting)
+		further = ses.waiting.drain()
 		st.remove(ses, !ses.lost && (!st.closed || ses.page.isDead()))
 	default:
 		st.handOver(ses)
@@ -350,13 +343,13 @@ func (st *state) isOver(ses *session) bool {
 
 // admit hands a session's page to the calls that wait for it and whose turn it is.
 func (st *state) admit(ses *session) {
-	for e := ses.waiting.Front(); e != nil; e = ses.waiting.Front() {
-		w := e.Value.(*waiter)
+	for len(ses.waiting) > 0 {
+		w := ses.waiting[0]
 		left := w.ctx.Err() != nil
 		if !left && !ses.admits(w) {
 			return
 		}
-		ses.waiting.Remove(e)
+		ses.waiting.drop(w)
 		if !left {
 			ses.pace.turn(ses.last)
 			st.lease(ses, w)

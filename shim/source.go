@@ -20,11 +20,7 @@ func NewName() string {
 }
 
 // Source returns the script to evaluate in every new document of a tab.
-func Source(name string) string {
-	checkName(name)
-	return "const " + name + " = " + strings.TrimRight(js.Shim,
-		"\n") + "(\"" + secret(name) + "\");\n"
-}
+func Source(name string) string { return called(js.Shim, name, "") }
 
 // SourceAttended is Source for a page that somebody can be at: forms without toolautosubmit wait
 // for their submit.
@@ -32,11 +28,7 @@ func SourceAttended(name string) string { return Source(name) + name + ".attend(
 
 // NativeSource returns the script for tabs that use the browser's own WebMCP. It adds the older
 // generations to that, and keeps what the browser drops of declarations and of results.
-func NativeSource(name string) string {
-	checkName(name)
-	return "const " + name + " = " + strings.TrimRight(js.Native,
-		"\n") + "(\"" + secret(name) + "\");\n"
-}
+func NativeSource(name string) string { return called(js.Native, name, "") }
 
 // HasNative is an expression that is "true" in a document, an empty one included, of a browser
 // whose own WebMCP is on.
@@ -161,9 +153,15 @@ func Execute(recorder, tool string, input []byte) string {
 // Source's. name differs from the page script's. surface lists the parts of the interface that the
 // page sees, as JSON: objects, methods (none are all) and frozen; "null" shows all of it.
 func RecordSource(name, surface string) string {
+	return called(js.Record, name, ", "+surface)
+}
+
+// called returns the script that calls a bundle with the secret and further arguments, and keeps
+// what that returns under the name.
+func called(bundle, name, more string) string {
 	checkName(name)
-	return "const " + name + " = " + strings.TrimRight(js.Record, "\n") + "(\"" + secret(name) +
-		"\", " + surface + ");\n"
+	return "const " + name + " = " + strings.TrimRight(bundle, "\n") +
+		"(\"" + secret(name) + "\"" + more + ");\n"
 }
 
 // Recorded returns the expression for what RecordSource's script noted in a document, as JSON.

@@ -63,7 +63,6 @@ func (g *guard) ignoresTokens(r *http.Request) {
 // 4648, 5, without padding): a page cannot send an Authorization header with a WebSocket.
 const TokenProtocol = "pagetools.bearer."
 
-// bearer returns the one bearer token of the request.
 func bearer(r *http.Request) (token string, ok bool) {
 	values := r.Header.Values("Authorization")
 	if len(values) == 0 && strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"regexp"
@@ -65,6 +66,23 @@ func givenID(r *http.Request) string {
 		return given[0]
 	}
 	return ""
+}
+
+// Deliver has a call's outcome written, and tells the bridge whether the client got it: after an
+// error, the client may come back for it. failed is the call's own error.
+func Deliver(w http.ResponseWriter, r *http.Request, run *bridge.Run, failed *bridge.Error,
+	write func()) {
+	_ = run.Deliver(func() error {
+		gone := r.Context().Err() // before: who has read the reply may leave
+		if failed != nil && gone != nil {
+			Abandon(r, failed)
+		}
+		write()
+		if run.Token() == "" {
+			return nil
+		}
+		return cmp.Or(http.NewResponseController(w).Flush(), gone)
+	})
 }
 
 // Abandon ends a request whose client is gone: nothing is written, and the log

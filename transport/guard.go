@@ -45,10 +45,8 @@ type check struct {
 func Guard(next http.Handler, o Options) http.Handler {
 	o = o.withDefaults()
 	g := &guard{next: next, o: o, log: o.Log, loopback: isLoopback(o.Listen),
-		hosts: newHostRule(o), origins: newOriginRule(o), credentials: o.Credentials}
-	if g.credentials == nil {
-		g.credentials = &Credentials{}
-	}
+		hosts: newHostRule(o), origins: newOriginRule(o),
+		credentials: cmp.Or(o.Credentials, &Credentials{})}
 	g.credentials.Replace(o.Callers)
 	g.checks = []check{
 		{"head", g.checkHead},
@@ -98,8 +96,7 @@ func (g *guard) checkHead(w http.ResponseWriter, r *http.Request, _ *info) (answ
 	w.Header().Set("Connection", "close")
 	e := bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
 		"The head of the request is longer than %d bytes.", maxHeader)
-	WriteErrorAs(w, r, e, http.StatusRequestHeaderFieldsTooLarge,
-		envelope{"error", bodyOf(r, e)})
+	WriteErrorAs(w, r, e, http.StatusRequestHeaderFieldsTooLarge, envelope{"error", bodyOf(r, e)})
 	return true
 }
 

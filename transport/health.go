@@ -30,12 +30,8 @@ type Readiness struct {
 // called for each request, and must not block.
 func Health(ready func() Readiness) []Route {
 	return []Route{
-		{Pattern: "/healthz", Methods: map[string]http.HandlerFunc{http.MethodGet: healthz}},
-		{Pattern: "/readyz",
-			Methods: map[string]http.HandlerFunc{http.MethodGet: func(w http.ResponseWriter,
-				r *http.Request) {
-				readyz(w, r, ready())
-			}}},
+		Get("/healthz", healthz),
+		Get("/readyz", func(w http.ResponseWriter, r *http.Request) { readyz(w, r, ready()) }),
 	}
 }
 

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"net"
 	"net/http"
 	"regexp"
@@ -19,10 +20,7 @@ var hostForm = regexp.MustCompile(`^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0
 // parseHost refuses everything that is not plainly name, name:port or the same
 // with an IPv6 address in brackets.
 func parseHost(s string) (host, bool) {
-	if len(s) > 255 {
-		return host{}, false
-	}
-	if !hostForm.MatchString(s) {
+	if len(s) > 255 || !hostForm.MatchString(s) {
 		return host{}, false
 	}
 	name, port, err := net.SplitHostPort(s)
@@ -36,9 +34,7 @@ func parseHost(s string) (host, bool) {
 
 // or80 fills the port that a client of plain HTTP leaves out.
 func (h host) or80() host {
-	if h.port == "" {
-		h.port = "80"
-	}
+	h.port = cmp.Or(h.port, "80")
 	return h
 }
 

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -13,7 +14,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// Load is how busy the process is now.
+// Load says how busy the process is now.
 type Load struct {
 	// Questions are open. Pages are held by calls and sessions, Spares stand by,
 	// and Queued calls wait for a page.
@@ -23,7 +24,7 @@ type Load struct {
 	Browsers                Browsers
 }
 
-// Browsers are how many browsers were started, could not be started, and were lost: because
+// Browsers counts the browsers that were started, could not be started, and were lost: because
 // they ended, or fell silent. They only grow.
 type Browsers struct{ Started, Failed, Ended, Silent int }
 
@@ -151,21 +152,17 @@ func (m *Metrics) request(status int) { m.requests.WithLabelValues(strconv.Itoa(
 
 // Routes returns the route /metrics. A caller that may not know of all sites gets 403.
 func (m *Metrics) Routes(log *slog.Logger) []Route {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	scrape := promhttp.HandlerFor(m.registry,
 		promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 			DisableCompression: true})
-	return []Route{{Pattern: "/metrics",
-		Methods: map[string]http.HandlerFunc{http.MethodGet: func(w http.ResponseWriter,
-			r *http.Request) {
-			if c := CallerOf(r.Context()); c.Name == "" || c.Sites != nil {
-				WriteError(w, r, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
-					"Metrics are of all sites, and this credential is for some."))
-				return
-			}
-			w.Header().Set("Cache-Control", "no-store")
-			scrape.ServeHTTP(w, r)
-		}}}}
+	return []Route{Get("/metrics", func(w http.ResponseWriter, r *http.Request) {
+		if c := CallerOf(r.Context()); c.Name == "" || c.Sites != nil {
+			WriteError(w, r, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
+				"Metrics are of all sites, and this credential is for some."))
+			return
+		}
+		w.Header().Set("Cache-Control", "no-store")
+		scrape.ServeHTTP(w, r)
+	})}
 }

@@ -25,6 +25,11 @@ type Route struct {
 	When map[string]func(segment string) bool
 }
 
+// Get returns the route of a path that answers GET only.
+func Get(pattern string, h http.HandlerFunc) Route {
+	return Route{Pattern: pattern, Methods: map[string]http.HandlerFunc{http.MethodGet: h}}
+}
+
 // Mux is http.ServeMux for paths that mean one thing to everybody: it never redirects,
 // answers unknown paths and methods in JSON, and takes one trailing slash for none.
 // Routes are added before it serves.

@@ -1,10 +1,12 @@
 package transport
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,18 +69,10 @@ func (c Credential) String() string { return "credential of " + c.Name }
 func (c Credential) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
 func (o Options) withDefaults() Options {
-	if o.MaxBody == 0 {
-		o.MaxBody = 1 << 20
-	}
-	if o.BodyTimeout == 0 {
-		o.BodyTimeout = 10 * time.Second
-	}
-	if o.WriteTimeout == 0 {
-		o.WriteTimeout = 30 * time.Second
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.MaxBody = cmp.Or(o.MaxBody, 1<<20)
+	o.BodyTimeout = cmp.Or(o.BodyTimeout, 10*time.Second)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return o
 }
 
@@ -122,19 +116,19 @@ func isLoopback(listen string) bool {
 
 // speaksRPC reports whether errors at the path have the form of JSON-RPC.
 func (o Options) speaksRPC(path string) bool {
-	for _, prefix := range o.JSONRPCUnder {
-		if path == prefix || strings.HasPrefix(path, prefix+"/") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(o.JSONRPCUnder, func(p string) bool { return isUnder(path, p) })
+}
+
+// isUnder reports whether a path is another one, or below it.
+func isUnder(path, prefix string) bool {
+	return path == prefix || strings.HasPrefix(path, prefix+"/")
 }
 
 // bodyLimit is the cap for the path.
 func (o Options) bodyLimit(path string) int64 {
 	limit, longest := o.MaxBody, -1
 	for prefix, n := range o.MaxBodyUnder {
-		if len(prefix) > longest && (path == prefix || strings.HasPrefix(path, prefix+"/")) {
+		if len(prefix) > longest && isUnder(path, prefix) {
 			limit, longest = n, len(prefix)
 		}
 	}

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -82,15 +83,9 @@ type ErrorBody struct {
 
 // NewErrorBody returns the public form of e. The message is never empty.
 func NewErrorBody(e *bridge.Error) ErrorBody {
-	b := ErrorBody{Code: e.Code, Message: e.Message, Reason: e.Reason, Outcome: e.Outcome,
-		Details: e.Details}
-	if b.Message == "" {
-		b.Message = "The call failed, and nothing more is known."
-	}
-	if b.Outcome == "" {
-		b.Outcome = bridge.Unknown
-	}
-	return b
+	return ErrorBody{Code: e.Code, Reason: e.Reason, Details: e.Details,
+		Message: cmp.Or(e.Message, "The call failed, and nothing more is known."),
+		Outcome: cmp.Or(e.Outcome, bridge.Unknown)}
 }
 
 // envelope is an error in the current dialect of the webtools documents.

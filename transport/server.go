@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"time"
@@ -18,9 +19,7 @@ const (
 // silent. What is not HTTP, or has a head of several times the
 // limit, gets the text of net/http, which answers it before any handler.
 func Server(h http.Handler, log *slog.Logger) *http.Server {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true) // and no HTTP/2 in clear text
 	return &http.Server{

@@ -229,8 +229,8 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// serverOf is where the requests of a tool go (B12): the first of its servers that is of the document's
-// origin, or of one that the user allowed. The error says which was left out.
+// serverOf returns where the requests of a tool go (B12): its first server that is of the
+// document's origin, or of one that the user allowed. The error says which was left out.
 func (t *Tool) serverOf(d *Document, document *url.URL, allowed []string, w text.Words,
 ) (*url.URL, error) {
 	all, err := readServers(t.servers)

@@ -1,6 +1,7 @@
 package opentools
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -69,9 +70,7 @@ func Connect(ctx context.Context, address string, o Options) (*Site, error) {
 	if err != nil || u.Host == "" {
 		return nil, fmt.Errorf("%.200q is not a web address: it begins with https://", address)
 	}
-	if o.Transport == nil {
-		o.Transport = http.DefaultTransport
-	}
+	o.Transport = cmp.Or(o.Transport, http.DefaultTransport)
 	site := SiteOptions{Site: bridge.Site{Name: Name, Target: address, Origin: origin.OfURL(u)}, URL: address,
 		Expose: o.Expose, Guess: o.Guess, Origins: o.Origins,
 		Transport: func(certificate *tls.Certificate) http.RoundTripper { return certified(o.Transport, certificate) }}
@@ -147,11 +146,6 @@ func (s *Site) Call(ctx context.Context, tool string, arguments json.RawMessage)
 		return Result{Data: json.RawMessage(`{"denied":true}`), Denied: true}, nil
 	}
 	return Result{Data: data}, err
-}
-
-// Watch reports that the list of tools may have changed, until ctx ends.
-func (s *Site) Watch(ctx context.Context) <-chan bridge.Event {
-	return s.Bridge.Watch(ctx, bridge.Interest{Caller: bridge.Local(), Tools: true})
 }
 
 // A Dialect is how an API of models takes tools.

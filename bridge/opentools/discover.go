@@ -20,7 +20,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/origin"
 )
 
-// Route is how a document was found.
+// Route says how a document was found.
 type Route string
 
 // The routes, in the order in which they are tried.
@@ -41,7 +41,7 @@ type Found struct {
 	Location
 }
 
-// Location is where and how a document was found.
+// Location says where and how a document was found.
 type Location struct {
 	URL   *url.URL // of the document, after redirects
 	Route Route
@@ -123,7 +123,6 @@ func LooksLikeDocument(u *url.URL) bool {
 		strings.Contains(name, "swagger") || name == "api-docs"
 }
 
-// search begins a discovery.
 func (d *Discoverer) search(ctx context.Context, address string) (*search, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -137,7 +136,6 @@ func (s *search) notFound() error {
 	return fmt.Errorf("%w at %s (%s)", ErrNotFound, s.start.Host, strings.Join(s.tried, "; "))
 }
 
-// search is one discovery.
 type search struct {
 	d     *Discoverer
 	ctx   context.Context //nolint:containedctx // of one discovery
@@ -150,7 +148,6 @@ type search struct {
 	tag, changed string // of the document that is known
 }
 
-// reply holds the answer of an address.
 type reply struct {
 	url   *url.URL
 	body  []byte
@@ -265,7 +262,6 @@ func (s *search) document(r *reply, route Route, auth string) (*Found, error) {
 	return &Found{d, Location{r.url, route, auth, "", r.fresh, r.tag, r.changed, sha256.Sum256(r.body)}}, nil
 }
 
-// toJSON returns a reply as JSON.
 func toJSON(r *reply) ([]byte, error) {
 	text := bytes.TrimSpace(bytes.TrimPrefix(r.body, []byte("\uFEFF")))
 	if bytes.HasPrefix(text, []byte("{")) {
@@ -383,14 +379,7 @@ func (s *search) linked() (*Found, error) {
 	if s.first == nil {
 		return nil, nil //nolint:nilnil // nothing is known of it
 	}
-	for _, ref := range append(linksOf(s.first.links), linksIn(s.first.body)...) {
-		if r := s.try(ref, s.first.url); r != nil {
-			if found, err := s.document(r, Linked, ""); found != nil || err != nil {
-				return found, err
-			}
-		}
-	}
-	return nil, nil //nolint:nilnil // the next step is tried
+	return s.firstOf(append(linksOf(s.first.links), linksIn(s.first.body)...), s.first.url, Linked)
 }
 
 // catalog follows the catalogue of APIs (RFC 9727).
@@ -434,24 +423,20 @@ func (s *search) following(ref string, route Route, read func(text []byte) []str
 	if r == nil {
 		return nil, nil //nolint:nilnil // the next step is tried
 	}
-	refs := read(r.body)
-	for _, to := range refs[:min(len(refs), maxLinks)] {
-		if next := s.try(to, r.url); to != "" && next != nil {
-			if found, err := s.document(next, route, ""); found != nil || err != nil {
+	refs := slices.DeleteFunc(read(r.body), func(ref string) bool { return ref == "" })
+	return s.firstOf(refs[:min(len(refs), maxLinks)], r.url, route)
+}
+
+func (s *search) guessed() (*Found, error) { return s.firstOf(guesses, s.start, Guessed) }
+
+// firstOf returns the first document among the references of a page.
+func (s *search) firstOf(refs []string, base *url.URL, route Route) (*Found, error) {
+	for _, ref := range refs {
+		if r := s.try(ref, base); r != nil {
+			if found, err := s.document(r, route, ""); found != nil || err != nil {
 				return found, err
 			}
 		}
 	}
 	return nil, nil //nolint:nilnil // the next step is tried
-}
-
-func (s *search) guessed() (*Found, error) {
-	for _, ref := range guesses {
-		if r := s.try(ref, s.start); r != nil {
-			if found, err := s.document(r, Guessed, ""); found != nil || err != nil {
-				return found, err
-			}
-		}
-	}
-	return nil, nil //nolint:nilnil // that was all
 }

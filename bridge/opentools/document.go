@@ -58,7 +58,7 @@ type Document struct {
 // JSON is the text of the document.
 func (d *Document) JSON() json.RawMessage { return d.text }
 
-// Place is where an operation is.
+// Place identifies an operation.
 type Place struct {
 	// Path is the template, and Method in capitals.
 	Path, Method string

@@ -1,6 +1,7 @@
 package opentools
 
 import (
+	"cmp"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -54,7 +55,6 @@ func (j *jar) Cookies(u *url.URL) []*http.Cookie {
 // of its arguments.
 type receiving struct{ *jar }
 
-// SetCookies implements http.CookieJar.
 func (r receiving) SetCookies(u *url.URL, cookies []*http.Cookie) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,10 +66,7 @@ func (r receiving) SetCookies(u *url.URL, cookies []*http.Cookie) {
 
 // admit reports whether there is room for a cookie, in the place of the one before it.
 func (j *jar) admit(u *url.URL, c *http.Cookie) bool {
-	scope := c.Path
-	if scope == "" {
-		scope = u.Path[:strings.LastIndexByte(u.Path, '/')+1]
-	}
+	scope := cmp.Or(c.Path, u.Path[:strings.LastIndexByte(u.Path, '/')+1])
 	key := strings.Join([]string{u.Hostname(), strings.ToLower(c.Domain), scope, c.Name}, "\n")
 	before, known := j.set[key]
 	size := len(c.Name) + len(c.Value)
@@ -88,10 +85,8 @@ func (j *jar) admit(u *url.URL, c *http.Cookie) bool {
 	return true
 }
 
-// Cookies implements http.CookieJar.
 func (r receiving) Cookies(*url.URL) []*http.Cookie { return nil }
 
-// owner identifies a session.
 type owner struct{ caller, session string }
 
 // jars are the sessions of a site. It is safe for concurrent use.

@@ -351,10 +351,8 @@ func (d *Document) parameter(text json.RawMessage) (p parameter, err error) {
 // schema returns the argument's schema, with the words of the parameter.
 func (p *parameter) schema(old bool) json.RawMessage {
 	text := p.Schema
-	for _, name := range []string{"application/json"} {
-		if c, ok := p.Content[name]; ok {
-			text = c.Schema
-		}
+	if c, ok := p.Content["application/json"]; ok {
+		text = c.Schema
 	}
 	if len(text) == 0 {
 		text = json.RawMessage("{}")
@@ -424,15 +422,13 @@ func Names(given []string) []string {
 	names := make([]string, len(given))
 	count := map[string]int{}
 	for i, name := range given {
-		names[i] = strings.Trim(strings.Map(func(r rune) rune {
+		name = strings.Map(func(r rune) rune {
 			if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
 				return r
 			}
 			return '_'
-		}, name), "_")
-		if names[i] == "" {
-			names[i] = "operation"
-		}
+		}, name)
+		names[i] = cmp.Or(strings.Trim(name, "_"), "operation")
 		count[strings.ToLower(names[i])]++
 	}
 	seen := map[string]int{}

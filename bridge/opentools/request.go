@@ -2,6 +2,7 @@ package opentools
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"mime"
@@ -78,7 +79,6 @@ func (t *Tool) request(server *url.URL, args schema.Value) (*request, error) {
 	return r, err
 }
 
-// write writes the body.
 func (t *Tool) write(r *request, args schema.Value) error {
 	whole, parts := args.Get(t.body.Whole), t.members(args)
 	if t.body.Whole != "" && !whole.Exists() || t.body.Whole == "" && len(parts) == 0 && !t.body.Required {
@@ -123,7 +123,6 @@ func (t *Tool) write(r *request, args schema.Value) error {
 	return nil
 }
 
-// argument is one of a call.
 type argument struct {
 	name  string
 	value schema.Value
@@ -224,10 +223,7 @@ func part(name string, v schema.Value) (head textproto.MIMEHeader, data []byte, 
 				return nil, nil, fmt.Errorf("%s.base64 must be base64", name)
 			}
 		}
-		file := v.Get("filename").String()
-		if file == "" {
-			file = "file"
-		}
+		file := cmp.Or(v.Get("filename").String(), "file")
 		head.Set("Content-Disposition", `form-data; name="`+clean(name)+`"; filename="`+clean(file)+`"`)
 		media := v.Get("mediaType").String()
 		if media == "" || strings.ContainsFunc(media, func(r rune) bool { return r < ' ' || r > '~' }) {

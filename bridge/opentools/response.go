@@ -2,6 +2,7 @@ package opentools
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -66,13 +67,11 @@ func dataOf(res *http.Response, media string, body []byte) json.RawMessage {
 	case utf8.Valid(body) && (kind == "text" || media == "" || isJSON(media) || strings.HasSuffix(media, "xml")):
 		return schema.MustEncode(string(body))
 	}
-	if media == "" {
-		media = "application/octet-stream"
-	}
 	at := *res.Request.URL
 	at.RawQuery, at.User = "", nil
 	return schema.MustEncode(map[string]any{"content": []any{map[string]any{"type": "resource",
-		"resource": map[string]string{"uri": at.String(), "mimeType": media, "blob": encoded()}}}})
+		"resource": map[string]string{"uri": at.String(), "blob": encoded(),
+			"mimeType": cmp.Or(media, "application/octet-stream")}}}})
 }
 
 // refusal is the error of an answer that is none of success. One that another pagetools wrote is told

@@ -1,6 +1,7 @@
 package opentools
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -78,21 +79,13 @@ var (
 
 // NewRouter makes a Router, and begins to look for the documents. The caller must close it.
 func NewRouter(o RouterOptions) *Router {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.UserAgent == "" {
-		o.UserAgent = "pagetools"
-	}
-	if o.Limits.Tools == 0 {
-		o.Limits.Tools = maxTools
-	}
-	if o.Limits.Subschemas == 0 {
-		o.Limits.Subschemas = maxSubschemas
-	}
+	o.UserAgent = cmp.Or(o.UserAgent, "pagetools")
+	o.Limits.Tools = cmp.Or(o.Limits.Tools, maxTools)
+	o.Limits.Subschemas = cmp.Or(o.Limits.Subschemas, maxSubschemas)
 	o.Limits = o.Limits.WithDefaults()
 	r := &Router{o: o, sites: map[string]*api{}}
 	r.life, r.end = context.WithCancel(context.Background())

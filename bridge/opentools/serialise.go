@@ -1,6 +1,7 @@
 package opentools
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -106,7 +107,6 @@ func (p *parameter) style() string {
 	return "simple"
 }
 
-// isJSON reports whether the value is written as JSON.
 func (p *parameter) isJSON() bool { return len(p.Content) > 0 }
 
 // inPath writes a value into the path. It is never nothing, and never a step to another path.
@@ -173,10 +173,8 @@ func (p *parameter) inQuery(v schema.Value) (all []pair) {
 		}
 		return all
 	}
-	separator := map[string]string{"spaceDelimited": "%20", "pipeDelimited": "%7C"}[style]
-	if separator == "" {
-		separator = ","
-	}
+	separators := map[string]string{"spaceDelimited": "%20", "pipeDelimited": "%7C"}
+	separator := cmp.Or(separators[style], ",")
 	return []pair{{name, joined(v, false, separator, escape)}}
 }
 

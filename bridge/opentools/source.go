@@ -1,6 +1,7 @@
 package opentools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -51,14 +52,12 @@ func (a *api) acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, error
 	}
 }
 
-// Release implements bridge.Source.
 func (s *source) Release() {
 	if s.turn {
 		<-s.jar.turn
 	}
 }
 
-// Invoke implements bridge.Source.
 func (s *source) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
 	a := s.api
 	now, e := s.current(ctx, inv)
@@ -81,10 +80,7 @@ func (s *source) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step 
 		ctx, cancel = context.WithTimeoutCause(ctx, inv.Timeout, bridge.TimedOut(inv.Timeout))
 		defer cancel()
 	}
-	most := inv.MaxBytes
-	if most == 0 {
-		most = a.router.o.Limits.Result
-	}
+	most := cmp.Or(inv.MaxBytes, a.router.o.Limits.Result)
 	target := now.target(inv.Caller, t)
 	transport, err := a.through(target)
 	if err != nil {

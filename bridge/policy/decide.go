@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -182,27 +183,27 @@ func operator(in Input) Decision {
 // stricter level wins, and after that the earlier rule: so the order of rules never loosens
 // anything.
 func (o Operator) Match(origin, tool string) (Rule, bool) {
-	best := -1
-	for i, r := range o.Tools {
-		if r.Origin != "" && r.Origin != origin || !Matches(r.Pattern, tool) {
-			continue
-		}
-		if best >= 0 {
-			d := len(r.Origin) - len(o.Tools[best].Origin) // both match one origin
-			if d == 0 {
-				d = bySpecific(r.Pattern, o.Tools[best].Pattern)
-			}
-			if d < 0 || d == 0 &&
-				r.Level.known() <= o.Tools[best].Level.known() {
-				continue
-			}
-		}
-		best = i
-	}
-	if best < 0 {
+	i := best(o.Tools, func(r Rule) bool {
+		return (r.Origin == "" || r.Origin == origin) && Matches(r.Pattern, tool)
+	}, func(a, b Rule) int {
+		return cmp.Or(cmp.Compare(len(a.Origin), len(b.Origin)), // both match one origin
+			bySpecific(a.Pattern, b.Pattern), cmp.Compare(a.Level.known(), b.Level.known()))
+	})
+	if i < 0 {
 		return Rule{}, false
 	}
-	return o.Tools[best], true
+	return o.Tools[i], true
+}
+
+// best is the index of the greatest of the rules that match, the first one of several, or -1.
+func best[R any](rules []R, matches func(R) bool, compare func(a, b R) int) int {
+	found := -1
+	for i, r := range rules {
+		if matches(r) && (found < 0 || compare(r, rules[found]) > 0) {
+			found = i
+		}
+	}
+	return found
 }
 
 // bySpecific is more than 0 when pattern a says more of the names that it matches than b, and less

@@ -36,11 +36,7 @@ func ParseLevel(s string) (Level, error) {
 func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
 // UnmarshalText reads the name.
-func (l *Level) UnmarshalText(text []byte) error {
-	parsed, err := ParseLevel(string(text))
-	if err != nil {
-		return err
-	}
-	*l = parsed
-	return nil
+func (l *Level) UnmarshalText(text []byte) (err error) {
+	*l, err = ParseLevel(string(text))
+	return err
 }

@@ -46,18 +46,13 @@ func (r Rate) String() string {
 
 func (r Rate) limits() bool { return r.N > 0 && r.Per > 0 }
 
-// perSecond is how many calls come back in a second.
 func (r Rate) perSecond() float64 { return float64(r.N) / r.Per.Seconds() }
 
 // MarshalText writes the rate, for JSON and YAML.
 func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // UnmarshalText reads the rate.
-func (r *Rate) UnmarshalText(text []byte) error {
-	parsed, err := ParseRate(string(text))
-	if err != nil {
-		return err
-	}
-	*r = parsed
-	return nil
+func (r *Rate) UnmarshalText(text []byte) (err error) {
+	*r, err = ParseRate(string(text))
+	return err
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -134,7 +135,6 @@ func (r *Rates) Take(caller, site, tool string, now time.Time) (refused Limit, w
 	return refused, wait
 }
 
-// match finds the bucket of a tool, or nil.
 func (s *siteBuckets) match(tool string) *shared {
 	if best := ruleOf(s.rules, tool); best >= 0 {
 		return s.tools[best]
@@ -144,20 +144,10 @@ func (s *siteBuckets) match(tool string) *shared {
 
 // ruleOf is the index of the rule that holds for a tool, or -1.
 func ruleOf(rules []RateRule, tool string) int {
-	best := -1
-	for i, rule := range rules {
-		if !Matches(rule.Pattern, tool) {
-			continue
-		}
-		if best >= 0 {
-			if d := bySpecific(rule.Pattern, rules[best].Pattern); d < 0 || d == 0 &&
-				!stricter(rule.Rate, rules[best].Rate) {
-				continue
-			}
-		}
-		best = i
-	}
-	return best
+	return best(rules, func(r RateRule) bool { return Matches(r.Pattern, tool) },
+		func(a, b RateRule) int {
+			return cmp.Or(bySpecific(a.Pattern, b.Pattern), strictness(a.Rate, b.Rate))
+		})
 }
 
 // Of is the rate that a tool is held to: its own or that of the site, whichever lets less through.
@@ -166,16 +156,13 @@ func (s SiteRates) Of(tool string) Rate {
 	switch {
 	case best < 0:
 		return s.Rate
-	case s.Rate != Rate{} && stricter(s.Rate, s.Tools[best].Rate):
+	case s.Rate != Rate{} && strictness(s.Rate, s.Tools[best].Rate) > 0:
 		return s.Rate
 	}
 	return s.Tools[best].Rate
 }
 
-// stricter reports whether a lets less through than b.
-func stricter(a, b Rate) bool {
-	if x, y := a.perSecond(), b.perSecond(); x != y {
-		return x < y
-	}
-	return a.N < b.N
+// strictness is more than 0 when a lets less through than b, and less than 0 when it lets more.
+func strictness(a, b Rate) int {
+	return cmp.Or(cmp.Compare(b.perSecond(), a.perSecond()), cmp.Compare(b.N, a.N))
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -55,19 +56,11 @@ var errPointer = errors.New(`must be a JSON Pointer, such as /customer/email`)
 
 // UnmarshalText reads a pointer as RFC 6901 writes it.
 func (p *Pointer) UnmarshalText(text []byte) error {
-	rest, below := strings.CutPrefix(string(text), "/")
-	if !below {
+	is := jsontext.Pointer(text)
+	if is == "" || !is.IsValid() {
 		return errPointer
 	}
-	tokens := strings.Split(rest, "/")
-	for i, token := range tokens {
-		bare := strings.NewReplacer("~0", "", "~1", "").Replace(token)
-		if strings.Contains(bare, "~") {
-			return errPointer
-		}
-		tokens[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
-	}
-	p.tokens = tokens
+	p.tokens = slices.Collect(is.Tokens())
 	return nil
 }
 
@@ -160,7 +153,6 @@ func (w *redaction) value(dec *jsontext.Decoder, enc *jsontext.Encoder, path []s
 	return false, enc.WriteValue(raw)
 }
 
-// members copies an object or a list.
 func (w *redaction) members(dec *jsontext.Decoder, enc *jsontext.Encoder, path []string) (changed bool, err error) {
 	begin, err := dec.ReadToken()
 	if err != nil {

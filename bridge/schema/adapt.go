@@ -35,6 +35,17 @@ const maxProperty = 64
 
 var legalProperty = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 
+// legalPart is a text as a part of a name that all models' APIs take.
+func legalPart(s string) string {
+	legal := strings.Map(func(r rune) rune {
+		if r < 0x80 && legalProperty.MatchString(string(r)) {
+			return r
+		}
+		return '_'
+	}, s)
+	return legal[:min(len(legal), maxProperty)]
+}
+
 // Restore returns arguments with the names of properties that the schema has, at every depth. The
 // schema's own names stay as they are. An error names a property that is there under both of its
 // names.
@@ -100,7 +111,7 @@ func (f *ClientForm) Pointer(p string) string {
 	for i, t := range tokens {
 		tokens[i] = f.Name(t)
 	}
-	return pointer(tokens)
+	return Pointer(tokens...)
 }
 
 // rename gives every property a name that all models' APIs take. The same name becomes the same
@@ -165,7 +176,7 @@ func (f *ClientForm) renameIn(v *value, note func(format string, args ...any)) {
 				f.renameAll(held.vals[i])
 			}
 			if key == "properties" && name != "" && held.keys[i] != name && held.vals[i].isObject() {
-				held.vals[i].setDefault("title", name)
+				held.vals[i].putNew("title", &value{kind: '"', text: name})
 			}
 		}
 		held.buildIndex()
@@ -190,14 +201,13 @@ func (f *ClientForm) renameAll(names *value) {
 	}
 }
 
-// setDefault adds a text to an object that has no such member.
-func (v *value) setDefault(key, text string) {
+// putNew adds a member to an object that has none of this name.
+func (v *value) putNew(key string, to *value) {
 	if v.get(key) == nil {
-		v.put(key, &value{kind: '"', text: text})
+		v.put(key, to)
 	}
 }
 
-// put sets a member of an object.
 func (v *value) put(key string, to *value) {
 	i, there := v.index[key]
 	if v.index == nil {
@@ -237,7 +247,7 @@ func (f *ClientForm) renameRef(ref string) string {
 			tokens[i] = f.Name(tokens[i])
 		}
 	}
-	return (&url.URL{Fragment: pointer(tokens)}).String()
+	return (&url.URL{Fragment: Pointer(tokens...)}).String()
 }
 
 // refTokens takes a reference apart that is a JSON pointer into the same document.

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -51,10 +52,7 @@ const (
 // as returns the text with so much of it; depth is how far it is from the root of the bundle.
 func (d *def) as(much, depth int) []byte {
 	if d.text[much] == nil {
-		v, err := parse(d.text[wholly], defaultDepth)
-		if err != nil { // it was written by us
-			panic("schema: reading a bundle: " + err.Error())
-		}
+		v := parseOwn(d.text[wholly])
 		strip(v, depth, much)
 		d.text[much] = v.appendJSON(nil)
 	}
@@ -73,7 +71,6 @@ const (
 	mostDefs = 50_000
 )
 
-// maxNotes bounds what is said of one bundle.
 const maxNotes = 10
 
 // Bundle returns a schema with all that it refers to. Notes say what was left out, in words for who
@@ -97,10 +94,7 @@ func (b *Bundler) Bundle(root json.RawMessage) (bundle json.RawMessage, notes []
 	}
 	top := &def{refs: b.translate(v)}
 	top.text[wholly] = v.appendJSON(nil)
-	most := b.Max
-	if most == 0 {
-		most = defaultBundle
-	}
+	most := cmp.Or(b.Max, defaultBundle)
 	levels, all := b.levels(top.refs, 4*most, note)
 	for much := wholly; much < manners; much++ {
 		sizes := sizes(top, levels, much)
@@ -220,14 +214,7 @@ func (b *Bundler) reserve(ref string) *def {
 	if b.defs == nil {
 		b.defs, b.names = map[string]*def{}, map[string]int{}
 	}
-	last := ref[strings.LastIndexByte(ref, '/')+1:]
-	name := strings.Map(func(r rune) rune {
-		if r < 0x80 && legalProperty.MatchString(string(r)) {
-			return r
-		}
-		return '_'
-	}, last)
-	name = name[:min(len(name), maxProperty)]
+	name := legalPart(ref[strings.LastIndexByte(ref, '/')+1:])
 	for base := name; name == "" || b.names[name] > 0; {
 		b.names[base]++ // so that many of one name are not many tries
 		name = base + "_" + strconv.Itoa(b.names[base])
@@ -263,11 +250,8 @@ func (b *Bundler) join(top *def, levels [][]*def, n, much int) json.RawMessage {
 		return text
 	}
 	text = append(text[:len(text)-1], `,"$defs":{`...) // it has references, so it is not empty
-	for i, name := range slices.Sorted(maps.Keys(defs)) {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = append(append(AppendString(text, name), ':'), defs[name]...)
+	for _, name := range slices.Sorted(maps.Keys(defs)) {
+		text = appendMember(text, name, defs[name])
 	}
 	return append(text, "}}"...)
 }
@@ -342,7 +326,6 @@ func strip(v *value, depth, much int) {
 	}
 }
 
-// maxBrief is the most bytes of a text that is brief.
 const maxBrief = 80
 
 // firstOf is the first sentence of a text, or its beginning.

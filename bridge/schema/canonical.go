@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -77,11 +78,8 @@ func CanonicalObject(members map[string][]byte) []byte {
 		size += len(name) + len(member) + 4
 	}
 	out := append(make([]byte, 0, size), '{')
-	for n, name := range slices.SortedFunc(maps.Keys(members), compareUTF16) {
-		if n > 0 {
-			out = append(out, ',')
-		}
-		out = append(append(AppendString(out, name), ':'), members[name]...)
+	for _, name := range slices.SortedFunc(maps.Keys(members), compareUTF16) {
+		out = appendMember(out, name, members[name])
 	}
 	return append(out, '}')
 }
@@ -91,14 +89,7 @@ func (v *value) appendCanonical(dst []byte) []byte {
 	case '0':
 		return append(dst, readDecimal(v.text).String()...)
 	case '[':
-		dst = append(dst, '[')
-		for i, item := range v.vals {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = item.appendCanonical(dst)
-		}
-		return append(dst, ']')
+		return appendArray(dst, v.vals, (*value).appendCanonical)
 	case '{':
 		order := make([]int, len(v.keys))
 		for i := range order {
@@ -145,7 +136,6 @@ type decimal struct {
 	point    int
 }
 
-// readDecimal takes a JSON number literal.
 func readDecimal(lit string) decimal {
 	mantissa, exp := splitExponent(lit)
 	mantissa, negative := strings.CutPrefix(mantissa, "-")
@@ -189,16 +179,11 @@ func (d decimal) String() string {
 	return out + "e+" + strconv.Itoa(n-1)
 }
 
-// compare orders two numbers by value.
 func (d decimal) compare(o decimal) int {
 	if d.sign() != o.sign() {
 		return d.sign() - o.sign()
 	}
-	c := d.point - o.point
-	if c == 0 {
-		c = strings.Compare(d.digits, o.digits)
-	}
-	return c * d.sign()
+	return cmp.Or(d.point-o.point, strings.Compare(d.digits, o.digits)) * d.sign()
 }
 
 func (d decimal) sign() int {
@@ -212,5 +197,4 @@ func (d decimal) sign() int {
 	}
 }
 
-// integer reports whether the number has no fraction.
 func (d decimal) integer() bool { return d.point >= len(d.digits) }

@@ -33,9 +33,7 @@ func (s *Schema) clientForm(faithful bool) *ClientForm {
 		f.Forms = unite(root, s.form().graph.limits, note)
 	}
 	sayObject(root)
-	if root.get("properties") == nil { // some model APIs demand it, and it says nothing
-		root.put("properties", &value{kind: '{'})
-	}
+	root.putNew("properties", &value{kind: '{'}) // some model APIs demand it, and it says nothing
 	f.JSON, f.Notes = s.shared(root), notes
 	return f
 }
@@ -79,10 +77,7 @@ func (s *Schema) shared(root *value) json.RawMessage {
 
 // rewrite returns a copy of the schema that clients can read.
 func (s *Schema) rewrite() (root *value, notes []string) {
-	root, err := parse(s.raw, defaultDepth)
-	if err != nil { // it was written by us
-		panic("schema: reading an admitted schema: " + err.Error())
-	}
+	root = parseOwn(s.raw)
 	note := func(format string, args ...any) { notes = addNote(notes, format, args...) }
 	rewrite(root, note)
 	// Clients in Go read one text only.
@@ -103,8 +98,7 @@ func (v *value) narrow(key string, held *value) {
 	all := v.get("allOf")
 	if all == nil {
 		all = &value{kind: '['}
-		v.keys, v.vals = append(v.keys, "allOf"), append(v.vals, all)
-		v.buildIndex()
+		v.put("allOf", all)
 	}
 	all.vals = append(all.vals, &value{kind: '{', keys: []string{key}, vals: []*value{held}})
 }

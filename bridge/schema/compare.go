@@ -1,5 +1,7 @@
 package schema
 
+import "cmp"
+
 // Direction says which way the values of a schema travel. A request may accept more than before, a
 // response may promise more than before; the other way round is a break.
 type Direction int
@@ -47,17 +49,27 @@ func (c Change) String() string {
 func Compare(old, new []byte, d Direction) Change { return compare(old, new, d, d == Request) }
 
 func compare(old, new []byte, d Direction, documented bool) Change {
-	a, errA := parse(old, defaultDepth)
-	b, errB := parse(new, defaultDepth)
-	if errA != nil || errB != nil {
+	a, b, err := readBoth(old, new)
+	switch {
+	case err != nil:
 		return Major
-	}
-	clean(a)
-	clean(b)
-	if equal(a, b) {
+	case equal(a, b):
 		return Same
 	}
 	return relate(a, b, documented, false).change(d)
+}
+
+// readBoth reads two schemas as [Compile] does.
+func readBoth(old, new []byte) (a, b *value, err error) {
+	if a, err = parse(old, defaultDepth); err != nil {
+		return nil, nil, err
+	}
+	if b, err = parse(new, defaultDepth); err != nil {
+		return nil, nil, err
+	}
+	clean(a)
+	clean(b)
+	return a, b, nil
 }
 
 // effect states how a difference changes the set of accepted values.
@@ -67,7 +79,6 @@ func (e effect) and(f effect) effect {
 	return effect{e.wider || f.wider, e.narrower || f.narrower, e.unknown || f.unknown}
 }
 
-// change says what an effect means in a direction.
 func (e effect) change(d Direction) Change {
 	if d == Response {
 		e.wider, e.narrower = e.narrower, e.wider
@@ -105,7 +116,6 @@ func relate(a, b *value, documented, list bool) *comparison {
 	return c
 }
 
-// side is one of the two documents.
 type side struct {
 	root    *value
 	anchors map[string]*value
@@ -182,7 +192,6 @@ type place struct {
 	others []string
 }
 
-// note is one difference.
 type note struct {
 	place
 	effect
@@ -231,12 +240,7 @@ func (c *comparison) schemas(a, b *value, strict bool, nesting int) {
 		c.doubt(at)
 		return
 	}
-	if a == nil {
-		a = anything
-	}
-	if b == nil {
-		b = anything
-	}
+	a, b = cmp.Or(a, anything), cmp.Or(b, anything)
 	p := pair{a, b, strict}
 	if c.unknown && !c.list || c.seen[p] {
 		return
@@ -327,14 +331,4 @@ func equal(a, b *value) bool {
 		}
 	}
 	return true
-}
-
-// contains reports whether a list has a value.
-func contains(list []*value, v *value) bool {
-	for _, item := range list {
-		if equal(item, v) {
-			return true
-		}
-	}
-	return false
 }

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -92,44 +93,38 @@ func (s *side) target(ref *value) *value {
 	if !ref.isString() {
 		return nil
 	}
-	fragment, ok := strings.CutPrefix(ref.text, "#")
-	if !ok {
-		return nil
+	if tokens, ok := refTokens(ref.text); ok {
+		return s.root.lookup(tokens)
 	}
-	fragment, err := url.PathUnescape(fragment)
-	if err != nil {
-		return nil
+	name, local := strings.CutPrefix(ref.text, "#")
+	if name, err := url.PathUnescape(name); local && err == nil {
+		return s.anchors[name]
 	}
-	if fragment != "" && fragment[0] != '/' {
-		return s.anchors[fragment]
-	}
-	tokens, ok := splitPointer(fragment)
-	if !ok {
-		return nil
-	}
-	return s.root.lookup(tokens)
+	return nil
 }
 
-// Types as sets in which "number" is two: whole numbers and the others.
+// typeSet is a set of types, in which "number" is two: whole numbers and the others.
+type typeSet uint8
+
 const (
-	setInteger = 1 << iota
-	setFraction
-	setNull
-	setBool
-	setString
-	setArray
-	setObject
-	setAll = 1<<iota - 1
+	typeInteger typeSet = 1 << iota
+	typeFraction
+	typeNull
+	typeBool
+	typeString
+	typeArray
+	typeObject
+	typeAny = 1<<iota - 1
 )
 
-var typeBits = map[string]int{
-	"integer": setInteger, "number": setInteger | setFraction, "null": setNull, "boolean": setBool,
-	"string": setString, "array": setArray, "object": setObject,
+var typeNames = map[string]typeSet{
+	"integer": typeInteger, "number": typeInteger | typeFraction, "null": typeNull, "boolean": typeBool,
+	"string": typeString, "array": typeArray, "object": typeObject,
 }
 
 func (c *comparison) types(a, b *value, strict bool) {
-	sa, okA := typeMask(a.get("type"))
-	sb, okB := typeMask(b.get("type"))
+	sa, okA := typesOf(a.get("type"))
+	sb, okB := typesOf(b.get("type"))
 	at := place{a: a, b: b, key: "type"}
 	if !okA || !okB {
 		c.doubt(at)
@@ -143,24 +138,23 @@ func (c *comparison) types(a, b *value, strict bool) {
 	}
 }
 
-func typeMask(t *value) (mask int, ok bool) {
+// typesOf reads the keyword "type". Where that is malformed, all types are allowed, and ok is false.
+func typesOf(t *value) (set typeSet, ok bool) {
+	names := []*value{t}
 	switch {
 	case t == nil:
-		return setAll, true
-	case t.isString():
-		mask, ok = typeBits[t.text]
-		return mask, ok
+		return typeAny, true
 	case t.isArray():
-		for _, item := range t.vals {
-			bits, ok := typeBits[item.text]
-			if !ok || !item.isString() {
-				return 0, false
-			}
-			mask |= bits
-		}
-		return mask, true
+		names = t.vals
 	}
-	return 0, false
+	for _, name := range names {
+		one := typeNames[name.text]
+		if one == 0 || !name.isString() {
+			return typeAny, false
+		}
+		set |= one
+	}
+	return set, true
 }
 
 // choices compares "enum" and "const", one of which may have become the other.
@@ -205,7 +199,7 @@ func (c *comparison) lists(a, b []*value, at place, fresh, gone func()) {
 // lacking returns what a list does not have of another.
 func lacking(list, of []*value) (all []*value) {
 	for _, v := range of {
-		if !contains(list, v) {
+		if !slices.ContainsFunc(list, func(item *value) bool { return equal(item, v) }) {
 			all = append(all, v)
 		}
 	}
@@ -263,12 +257,9 @@ func (c *comparison) limits(a, b *value, strict bool) {
 }
 
 func bools(schemas ...*value) bool {
-	for _, v := range schemas {
-		if v.get("exclusiveMaximum").isBool() || v.get("exclusiveMinimum").isBool() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(schemas, func(v *value) bool {
+		return v.get("exclusiveMaximum").isBool() || v.get("exclusiveMinimum").isBool()
+	})
 }
 
 // names compares two lists of which every name has to be there.

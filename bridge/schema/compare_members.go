@@ -56,11 +56,7 @@ func each(from, other *value, compare func(name string, mine, theirs *value)) {
 		return
 	}
 	for i, key := range from.keys {
-		var theirs *value
-		if other != nil {
-			theirs = other.get(key)
-		}
-		compare(key, from.vals[i], theirs)
+		compare(key, from.vals[i], other.get(key))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"weak"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -43,13 +44,10 @@ func compile(raw []byte, l Limits, arguments bool) (*Schema, error) {
 	doc, err := parse(raw, defaultDepth)
 	if err != nil {
 		var syn *SyntaxError
-		if errors.As(err, &syn) {
-			if syn.deep {
-				return nil, refusef(RuleTooDeep, syn.Pointer, "%s", syn.Message)
-			}
-			return nil, refusef(RuleNotJSON, syn.Pointer, "%s at byte %d", syn.Message, syn.Offset)
+		if errors.As(err, &syn); syn.deep {
+			return nil, refusef(RuleTooDeep, syn.Pointer, "%s", syn.Message)
 		}
-		return nil, refusef(RuleNotJSON, "", "not valid JSON")
+		return nil, refusef(RuleNotJSON, syn.Pointer, "%s at byte %d", syn.Message, syn.Offset)
 	}
 	clean(doc)
 	if arguments {
@@ -125,7 +123,6 @@ func (g *graph) forLibrary(obj *value, key string) bool {
 	return true
 }
 
-// tooComplex is the message for a value that was not checked to the end.
 const tooComplex = "the value is too large or too complicated to be checked against this schema"
 
 // Objects reports whether only objects can be valid.
@@ -151,7 +148,7 @@ func (s *Schema) Check(value Value) error {
 	case v == nil:
 		return single("", "there is no value")
 	case s.objects && !v.isObject():
-		return single("", "the value must be an object, but is "+article(v.typeSet()))
+		return single("", "the value must be an object, but is "+typeWords([]string{kindNames[v.kind]}))
 	}
 	f := s.form()
 	if ok, _ := f.graph.affordable(v); !ok {
@@ -190,19 +187,6 @@ func single(ptr, msg string) *Violations {
 	return &Violations{List: []Violation{{Pointer: ptr, Message: msg}}}
 }
 
-func article(t typeSet) string {
-	switch t {
-	case typeNull:
-		return "null"
-	case typeBool:
-		return "a boolean"
-	case typeNumber:
-		return "a number"
-	case typeString:
-		return "a string"
-	case typeArray:
-		return "an array"
-	default:
-		return "an object"
-	}
+var kindNames = map[jsontext.Kind]string{
+	'n': "null", 't': "boolean", 'f': "boolean", '0': "number", '"': "string", '[': "array", '{': "object",
 }

@@ -26,15 +26,12 @@ type Difference struct {
 // of their pointers. [Compare] returns the greatest change among them, or Same when there are none.
 // What does not parse is one difference.
 func Differences(old, new []byte, d Direction) []Difference {
-	a, errA := parse(old, defaultDepth)
-	b, errB := parse(new, defaultDepth)
-	if errA != nil || errB != nil {
+	a, b, err := readBoth(old, new)
+	switch {
+	case err != nil:
 		return []Difference{{Change: Major, What: "the schema cannot be read",
 			Reason: reasons[d].undecided}}
-	}
-	clean(a)
-	clean(b)
-	if equal(a, b) {
+	case equal(a, b):
 		return nil
 	}
 	c := relate(a, b, d == Request, true)
@@ -81,8 +78,7 @@ type lister struct {
 
 // there reports whether one of the schemas of a place has a keyword.
 func (at place) there(key string) bool {
-	has := func(v *value) bool { return v.isObject() && v.get(key) != nil }
-	return key != "" && (has(at.a) || has(at.b))
+	return key != "" && (at.a.get(key) != nil || at.b.get(key) != nil)
 }
 
 // find returns the way to a place, and its values in both documents.
@@ -116,14 +112,14 @@ func (l *lister) find(at place) (way []string, va, vb *value, gone bool) {
 
 func (l *lister) cover(at place) {
 	way, _, _, _ := l.find(at)
-	l.covered[pointer(way)] = true
+	l.covered[Pointer(way...)] = true
 	for i := range way {
-		l.around[pointer(way[:i])] = true
+		l.around[Pointer(way[:i]...)] = true
 	}
 	for _, key := range at.others {
 		if at.there(key) {
 			other, _, _, _ := l.find(place{a: at.a, b: at.b, key: key})
-			l.covered[pointer(other)] = true
+			l.covered[Pointer(other...)] = true
 		}
 	}
 }
@@ -133,7 +129,7 @@ func (l *lister) add(n note) {
 	l.cover(n.place)
 	way, va, vb, gone := l.find(n.place)
 	what := describe(way, va, vb, n.effect, l.direction)
-	one := Difference{Pointer: shortPointer(pointer(way)), Gone: gone, What: what}
+	one := Difference{Pointer: shortPointer(Pointer(way...)), Gone: gone, What: what}
 	i := slices.IndexFunc(l.list, func(d Difference) bool {
 		return d.Pointer == one.Pointer && d.Gone == gone && d.What == what
 	})
@@ -148,7 +144,7 @@ func (l *lister) add(n note) {
 
 // words lists what differs and was not noted: it decides nothing about a value.
 func (l *lister) words(way []string, a, b *value) {
-	at := pointer(way)
+	at := Pointer(way...)
 	if l.covered[at] || a != nil && b != nil && equal(a, b) {
 		return
 	}
@@ -178,7 +174,6 @@ func (l *lister) words(way []string, a, b *value) {
 		What: describe(way, a, b, effect{}, l.direction), Reason: l.reason(way, a, effect{}, b == nil)})
 }
 
-// holdsSchemas reports whether a list is one of schemas.
 func holdsSchemas(way []string) bool {
 	if len(way) == 0 {
 		return false

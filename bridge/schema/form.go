@@ -12,7 +12,6 @@ import (
 // declares as much as it may. So a schema keeps its text, and what was made of it is kept for those
 // that were used last.
 
-// form holds a compiled schema.
 type form struct {
 	graph    *graph
 	machines chan *machine
@@ -59,11 +58,8 @@ func (s *Schema) form() *form {
 	defer s.mu.Unlock()
 	f := s.last.form.Value()
 	if f == nil {
-		doc, err := parse(s.raw, defaultDepth)
-		if err == nil {
-			f, err = newForm(doc, s.limits)
-		}
-		if err != nil { // it was admitted
+		var err error
+		if f, err = newForm(parseOwn(s.raw), s.limits); err != nil { // it was admitted
 			panic("schema: reading an admitted schema: " + err.Error())
 		}
 		s.last.form = weak.Make(f)
@@ -93,7 +89,6 @@ func (f *form) release(m *machine) {
 // mostForms bounds what forms take together, in bytes.
 const mostForms = 16 << 20
 
-// forms holds the forms that were used last.
 var forms = recent{at: map[*form]*list.Element{}}
 
 // recent holds forms, the one used last first. Others are gone with the next collection of
@@ -105,7 +100,6 @@ type recent struct {
 	bytes int64
 }
 
-// lastForm refers to the last form of a schema.
 type lastForm struct{ form weak.Pointer[form] }
 
 // drop forgets the form of a schema that is gone.

@@ -75,7 +75,7 @@ func buildGraph(doc *value, l Limits) (*graph, error) {
 
 // add makes the node of a schema and those of everything below it.
 func (g *graph) add(v *value, tokens []string, depth int) (*node, error) {
-	ptr := pointer(tokens)
+	ptr := Pointer(tokens...)
 	if !v.isSchema() {
 		return nil, refusef(RuleInvalid, ptr, "a schema is an object or a boolean")
 	}
@@ -175,7 +175,7 @@ func (g *graph) resolve(at, ref string) (*node, error) {
 	if !ok {
 		return nil, refusef(RuleRefNotFound, at, "the reference is not a JSON pointer")
 	}
-	if n, ok := g.nodes[pointer(tokens)]; ok {
+	if n, ok := g.nodes[Pointer(tokens...)]; ok {
 		return n, nil
 	}
 	// A place that no keyword makes a schema position, as in "#/components/schemas/x".
@@ -196,7 +196,7 @@ func (g *graph) resolve(at, ref string) (*node, error) {
 func (g *graph) objectsOnly(n *node) bool {
 	v := n.val
 	switch {
-	case n.costs.types != 0:
+	case v.get("type") != nil:
 		return n.costs.types == typeObject
 	case v.get("properties") != nil || v.get("required") != nil:
 		return true
@@ -212,7 +212,7 @@ func (g *graph) objectsOnly(n *node) bool {
 		}
 		all = len(list.vals) > 0
 		for i := range list.vals {
-			is := g.objectsOnly(g.nodes[pointer(append(slices.Clone(n.tokens), key, strconv.Itoa(i)))])
+			is := g.objectsOnly(g.nodes[Pointer(append(slices.Clone(n.tokens), key, strconv.Itoa(i))...)])
 			all, some = all && is, some || is
 		}
 		return all, some

@@ -105,7 +105,6 @@ func (r *reader) release() {
 	readers.Put(r)
 }
 
-// node is a new node of a tree.
 func (r *reader) node() *value {
 	if len(r.slab) == 0 {
 		r.slab = make([]value, 8)
@@ -249,6 +248,17 @@ func Encode(v any) ([]byte, error) {
 		text = bytes.Clone(text)
 	}
 	return text, nil
+}
+
+// EncodeFile writes JSON on indented lines, with a line end after the last one, and leaves '<', '>'
+// and '&' as they are.
+func EncodeFile(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(v)
+	return buf.Bytes(), err
 }
 
 // MustEncode is Encode for values that can be written. It panics on others.

@@ -64,7 +64,6 @@ var subschemaKeywords = map[string]keyword{
 	"contains":              {roleElements, shapeOne},
 }
 
-// child is a subschema in its place.
 type child struct {
 	keyword string
 	name    string // member or index inside the keyword

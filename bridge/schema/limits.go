@@ -1,6 +1,9 @@
 package schema
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Limits bound what a schema may be. A zero field is the default of the contract.
 type Limits struct {
@@ -51,11 +54,7 @@ type CompileError struct {
 
 // Error names the place, the reason and the rule.
 func (e *CompileError) Error() string {
-	where := e.Pointer
-	if where == "" {
-		where = "the root"
-	}
-	return fmt.Sprintf("schema refused at %s: %s (%s)", where, e.Message, e.Rule)
+	return fmt.Sprintf("schema refused at %s: %s (%s)", cmp.Or(e.Pointer, "the root"), e.Message, e.Rule)
 }
 
 func refusef(rule, ptr, format string, args ...any) *CompileError {

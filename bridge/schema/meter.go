@@ -31,22 +31,6 @@ const (
 	costMissing = 120 // per name in "required"
 )
 
-type typeSet uint8
-
-const (
-	typeNull typeSet = 1 << iota
-	typeBool
-	typeNumber
-	typeString
-	typeArray
-	typeObject
-)
-
-var typeNames = map[string]typeSet{
-	"null": typeNull, "boolean": typeBool, "number": typeNumber, "integer": typeNumber,
-	"string": typeString, "array": typeArray, "object": typeObject,
-}
-
 func (v *value) typeSet() typeSet {
 	switch v.kind {
 	case 'n':
@@ -54,7 +38,7 @@ func (v *value) typeSet() typeSet {
 	case 't', 'f':
 		return typeBool
 	case '0':
-		return typeNumber
+		return typeInteger | typeFraction
 	case '"':
 		return typeString
 	case '[':
@@ -66,7 +50,7 @@ func (v *value) typeSet() typeSet {
 
 // costs holds the costs of one schema's own keywords, read once.
 type costs struct {
-	types       typeSet // 0 is any
+	types       typeSet
 	enumStrings int
 	enumNumbers int
 	enumDigits  int // of the longest number among them
@@ -80,14 +64,7 @@ type costs struct {
 
 func readCosts(v *value) costs {
 	var c costs
-	switch t := v.get("type"); {
-	case t.isString():
-		c.types = typeNames[t.text]
-	case t.isArray():
-		for _, item := range t.vals {
-			c.types |= typeNames[item.text]
-		}
-	}
+	c.types, _ = typesOf(v.get("type"))
 	if e := v.get("enum"); e.isArray() {
 		for _, item := range e.vals {
 			c.option(item)
@@ -193,7 +170,7 @@ func (m *meter) apply(n *node, v *value, level, chain int) {
 	if !n.val.isObject() {
 		return
 	}
-	if n.costs.types != 0 && n.costs.types&v.typeSet() == 0 {
+	if n.costs.types&v.typeSet() == 0 {
 		return
 	}
 	m.left -= n.costs.of(v)

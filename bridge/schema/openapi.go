@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,10 +53,7 @@ type openAPI struct {
 
 // copied returns a copy of a part of the schema, in the dialect of the document.
 func (o *openAPI) copied(n *node) *value {
-	v, err := parse(n.val.appendJSON(nil), defaultDepth)
-	if err != nil { // it was written by us
-		panic("schema: reading an admitted schema: " + err.Error())
-	}
+	v := parseOwn(n.val.appendJSON(nil))
 	if v.isBool() {
 		return asObject(v)
 	}
@@ -66,10 +64,7 @@ func (o *openAPI) copied(n *node) *value {
 
 // united are the properties that the parts and alternatives of the root have.
 func (o *openAPI) united(s *Schema) *value {
-	doc, err := parse(s.raw, defaultDepth)
-	if err != nil {
-		panic("schema: reading an admitted schema: " + err.Error())
-	}
+	doc := parseOwn(s.raw)
 	u := &uniter{root: doc, known: map[*value]*union{}}
 	all := u.of(doc)
 	properties := &value{kind: '{'}
@@ -86,23 +81,11 @@ func (o *openAPI) component(n *node) string {
 	}
 	name := o.prefix
 	if len(n.tokens) > 0 {
-		last := strings.Map(func(r rune) rune {
-			if r < 0x80 && r != '.' && legalProperty.MatchString(string(r)) {
-				return r
-			}
-			return '_'
-		}, n.tokens[len(n.tokens)-1])
-		name += "." + last[:min(len(last), maxProperty)]
+		last := legalPart(n.tokens[len(n.tokens)-1])
+		name += "." + strings.ReplaceAll(last, ".", "_")
 	}
-	taken := func(name string) bool {
-		for _, other := range o.names {
-			if other == name {
-				return true
-			}
-		}
-		return false
-	}
-	for base, i := name, 2; taken(name); i++ {
+	taken := slices.Collect(maps.Values(o.names))
+	for base, i := name, 2; slices.Contains(taken, name); i++ {
 		name = base + "_" + strconv.Itoa(i)
 	}
 	o.names[n.ptr] = name
@@ -232,14 +215,7 @@ func (s *Schema) bare() json.RawMessage {
 	}
 	if s.arguments {
 		sayObject(v)
-		v.setEmpty("properties")
+		v.putNew("properties", &value{kind: '{'})
 	}
 	return bareOf(v, maxOpenAPI, func(string) {})
-}
-
-// setEmpty adds an empty object to one that has no such member.
-func (v *value) setEmpty(key string) {
-	if v.get(key) == nil {
-		v.put(key, &value{kind: '{'})
-	}
 }

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -177,7 +178,7 @@ func (g *graph) checkPatterns(n *node) error {
 	for _, key := range pp.keys {
 		g.patterns = true
 		if err := checkPattern(key, g.limits.Pattern); err != "" {
-			return refusef(RulePattern, n.ptr+pointer([]string{"patternProperties", key}), "%s",
+			return refusef(RulePattern, n.ptr+Pointer("patternProperties", key), "%s",
 				err)
 		}
 	}
@@ -206,12 +207,9 @@ func checkRoot(doc *value) error {
 	case t.isString() && t.text != "object":
 		return refusef(RuleRootNotObject, "/type", "the root describes an object, not %q",
 			text.Short(t.text, maxShown))
+	case t.isArray() && slices.Contains(namesIn(t), "object"):
+		return nil
 	case t.isArray():
-		for _, item := range t.vals {
-			if item.isString() && item.text == "object" {
-				return nil
-			}
-		}
 		return refusef(RuleRootNotObject, "/type", "the root describes an object")
 	}
 	if c := doc.get("const"); c != nil && !c.isObject() {

@@ -39,7 +39,6 @@ type engine struct {
 	compiled int           // of compileBudget
 }
 
-// begin starts a validation.
 func (e *engine) begin() { e.left = matchBudget }
 
 // compile has the shape that the library asks for. It is called twice for each pattern, hence the

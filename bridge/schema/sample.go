@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -96,25 +97,22 @@ func encodeSample(v any) json.RawMessage {
 	return text
 }
 
-// maker makes values for the parts of a
 type maker struct {
 	root     Value
 	invented bool // set when a value is made that the schema does not name
 }
 
-// resolve follows a reference within the
 func (m *maker) resolve(v Value) Value {
 	for range sampleDepth {
 		ref := v.Get("$ref")
 		if !ref.IsString() {
 			return v
 		}
-		v = m.root
-		for _, step := range strings.Split(strings.TrimPrefix(strings.TrimPrefix(ref.String(), "#"), "/"), "/") {
-			if step != "" {
-				v = v.Get(strings.NewReplacer("~1", "/", "~0", "~").Replace(step))
-			}
+		tokens, ok := refTokens(ref.String())
+		if !ok {
+			return Value{}
 		}
+		v = m.root.child(m.root.tree.lookup(tokens))
 	}
 	return v
 }
@@ -126,10 +124,9 @@ func (m *maker) value(v Value, full bool, depth int) any {
 		return x.Text()
 	}
 	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
-		for branch := range v.Get(key).Elements() {
-			if !v.Get("type").Exists() && !v.Get("properties").Exists() && depth < sampleDepth {
-				return m.value(branch, full, depth+1)
-			}
+		if branch := v.Get(key).First(); branch.Exists() && !v.Get("type").Exists() &&
+			!v.Get("properties").Exists() && depth < sampleDepth {
+			return m.value(branch, full, depth+1)
 		}
 	}
 	switch typeOf(v) {
@@ -156,7 +153,7 @@ func named(v Value) Value {
 	if x := v.Get("const"); x.Exists() {
 		return x
 	}
-	for x := range v.Get("examples").Elements() {
+	if x := v.Get("examples").First(); x.Exists() {
 		return x
 	}
 	for _, key := range []string{"example", "default"} {
@@ -164,18 +161,14 @@ func named(v Value) Value {
 			return x
 		}
 	}
-	for x := range v.Get("enum").Elements() {
-		return x
-	}
-	return Value{}
+	return v.Get("enum").First()
 }
 
 // typeOf is the first type that a schema allows, or what its keywords are about.
 func typeOf(v Value) string {
 	kind := v.Get("type")
-	for first := range kind.Elements() {
+	if first := kind.First(); first.Exists() {
 		kind = first
-		break
 	}
 	switch {
 	case kind.IsString():
@@ -201,9 +194,7 @@ func (m *maker) object(v Value, full bool, depth int) map[string]any {
 		required = append(required, name.String())
 	}
 	for part := range v.Get("allOf").Elements() {
-		for name, value := range m.object(part, full, depth+1) {
-			made[name] = value
-		}
+		maps.Copy(made, m.object(part, full, depth+1))
 	}
 	for name, property := range v.Get("properties").Members() {
 		shown := property.Get("examples").Exists() || property.Get("example").Exists()
@@ -221,10 +212,7 @@ func (m *maker) object(v Value, full bool, depth int) map[string]any {
 }
 
 func (m *maker) array(v Value, full bool, depth int) []any {
-	least, made := 0, []any{}
-	if n := v.Get("minItems"); n.Exists() {
-		least = int(min(float(n), sampleLength))
-	}
+	least, made := bound(v.Get("minItems"), 0), []any{}
 	if full {
 		least = max(least, 1)
 	}
@@ -235,6 +223,14 @@ func (m *maker) array(v Value, full bool, depth int) []any {
 		made = append(made, m.value(v.Get("items"), full, depth+1))
 	}
 	return made
+}
+
+// bound is a least or greatest length, as far as samples have it.
+func bound(v Value, otherwise int) int {
+	if !v.Exists() {
+		return otherwise
+	}
+	return int(min(float(v), sampleLength))
 }
 
 func float(v Value) float64 {
@@ -272,7 +268,6 @@ func sampleNumber(v Value) any {
 	return got
 }
 
-// formats are values of the formats of JSON Schema.
 var formats = map[string]string{
 	"date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "time": "12:00:00Z", "duration": "PT1H",
 	"email": "ada@example.com", "uri": "https://example.com/", "url": "https://example.com/", "hostname": "example.com",
@@ -295,13 +290,7 @@ func sampleText(v Value) string {
 	if made, ok := formats[v.Get("format").String()]; ok {
 		return made
 	}
-	least, most := 0, sampleLength
-	if n := v.Get("minLength"); n.Exists() {
-		least = int(min(float(n), sampleLength))
-	}
-	if n := v.Get("maxLength"); n.Exists() {
-		most = int(min(float(n), sampleLength))
-	}
+	least, most := bound(v.Get("minLength"), 0), bound(v.Get("maxLength"), sampleLength)
 	p := v.Get("pattern")
 	if format := v.Get("format"); strings.HasPrefix(format.String(), "^") { // so browsers derive it of a form
 		p = format
@@ -325,18 +314,14 @@ func sampleText(v Value) string {
 // wrong are objects that a schema should refuse: good ones, each with one mistake.
 func (m *maker) wrong(root Value, good map[string]any) (all []json.RawMessage) {
 	with := func(name string, value any) {
-		bad := map[string]any{}
-		for key, kept := range good {
-			bad[key] = kept
-		}
+		bad := maps.Clone(good)
 		if bad[name] = value; value == nil {
 			delete(bad, name)
 		}
 		all = append(all, encodeSample(bad))
 	}
-	for name := range root.Get("required").Elements() {
+	if name := root.Get("required").First(); name.Exists() {
 		with(name.String(), nil)
-		break
 	}
 	typed, listed := false, false
 	for name, property := range root.Get("properties").Members() {

@@ -1,8 +1,8 @@
 package schema
 
 import (
-	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,7 +25,11 @@ type value struct {
 // indexFrom is the number of members from which a map is worth its memory.
 const indexFrom = 12
 
+// get returns the member of an object, or nil; of nil, too.
 func (v *value) get(key string) *value {
+	if v == nil {
+		return nil
+	}
 	if v.index != nil {
 		if i, ok := v.index[key]; ok {
 			return v.vals[i]
@@ -86,6 +90,15 @@ func parse(b []byte, maxDepth int) (*value, error) {
 	return v, r.end()
 }
 
+// parseOwn reads a schema that was admitted, or made here. It panics on anything else.
+func parseOwn(b []byte) *value {
+	v, err := parse(b, defaultDepth)
+	if err != nil {
+		panic("schema: reading an admitted schema: " + err.Error())
+	}
+	return v
+}
+
 // build reads the rest of the value that tok opened. Its recursion is bounded by the reader's depth
 // cap.
 func (r *reader) build(tok jsontext.Token) (*value, error) {
@@ -143,14 +156,7 @@ func (v *value) appendJSON(dst []byte) []byte {
 	case '"':
 		return AppendString(dst, v.text)
 	case '[':
-		dst = append(dst, '[')
-		for i, item := range v.vals {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = item.appendJSON(dst)
-		}
-		return append(dst, ']')
+		return appendArray(dst, v.vals, (*value).appendJSON)
 	default:
 		dst = append(dst, '{')
 		for i, item := range v.vals {
@@ -164,6 +170,17 @@ func (v *value) appendJSON(dst []byte) []byte {
 	}
 }
 
+func appendArray(dst []byte, items []*value, add func(*value, []byte) []byte) []byte {
+	dst = append(dst, '[')
+	for i, item := range items {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = add(item, dst)
+	}
+	return append(dst, ']')
+}
+
 // AppendString adds text as a JSON string with as few escapes as RFC 8785 asks for. The text must
 // be valid UTF-8, as what a strict decoder read is: it panics when it is not.
 func AppendString(dst []byte, s string) []byte {
@@ -172,6 +189,14 @@ func AppendString(dst []byte, s string) []byte {
 		panic("schema: quoting text that is not UTF-8: " + err.Error())
 	}
 	return out
+}
+
+// appendMember adds a member, whose value is JSON, to an object that is not closed yet.
+func appendMember(dst []byte, name string, text []byte) []byte {
+	if dst[len(dst)-1] != '{' {
+		dst = append(dst, ',')
+	}
+	return append(append(AppendString(dst, name), ':'), text...)
 }
 
 // plain turns a value into what the library works on. keep says which members of an object go
@@ -229,9 +254,9 @@ func (v *value) lookup(tokens []string) *value {
 
 var pointerEscape = strings.NewReplacer("~", "~0", "/", "~1")
 
-// pointer joins tokens to an RFC 6901 pointer.
-func pointer(tokens []string) string {
-	var b bytes.Buffer
+// Pointer joins tokens to an RFC 6901 pointer.
+func Pointer(tokens ...string) string {
+	var b strings.Builder
 	for _, t := range tokens {
 		b.WriteByte('/')
 		b.WriteString(pointerEscape.Replace(t))
@@ -251,22 +276,8 @@ func shortPointer(p string) string {
 	return p[:strings.LastIndexByte(p[:maxPointer+1], '/')]
 }
 
-// splitPointer is the inverse of pointer; it reports whether p is one.
+// splitPointer is the inverse of Pointer; it reports whether p is one.
 func splitPointer(p string) ([]string, bool) {
-	if p == "" {
-		return nil, true
-	}
-	if p[0] != '/' {
-		return nil, false
-	}
-	tokens := strings.Split(p[1:], "/")
-	for i, t := range tokens {
-		for j := 0; j < len(t); j++ {
-			if t[j] == '~' && (j+1 == len(t) || t[j+1] != '0' && t[j+1] != '1') {
-				return nil, false
-			}
-		}
-		tokens[i] = strings.ReplaceAll(strings.ReplaceAll(t, "~1", "/"), "~0", "~")
-	}
-	return tokens, true
+	is := jsontext.Pointer(p)
+	return slices.Collect(is.Tokens()), is.IsValid()
 }

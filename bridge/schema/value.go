@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"iter"
+	"slices"
 )
 
 // Value is a JSON value that was read and bounded once, with the text that it was read from.
@@ -53,10 +54,15 @@ func (v Value) String() string {
 
 // Get returns the member of that name, or no value.
 func (v Value) Get(name string) Value {
-	if !v.IsObject() {
-		return Value{}
-	}
 	return v.child(v.tree.get(name))
+}
+
+// Names lists the names of an object's members, in their order.
+func (v Value) Names() []string {
+	if !v.IsObject() {
+		return nil
+	}
+	return slices.Clone(v.tree.keys)
 }
 
 // Members yields the members of an object, in their order.
@@ -76,15 +82,57 @@ func (v Value) Members() iter.Seq2[string, Value] {
 // Elements yields the elements of an array.
 func (v Value) Elements() iter.Seq[Value] {
 	return func(yield func(Value) bool) {
-		if !v.IsArray() {
-			return
-		}
-		for _, item := range v.tree.vals {
-			if !yield(v.child(item)) {
+		for _, item := range v.Items() {
+			if !yield(item) {
 				return
 			}
 		}
 	}
+}
+
+// First returns the first element of an array, or no value.
+func (v Value) First() Value {
+	if !v.IsArray() || len(v.tree.vals) == 0 {
+		return Value{}
+	}
+	return v.child(v.tree.vals[0])
+}
+
+// Items yields the elements of an array with their indices.
+func (v Value) Items() iter.Seq2[int, Value] {
+	return func(yield func(int, Value) bool) {
+		if !v.IsArray() {
+			return
+		}
+		for i, item := range v.tree.vals {
+			if !yield(i, v.child(item)) {
+				return
+			}
+		}
+	}
+}
+
+// Subschemas yields what stands where a schema has schemas, in its order.
+func (v Value) Subschemas() iter.Seq[Subschema] {
+	return func(yield func(Subschema) bool) {
+		if !v.IsObject() {
+			return
+		}
+		for _, c := range children(v.tree) {
+			if !yield(Subschema{v.child(c.val), Pointer(c.tokens()...), c.name, c.role == roleProps}) {
+				return
+			}
+		}
+	}
+}
+
+// Subschema is a schema in another one.
+type Subschema struct {
+	Value   Value
+	Pointer string // RFC 6901, from the one around it
+	Name    string // the name or the index in its keyword, where that holds several
+	// Property is true when the keyword is "properties".
+	Property bool
 }
 
 // bytesOfTree estimates the memory of a value besides its text.
@@ -140,19 +188,13 @@ func (v Value) Edit(drop func(name string) bool, add ...Member) (Value, error) {
 		return v, nil
 	}
 	out := []byte{'{'}
-	put := func(name string, text []byte) {
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(AppendString(out, name), ':'), text...)
-	}
 	for name, x := range v.Members() {
 		if !drop(name) {
-			put(name, x.text)
+			out = appendMember(out, name, x.text)
 		}
 	}
 	for _, m := range add {
-		put(m.Name, m.Value)
+		out = appendMember(out, m.Name, m.Value)
 	}
 	return Read(append(out, '}'), defaultDepth)
 }

@@ -51,7 +51,7 @@ func (v Violation) named(name func(string) string) Violation {
 	if len(forms) > 0 {
 		what += " (" + strings.Join(forms, "; or: ") + ")"
 	}
-	v.Pointer, v.Message = pointer(at), field(at)+" "+what
+	v.Pointer, v.Message = Pointer(at...), field(at)+" "+what
 	return v
 }
 
@@ -109,7 +109,6 @@ func explain(err error) error {
 	return out
 }
 
-// explainCompile words the errors of the library's compiler.
 func explainCompile(err error) *CompileError {
 	var invalid *jsonschema.SchemaValidationError
 	if errors.As(err, &invalid) {
@@ -193,7 +192,6 @@ func (c *collector) forms(causes []*jsonschema.ValidationError) (parts []Violati
 
 func (c *collector) say(at []string, what string) { c.put(Violation{at: at, what: what}) }
 
-// put words a violation.
 func (c *collector) put(v Violation) {
 	v.at = bounded(v.at)
 	c.list = append(c.list, v.named(func(name string) string { return name }))
@@ -320,7 +318,6 @@ func options(vals []any) string {
 	return text.Few(parts, maxListed)
 }
 
-// show prints a value of the schema.
 func show(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -15,7 +15,6 @@ var _ bridge.Grants = (*sqlGrants)(nil)
 
 const grantColumns = "id, caller, credential, site, tool, digest, config, given_by, given_at"
 
-// Put implements bridge.Grants.
 func (s *sqlGrants) Put(ctx context.Context, g bridge.Grant) (bridge.Grant, error) {
 	g, err := newGrant(g)
 	if err != nil {
@@ -47,7 +46,6 @@ func newGrant(g bridge.Grant) (bridge.Grant, error) {
 	return g, nil
 }
 
-// All implements bridge.Grants.
 func (s *sqlGrants) All(ctx context.Context) ([]bridge.Grant, error) {
 	var all []bridge.Grant
 	err := each(ctx, s.db.r, func(rows *sql.Rows) error {
@@ -61,7 +59,6 @@ func (s *sqlGrants) All(ctx context.Context) ([]bridge.Grant, error) {
 	return all, nil
 }
 
-// Find implements bridge.Grants.
 func (s *sqlGrants) Find(ctx context.Context, u bridge.GrantUse) (bridge.Grant, bool, error) {
 	row := s.db.r.QueryRowContext(ctx, "SELECT "+grantColumns+` FROM grants
 		WHERE caller = ? AND credential = ? AND site = ? AND tool = ? AND digest = ? AND config = ?
@@ -76,7 +73,6 @@ func (s *sqlGrants) Find(ctx context.Context, u bridge.GrantUse) (bridge.Grant, 
 	return g, true, nil
 }
 
-// Revoke implements bridge.Grants.
 func (s *sqlGrants) Revoke(ctx context.Context, id string) (bool, error) {
 	var n int64
 	err := s.db.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
@@ -106,7 +102,6 @@ type sqlKnown struct{ db *database }
 
 var _ bridge.KnownTools = (*sqlKnown)(nil)
 
-// Known implements bridge.KnownTools.
 func (s *sqlKnown) Known(ctx context.Context, site string) ([]bridge.KnownTool, error) {
 	var known []bridge.KnownTool
 	err := each(ctx, s.db.r, func(rows *sql.Rows) error {
@@ -123,7 +118,6 @@ func (s *sqlKnown) Known(ctx context.Context, site string) ([]bridge.KnownTool, 
 	return known, nil
 }
 
-// SetKnown implements bridge.KnownTools.
 func (s *sqlKnown) SetKnown(ctx context.Context, site string, tools []bridge.KnownTool) error {
 	err := s.db.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
 		for _, k := range tools {

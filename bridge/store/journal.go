@@ -89,7 +89,6 @@ func (p *part) write(line []byte) error {
 	return nil
 }
 
-// sync brings the file to the disk.
 func (p *part) sync() error {
 	if err := p.f.Sync(); err != nil {
 		return fmt.Errorf("bringing the audit to the disk: %w", classify(err))
@@ -114,18 +113,15 @@ func openJournal(f archive, id string, calls *failure, o Options) (*journal, err
 	return j, nil
 }
 
-// Intent implements bridge.Audit.
 func (j *journal) Intent(_ context.Context, r bridge.AuditRecord) (int64, error) {
 	return j.add(kindIntent, 0, r)
 }
 
-// Outcome implements bridge.Audit.
 func (j *journal) Outcome(_ context.Context, ticket int64, r bridge.AuditRecord) error {
 	_, err := j.add(kindOutcome, ticket, r)
 	return err
 }
 
-// Healthy implements bridge.Audit.
 func (j *journal) Healthy() error {
 	return cmp.Or(j.writing.get(), j.signing.get(), j.calls.get())
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// keeper holds the state of keep.
 type keeper struct {
 	*journal
 	signAt   time.Time // when to sign the records that are not; zero when all are

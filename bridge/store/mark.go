@@ -30,7 +30,7 @@ const (
 	markEnd        = "end"        // the last line of a chain whose process closed it
 )
 
-// markOpens is how the line of a mark begins. No record's line begins so.
+// markOpens begins the line of a mark, and no record's.
 const markOpens = `{"mark":`
 
 // mark is a signed line: it says where a chain stands. Marks are not links of the

@@ -27,7 +27,7 @@ const (
 // recordDomain keeps the hash of a record from being the hash of anything else.
 const recordDomain = "pagetools audit record 1\n"
 
-// maxText is where text in records is cut, in bytes.
+// maxText bounds a text in a record, in bytes; the rest is cut off.
 const maxText = 512
 
 // record is a line of a chain, without its hash. Ticket joins an outcome to its
@@ -60,7 +60,7 @@ func clip(s string) string {
 	return strings.ToValidUTF8(text.Bytes(s, maxText), "\uFFFD")
 }
 
-// chain is where a chain ends: the number and the hash of its newest record. The
+// chain holds the end of a chain: the number and the hash of its newest record. The
 // zero value is the end of a chain without records.
 type chain struct {
 	seq  int64

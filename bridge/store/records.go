@@ -63,7 +63,6 @@ func records(ctx context.Context, a archive, f bridge.CallFilter) (all []Entry, 
 	return all, nil
 }
 
-// selects reports whether a filter selects a record.
 func selects(f bridge.CallFilter, r bridge.AuditRecord) bool {
 	for _, c := range []struct{ want, is string }{{f.Site, r.Site}, {f.Tool, r.Tool},
 		{f.Caller, r.Caller}, {f.Outcome, r.Outcome}} {

@@ -29,7 +29,6 @@ type deadOwner struct{ id string }
 
 func (d *deadOwner) Error() string { return "the claim is of a process that has ended" }
 
-// Begin implements bridge.Replies.
 func (s *sqlReplies) Begin(ctx context.Context, caller, key,
 	bodyDigest string) (bridge.ReplyState, error) {
 	state, err := s.begin(ctx, caller, key, bodyDigest)
@@ -122,7 +121,6 @@ func (s *sqlReplies) Finish(ctx context.Context, claim string, reply []byte) err
 		bridge.ReplyFinished, reply, size)
 }
 
-// Abandon implements bridge.Replies.
 func (s *sqlReplies) Abandon(ctx context.Context, claim string) error {
 	return s.end(ctx, claim, "DELETE FROM replies WHERE claim = ?1 AND state = 'in_flight'")
 }

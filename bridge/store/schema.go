@@ -113,7 +113,6 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// hasSchema reports whether the tables are there.
 func hasSchema(ctx context.Context, q querier) (bool, error) {
 	var version int
 	if err := q.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {

@@ -29,56 +29,59 @@ const (
 type Report struct {
 	// Records is how many records are good, and Checkpoints how many checkpoints
 	// agree with them, in the chains of all processes.
-	Records     int64
-	Checkpoints int
+	Records     int64 `json:"records"`
+	Checkpoints int   `json:"checkpoints"`
 	// PublicKey verifies checkpoints, in base64. Compare it with a copy that is
 	// kept elsewhere.
-	PublicKey string
+	PublicKey string `json:"publicKey"`
 	// Bad has the first record of each chain that is not as it was written, and
 	// the list of checkpoints when it is not.
-	Bad []BadRecord
+	Bad []BadRecord `json:"bad,omitempty"`
 	// Unsigned is how many records no checkpoint covers yet: when the last of them
 	// are removed, nothing shows it.
-	Unsigned int64
+	Unsigned int64 `json:"unsigned"`
 	// Removed are files that are gone, and older than all files that are there.
-	Removed []RemovedFile
+	Removed []RemovedFile `json:"removed"`
 	// Open are intents without an outcome, the oldest 1,000: calls that run now,
 	// or whose process was killed. OpenCount is how many there are.
-	Open      []OpenIntent
-	OpenCount int
+	Open      []OpenIntent `json:"open"`
+	OpenCount int          `json:"openCount"`
 	// Lost is how many records could not be kept while writing failed.
-	Lost int64
+	Lost int64 `json:"lost"`
 	// Torn is how many lines are cut off: a full disk, or the end of a process in
 	// the middle of a write, leaves them.
-	Torn int
+	Torn int `json:"torn"`
 	// Others are files that belong to no chain. They are not verified.
-	Others []string
+	Others []string `json:"others"`
 }
 
 // BadRecord names a record and what is wrong with it. Without a Chain it is the
 // list of checkpoints.
 type BadRecord struct {
-	Chain   string
-	Seq     int64
-	Problem Problem
-	Detail  string
+	Chain   string  `json:"chain,omitempty"`
+	Seq     int64   `json:"record"`
+	Problem Problem `json:"problem"`
+	Detail  string  `json:"detail"`
 }
 
 // RemovedFile is a file of a chain that is gone. Its records ended with Seq, at
 // Time (RFC 3339).
 type RemovedFile struct {
-	Chain string
-	File  int
-	Seq   int64
-	Time  string
+	Chain string `json:"chain"`
+	File  int    `json:"file"`
+	Seq   int64  `json:"record"`
+	Time  string `json:"time"`
 }
 
 // OpenIntent is an intent without an outcome.
 type OpenIntent struct {
-	Chain                    string
-	Seq                      int64
-	Time                     string // RFC 3339
-	Call, Caller, Site, Tool string
+	Chain  string `json:"chain"`
+	Seq    int64  `json:"record"`
+	Time   string `json:"time"` // RFC 3339
+	Call   string `json:"call"`
+	Caller string `json:"caller"`
+	Site   string `json:"site"`
+	Tool   string `json:"tool"`
 }
 
 // verify reads all chains. Processes may write at the same time: a mark is always in its
@@ -88,7 +91,8 @@ func verify(ctx context.Context, f archive, me *owner) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	r := Report{PublicKey: f.signer.publicText()}
+	r := Report{PublicKey: f.signer.publicText(),
+		Removed: []RemovedFile{}, Open: []OpenIntent{}, Others: []string{}}
 	marks, err := f.list()
 	switch {
 	case errors.Is(err, errList):
@@ -108,7 +112,7 @@ func verify(ctx context.Context, f archive, me *owner) (Report, error) {
 	if err != nil && !errors.Is(err, errList) {
 		return Report{}, err
 	}
-	r.Others, living = others, append(living, begun...)
+	r.Others, living = append(r.Others, others...), append(living, begun...)
 	for _, id := range slices.Sorted(maps.Keys(parts)) {
 		open := map[int64]OpenIntent{}
 		s := &scan{signer: f.signer, id: id, each: func(rec *record) { r.note(open, id, rec) }}

@@ -21,7 +21,6 @@ type sqlVersions struct {
 
 var _ webtool.Store = (*sqlVersions)(nil)
 
-// Load implements webtool.Store.
 func (v *sqlVersions) Load(ctx context.Context, name string) ([]webtool.Record, error) {
 	var history []webtool.Record
 	err := each(ctx, v.db.r, func(rows *sql.Rows) error {
@@ -40,7 +39,6 @@ func (v *sqlVersions) Load(ctx context.Context, name string) ([]webtool.Record, 
 	return history, nil
 }
 
-// Document implements webtool.Store.
 func (v *sqlVersions) Document(ctx context.Context, name, version string) (json.RawMessage, error) {
 	var document []byte
 	err := v.db.r.QueryRowContext(ctx, "SELECT document FROM versions WHERE webtool = ? AND version = ?",
@@ -54,7 +52,6 @@ func (v *sqlVersions) Document(ctx context.Context, name, version string) (json.
 	return document, nil
 }
 
-// Append implements webtool.Store.
 func (v *sqlVersions) Append(ctx context.Context, name string, r webtool.Record) error {
 	if err := checkVersion(name, r); err != nil {
 		return err
@@ -110,7 +107,6 @@ func (v *sqlVersions) makeRoom(ctx context.Context, tx *sql.Tx, site string) err
 	return err
 }
 
-// Seen implements webtool.Store.
 func (v *sqlVersions) Seen(ctx context.Context, name, version string, at time.Time) error {
 	err := v.db.write(ctx, relaxed,
 		func(ctx context.Context, tx *sql.Tx) error { return see(ctx, tx, name, version, at) })

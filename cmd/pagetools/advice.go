@@ -106,10 +106,7 @@ func certificateAdvice(c *config.Config) string {
 func aim(verb string, t *target) string {
 	word := "TARGET"
 	if t != nil && t.Text != "" && text.IsPlain(t.Text) && !strings.Contains(t.Text, "@") {
-		word = text.ShellWord(t.Text)
-	}
-	if word[0] == '-' {
-		word = "-- " + word
+		word = text.Operand(t.Text)
 	}
 	return "`pagetools " + verb + " " + word + "`"
 }
@@ -212,7 +209,7 @@ func tryIt(address string, c *config.Config) string {
 	return `Try: curl -H "Authorization: Bearer ` + token + `" ` + address
 }
 
-// servingWarnings are what an operator should know of how sites are served.
+// servingWarnings returns what an operator should know of how sites are served.
 func servingWarnings(c *config.Config, targets []*target) []string {
 	all := tokenWarnings(c)
 	if c.IsRemote() {

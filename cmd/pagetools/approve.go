@@ -23,7 +23,7 @@ import (
 	"github.com/pagetools/pagetools/transport/console"
 )
 
-// given is what the flags of approve say.
+// given holds the flags of approve.
 type given struct {
 	yes, no, always bool
 	value           string
@@ -170,7 +170,6 @@ func (a *approver) request(ctx context.Context, to http.RoundTripper, method, pa
 // maxPicture bounds what is read of a picture, in bytes.
 const maxPicture = 64 << 20
 
-// savePicture writes a picture of the page that asks.
 func (a *approver) savePicture(ctx context.Context, id, path string) error {
 	holder, err := a.holder(ctx, id)
 	if err != nil {
@@ -303,7 +302,7 @@ func (a *approver) askFor(ctx context.Context, q bridge.OpenQuestion) (bridge.An
 	return asker.Ask(ctx, q.Question)
 }
 
-// grantList is what approve --list --format json prints.
+// grantList has the JSON of approve --list.
 type grantList struct {
 	Grants []grantItem `json:"grants"`
 }
@@ -323,7 +322,6 @@ type grantItem struct {
 	GivenAt string `json:"givenAt"`
 }
 
-// listGrants lists the consent that stands.
 func listGrants(ctx context.Context, p *program) error {
 	s, err := p.openDataDir(ctx)
 	if err != nil {
@@ -347,14 +345,12 @@ func listGrants(ctx context.Context, p *program) error {
 	}
 	for _, g := range all {
 		fmt.Fprintf(p.stdout, "%s  %s may run %s on %s, says %s, since %s\n", g.ID,
-			text.Line(g.Caller), text.Line(g.Tool), text.Line(g.Site),
-			text.Line(g.GivenBy),
+			text.Line(g.Caller), text.Line(g.Tool), text.Line(g.Site), text.Line(g.GivenBy),
 			g.GivenAt.Local().Format(time.DateTime))
 	}
 	return nil
 }
 
-// revokeGrant revokes one of them.
 func revokeGrant(ctx context.Context, p *program, id string) error {
 	s, err := p.openDataDir(ctx)
 	if err != nil {

@@ -22,7 +22,6 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
-// terminalAsker asks the person at the terminal.
 type terminalAsker struct {
 	turn   chan struct{} // held while a question is asked: one at a time
 	in     io.Reader
@@ -251,7 +250,6 @@ func (in *inbox) peers() map[string]http.RoundTripper {
 	return all
 }
 
-// throughSocket sends requests through a socket.
 func throughSocket(path string) http.RoundTripper {
 	return &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

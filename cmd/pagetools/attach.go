@@ -35,7 +35,6 @@ func attachCommand(p *program) *cobra.Command {
 	return c
 }
 
-// attached is what attach prints.
 type attached struct {
 	Site  string         `json:"site"`
 	URL   string         `json:"url"`

@@ -46,50 +46,12 @@ func auditCommand(p *program) *cobra.Command {
 	return c
 }
 
-// auditReport is what audit verify --format json prints.
+// auditReport has the JSON of audit verify.
 type auditReport struct {
-	OK          bool          `json:"ok"`
-	Records     int64         `json:"records"`
-	Checkpoints int           `json:"checkpoints"`
-	PublicKey   string        `json:"publicKey"`
-	Bad         []badRecord   `json:"bad,omitempty"`
-	Unsigned    int64         `json:"unsigned"`
-	Removed     []removedFile `json:"removed"`
-	Open        []openCall    `json:"open"`
-	OpenCount   int           `json:"openCount"`
-	Lost        int64         `json:"lost"`
-	Torn        int           `json:"torn"`
-	Others      []string      `json:"others"`
+	OK bool `json:"ok"`
+	store.Report
 }
 
-// badRecord is the list of checkpoints when it has no chain.
-type badRecord struct {
-	Chain   string `json:"chain,omitempty"`
-	Record  int64  `json:"record"`
-	Problem string `json:"problem"`
-	Detail  string `json:"detail"`
-}
-
-// removedFile is a file that is gone, and the newest record in it.
-type removedFile struct {
-	Chain  string `json:"chain"`
-	File   int    `json:"file"`
-	Record int64  `json:"record"`
-	Time   string `json:"time"`
-}
-
-// openCall is a call whose outcome is not recorded.
-type openCall struct {
-	Chain  string `json:"chain"`
-	Record int64  `json:"record"`
-	Time   string `json:"time"`
-	Call   string `json:"call"`
-	Caller string `json:"caller"`
-	Site   string `json:"site"`
-	Tool   string `json:"tool"`
-}
-
-// listAudit prints records, one a line, also as JSON.
 func listAudit(ctx context.Context, p *program, f bridge.CallFilter) error {
 	s, err := p.openRecords(ctx)
 	if err != nil {
@@ -139,7 +101,7 @@ func verifyAudit(ctx context.Context, p *program) error {
 		return err
 	}
 	if p.conf.Format != "text" {
-		if err := terminal.Encode(p.stdout, reported(found)); err != nil {
+		if err := terminal.Encode(p.stdout, auditReport{len(found.Bad) == 0, found}); err != nil {
 			return err
 		}
 	} else {
@@ -149,26 +111,6 @@ func verifyAudit(ctx context.Context, p *program) error {
 		return terminal.Found("%s", badLine(found.Bad[0]))
 	}
 	return nil
-}
-
-func reported(r store.Report) auditReport {
-	out := auditReport{
-		OK: len(r.Bad) == 0, Records: r.Records, Checkpoints: r.Checkpoints, PublicKey: r.PublicKey,
-		Unsigned: r.Unsigned, Removed: []removedFile{}, Open: []openCall{}, OpenCount: r.OpenCount,
-		Lost: r.Lost, Torn: r.Torn, Others: []string{},
-	}
-	for _, b := range r.Bad {
-		out.Bad = append(out.Bad, badRecord{b.Chain, b.Seq, string(b.Problem), b.Detail})
-	}
-	for _, f := range r.Removed {
-		out.Removed = append(out.Removed, removedFile{f.Chain, f.File, f.Seq, f.Time})
-	}
-	for _, o := range r.Open {
-		out.Open = append(out.Open,
-			openCall{o.Chain, o.Seq, o.Time, o.Call, o.Caller, o.Site, o.Tool})
-	}
-	out.Others = append(out.Others, r.Others...)
-	return out
 }
 
 // badLine says what is wrong with one record.

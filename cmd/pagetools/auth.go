@@ -22,7 +22,6 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
-// authFlags are those of auth.
 type authFlags struct {
 	caller, scheme, clientID, secretFile, scopes string
 	device                                       bool
@@ -203,8 +202,7 @@ func choose(found *opentools.Found, origins []string, name string) (*opentools.L
 		return &all[0], nil
 	case name == "":
 		return nil, terminal.Usage("%s has several security schemes: name one with --scheme, "+
-			"one of %s", found.URL,
-			list)
+			"one of %s", found.URL, list)
 	case i < 0:
 		return nil, terminal.Usage("invalid value %q for --scheme: must be one of %s",
 			text.Line(name), list)
@@ -234,7 +232,6 @@ var keyWords = map[oauth.Kind]string{oauth.APIKey: "the key", oauth.Bearer: "the
 // maxKey is the most bytes that are read of a key.
 const maxKey = 256 << 10
 
-// keepKey reads a key, and keeps it.
 func (a *auth) keepKey(ctx context.Context, s *authSite, at oauth.Target, scheme oauth.Scheme,
 	kind oauth.Kind) error {
 	if terminal.Is(a.p.stdin) && kind == oauth.Certificate {

@@ -17,7 +17,7 @@ import (
 	"github.com/pagetools/pagetools/transport"
 )
 
-// callers are those of a process that serves. SIGHUP reads them again from the
+// callers holds the callers of a process that serves. SIGHUP reads them again from the
 // configuration file.
 type callers struct {
 	p *program

@@ -49,7 +49,6 @@ func configCommand(p *program) *cobra.Command {
 	return c
 }
 
-// configValue is one effective setting.
 type configValue struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -98,7 +97,6 @@ func printConfig(w io.Writer, c *config.Config) error {
 	return nil
 }
 
-// printSchema prints the JSON Schema of the configuration file.
 func printSchema(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")

@@ -104,8 +104,7 @@ func (d *clientConfig) remote(address string) error {
 		d.s.Name = site
 	}
 	// A listener elsewhere does not start without a token.
-	d.s.Token = d.p.conf.Token != "" || len(d.p.conf.Callers) > 0 ||
-		!origin.Loopback(u.Hostname())
+	d.s.Token = d.p.conf.Token != "" || len(d.p.conf.Callers) > 0 || !origin.Loopback(u.Hostname())
 	return nil
 }
 
@@ -150,7 +149,7 @@ func (d *clientConfig) local(targets []string) error {
 	return nil
 }
 
-// ownPath is where this program is. The name in PATH is better than what it links
+// ownPath returns where this program is. The name in PATH is better than what it links
 // to, which an update may move.
 func ownPath() (string, error) {
 	self, err := os.Executable()

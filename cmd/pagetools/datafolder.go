@@ -118,7 +118,7 @@ func collectLess() {
 	}
 }
 
-// idleness is what there was when it was looked last, and own says that it was just collected.
+// idleness holds what there was at the last look, and own says that it was just collected.
 type idleness struct {
 	collections, allocated uint64
 	own                    bool

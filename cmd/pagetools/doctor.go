@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -213,17 +212,11 @@ func tlsFix(u *url.URL, err error) string {
 		plain.Scheme = "http"
 		return "The port speaks http: try " + plain.String()
 	}
-	if certificateError(err) {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return "Give the server a certificate that browsers accept; " +
 			"--accept-insecure-certs accepts any, for sites of your own."
 	}
 	return "The server does not speak TLS as browsers do."
-}
-
-func certificateError(err error) bool {
-	_, ok := errors.AsType[*tls.CertificateVerificationError](err)
-	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
-	return ok || unknown
 }
 
 func (d *doctor) http(ctx context.Context, t *target) error {

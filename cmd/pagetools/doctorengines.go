@@ -82,14 +82,9 @@ func findingsOfOne(one string, a []bridge.Finding, two string,
 // differences says in which tools two catalogs differ, one line each, by name.
 func differences(one string, a *bridge.Catalog, two string, b *bridge.Catalog) (lines []string) {
 	inA, inB := byName(a), byName(b)
-	names := slices.Sorted(maps.Keys(inA))
-	for name := range inB {
-		if inA[name] == nil {
-			names = append(names, name)
-		}
-	}
+	names := slices.AppendSeq(slices.Collect(maps.Keys(inA)), maps.Keys(inB))
 	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Compact(names) {
 		x, y := inA[name], inB[name]
 		switch {
 		case y == nil:

@@ -15,7 +15,7 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
-// exitCodes are those of codes that do not exit with terminal.ExitTool.
+// exitCodes maps the codes that do not exit with terminal.ExitTool.
 var exitCodes = map[bridge.Code]int{
 	bridge.SchemaError: terminal.ExitUsage, bridge.ConfigError: terminal.ExitUsage, bridge.WebtoolNotFound: terminal.ExitUsage,
 	bridge.Unauthorized: terminal.ExitAuth, bridge.Forbidden: terminal.ExitAuth,

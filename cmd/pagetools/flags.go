@@ -27,7 +27,6 @@ type choice struct {
 
 var _ pflag.Value = (*choice)(nil)
 
-// Set implements pflag.Value.
 func (c *choice) Set(text string) error {
 	if !slices.Contains(c.of, text) {
 		return fmt.Errorf("must be one of %s", strings.Join(c.of, ", "))
@@ -36,15 +35,14 @@ func (c *choice) Set(text string) error {
 	return nil
 }
 
-// String implements pflag.Value.
 func (c *choice) String() string {
-	if c.value == nil {
+	if c.value == nil { // pflag asks a zero value
 		return ""
 	}
 	return *c.value
 }
 
-// Type implements pflag.Value. Help shows it.
+// Type returns a word that help shows.
 func (c *choice) Type() string { return "word" }
 
 // unknownCommand names the command that was probably meant.
@@ -190,8 +188,7 @@ func readInput(schema json.RawMessage, from string, pairs []string,
 		}
 		if in[key], err = argument(words, types); err != nil {
 			return bridge.Value{}, terminal.Usage("%s must be JSON of the type %s, not %q",
-				text.Line(key),
-				text.Line(text.List(types, "or")), text.Line(words))
+				text.Line(key), text.Line(text.List(types, "or")), text.Line(words))
 		}
 	}
 	words, err := json.Marshal(in)

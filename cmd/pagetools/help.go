@@ -20,7 +20,7 @@ import (
 	"github.com/pagetools/pagetools/shim"
 )
 
-// verbHelp is what the help of a command has besides what cobra knows.
+// verbHelp holds what the help of a command has besides what cobra knows.
 type verbHelp struct {
 	groups  string // of the common flags, in their order
 	example string
@@ -225,7 +225,6 @@ func writeMan(root *cobra.Command, dir string) error {
 	return nil
 }
 
-// versionInfo is what version prints.
 type versionInfo struct {
 	Version  string `json:"version"`
 	Shim     string `json:"shim"` // SHA-256 of the page script

@@ -13,7 +13,6 @@ import (
 	"github.com/pagetools/pagetools/e2e/app"
 )
 
-// kitCommands returns the verbs of the test kit.
 func kitCommands(p *program) []*cobra.Command {
 	v := &kitVerbs{p: p}
 	return kit.Commands(&kit.Program{

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -176,12 +177,10 @@ func clock(t time.Time) string { return t.Local().Format(time.RFC3339) }
 
 // inWords is a time as short as it can be read.
 func inWords(d time.Duration) string {
-	switch {
-	case d < 10*time.Second:
+	if d < 10*time.Second {
 		return d.Round(time.Millisecond).String()
-	default:
-		return d.Round(time.Second).String()
 	}
+	return d.Round(time.Second).String()
 }
 
 // personLog writes the log for a person at a terminal: a line as the rest of the program
@@ -194,14 +193,8 @@ type personLog struct {
 
 var _ slog.Handler = (*personLog)(nil)
 
-func newPersonLog(out io.Writer, level slog.Level) *personLog {
-	return &personLog{out: out, level: level}
-}
-
-// Enabled implements slog.Handler.
 func (l *personLog) Enabled(_ context.Context, level slog.Level) bool { return level >= l.level }
 
-// Handle implements slog.Handler.
 func (l *personLog) Handle(_ context.Context, r slog.Record) error {
 	word, colors := "", terminal.ColorsOf(l.out)
 	switch {
@@ -219,7 +212,6 @@ func (l *personLog) Handle(_ context.Context, r slog.Record) error {
 	return err
 }
 
-// WithAttrs implements slog.Handler.
 func (l *personLog) WithAttrs(attrs []slog.Attr) slog.Handler {
 	next := *l
 	for _, a := range attrs {
@@ -247,10 +239,7 @@ const lastSpans = 3 * time.Second
 func tracesWanted(env func(string) string) (wanted bool, problem string) {
 	endpoint := env("OTEL_EXPORTER_OTLP_ENDPOINT") + env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 	exporter := env("OTEL_TRACES_EXPORTER")
-	protocol := env("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL")
-	if protocol == "" {
-		protocol = env("OTEL_EXPORTER_OTLP_PROTOCOL")
-	}
+	protocol := cmp.Or(env("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), env("OTEL_EXPORTER_OTLP_PROTOCOL"))
 	switch {
 	case env("OTEL_SDK_DISABLED") == "true", exporter == "none", exporter == "" && endpoint == "":
 		return false, ""

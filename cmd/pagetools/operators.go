@@ -146,7 +146,7 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 	return o
 }
 
-// consoleListener is that of the operators' page. It has none where the page is off, or where
+// consoleListener listens for the operators' page. It has none where the page is off, or where
 // the address that nobody chose is taken.
 type consoleListener struct{ net.Listener }
 
@@ -203,7 +203,7 @@ func (o *operators) serve(s *http.Server, l net.Listener) {
 	go func() { _ = s.Serve(l) }() // ends with close
 }
 
-// page is where a person can answer, here or in another process; empty without one. It has
+// page returns where a person can answer, here or in another process; empty without one. It has
 // no credential.
 func (o *operators) page() string {
 	if own := o.links.Page(); own != "" {
@@ -260,7 +260,6 @@ func (o *operators) answerAtTerminal(ctx context.Context, b *bridge.Bridge, aske
 	}
 }
 
-// asks reports whether a question is open.
 func asks(inbox *bridge.Inbox, id string) bool {
 	return slices.ContainsFunc(inbox.Questions(),
 		func(q bridge.OpenQuestion) bool { return q.ID == id })

@@ -90,14 +90,12 @@ func withSignals(parent context.Context, hangups *hangups) (context.Context, con
 	return ctx, func() { cancel(nil) }
 }
 
-// raise sends a signal to this process.
 func raise(s os.Signal) {
 	if self, err := os.FindProcess(os.Getpid()); err == nil {
 		_ = self.Signal(s)
 	}
 }
 
-// command builds the command tree.
 func (p *program) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "pagetools",
@@ -123,8 +121,7 @@ func (p *program) command() *cobra.Command {
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.prepare(cmd) }
 	root.AddCommand(serveCommand(p), mcpCommand(p), toolsCommand(p), callCommand(p), attachCommand(p),
 		loginCommand(p), authCommand(p), demoCommand(p), approveCommand(p), consoleCommand(p), auditCommand(p),
-		logCommand(p), doctorCommand(p), configCommand(p), versionCommand(p),
-		manCommand())
+		logCommand(p), doctorCommand(p), configCommand(p), versionCommand(p), manCommand())
 	root.AddCommand(kitCommands(p)...)
 	withHelp(root)
 	return root
@@ -174,7 +171,7 @@ func (p *program) openLog(serves bool) error {
 		level = min(level, slog.LevelInfo)
 	}
 	if p.conf.LogFile == "" && p.conf.LogFormat == "text" && terminal.Is(p.stderr) {
-		p.log = slog.New(newPersonLog(p.stderr, level))
+		p.log = slog.New(&personLog{out: p.stderr, level: level})
 		return nil
 	}
 	o := &slog.HandlerOptions{Level: level}

@@ -191,7 +191,7 @@ func drain(a *app.App, srv *http.Server) error {
 	return srv.Close()
 }
 
-// served is what serve prints with --format json when it is ready.
+// served has the JSON that serve prints when it is ready.
 type served struct {
 	Listening string         `json:"listening"`
 	MCP       string         `json:"mcp"`
@@ -199,7 +199,7 @@ type served struct {
 	Console   *servedConsole `json:"console,omitempty"`
 }
 
-// servedConsole is where operators answer questions, and their credential.
+// servedConsole says where operators answer questions, and has their credential.
 type servedConsole struct {
 	URL   string `json:"url"`
 	Token string `json:"token"`
@@ -260,10 +260,8 @@ func engineLine(a *app.App) string {
 	return "engine: " + a.Kind + " in " + a.Engine.Version()
 }
 
-// lines are those of the box.
 func (out served) lines(a *app.App, targets []*target, c *config.Config) []string {
-	lines := []string{"pagetools serves " + out.Listening + "/webtools",
-		engineLine(a)}
+	lines := []string{"pagetools serves " + out.Listening + "/webtools", engineLine(a)}
 	for i, s := range out.Sites {
 		lines = append(lines, "", s.Name+"  ("+text.Line(targets[i].Text)+")", "  "+s.URL)
 		switch {

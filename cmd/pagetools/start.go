@@ -29,7 +29,7 @@ import (
 	"github.com/pagetools/pagetools/session/egress"
 )
 
-// plan is what a command wants beyond the settings: serving, speaking and answering begin one.
+// plan says what a command wants beyond the settings: serving, speaking and answering begin one.
 type plan struct {
 	targets []*target
 	pages   pages
@@ -292,7 +292,7 @@ func chromeOptions(c *config.Config) (chrome.Options, error) {
 	return o, nil
 }
 
-// windowPolicies are what may become of windows that pages open.
+// windowPolicies names what may become of windows that pages open.
 var windowPolicies = map[string]session.Windows{
 	"": session.CloseWindows, "close": session.CloseWindows,
 	"report": session.ReportWindows, "bridge": session.BridgeWindows,
@@ -327,7 +327,7 @@ func pageOptions(c *config.Config, pl plan, t *target) session.SiteOptions {
 	return o
 }
 
-// waitFor is what the file says of the site, and what is said of all sites otherwise.
+// waitFor returns what the file says of the site, or of all sites.
 func waitFor(c *config.Config, of config.WaitFor) session.WaitFor {
 	if of != (config.WaitFor{}) {
 		w := session.WaitFor{Quiet: of.Idle.Quiet,
@@ -424,7 +424,6 @@ func (p *program) say(format string, args ...any) {
 	}
 }
 
-// sayAll says each of some lines.
 func (p *program) sayAll(lines []string) {
 	for _, line := range lines {
 		p.say("%s", line)

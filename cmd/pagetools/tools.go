@@ -54,7 +54,7 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-// toolList is what tools --format json prints.
+// toolList has the JSON of tools.
 type toolList struct {
 	Site    string     `json:"site"`
 	Origin  string     `json:"origin"`
@@ -138,7 +138,7 @@ func findingText(f bridge.Finding) string {
 	return words
 }
 
-// verdict is how the run ends after what was found and printed.
+// verdict returns how the run ends after what was found and printed.
 func verdict(list toolList, strict bool) error {
 	findings := list.Findings
 	failed := func(f bridge.Finding) bool { return f.Rule == bridge.RuleStatus }
@@ -146,8 +146,7 @@ func verdict(list toolList, strict bool) error {
 		return &terminal.ShownError{Code: terminal.ExitUnreachable}
 	}
 	if strict && len(findings) > 0 {
-		return terminal.Found("%s, and --strict accepts none",
-			text.Count(len(findings), "finding"))
+		return terminal.Found("%s, and --strict accepts none", text.Count(len(findings), "finding"))
 	}
 	if strict && len(list.Tools) == 0 {
 		return terminal.Found("--strict needs at least one tool")

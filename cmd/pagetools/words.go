@@ -12,6 +12,10 @@ var optionWords = text.Words{ //nolint:gosec // it names where secrets are, and 
 	"Callers": "a token, such as in PAGETOOLS_TOKEN, or callers in the configuration file",
 	"a token": "a token, such as in PAGETOOLS_TOKEN",
 
+	// browsers
+	"use a newer one, or the engine shim": "use a newer one (one that you start yourself needs " +
+		"--enable-features=WebMCP), or the engine shim",
+
 	// what pages reach
 	"allow the origin http://%s, or its network": "allow it with --allow-origin http://%s, " +
 		"or its network with --allow-private",

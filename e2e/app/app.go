@@ -4,6 +4,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,6 +104,7 @@ type App struct {
 
 	o        Options
 	draining atomic.Bool
+	browsers *Browsers              // those of the options, or its own
 	engines  map[string]*cdp.Engine // by kind, as the sites need them
 	stops    []func() error         // in the order in which they are called
 }
@@ -115,12 +117,13 @@ func Start(ctx context.Context, o Options) (*App, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Engine == "" {
-		o.Engine = Shim
-	}
+	o.Engine = cmp.Or(o.Engine, Shim)
 	a := &App{o: o, Kind: o.Engine, engines: map[string]*cdp.Engine{}}
-	if len(o.Sites) > 0 && o.Sites[0].Engine != "" {
-		a.Kind = o.Sites[0].Engine
+	if len(o.Sites) > 0 {
+		a.Kind = cmp.Or(o.Sites[0].Engine, o.Engine)
+	}
+	if a.browsers = o.Browsers; a.browsers == nil {
+		a.browsers = &Browsers{}
 	}
 	if err := a.start(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
@@ -141,7 +144,7 @@ func (a *App) start(ctx context.Context) (err error) {
 		if a.Engine, err = a.engine(a.Kind); err != nil {
 			return err
 		}
-		m.Engine, m.LightPages = a.lend(a.Engine), a.Engine.Kind() == chrome.Shell
+		m.Engine, m.LightPages = lent{a.Engine}, a.Engine.Kind() == chrome.Shell
 	}
 	if a.o.Remote.URL != "" { // its memory is another machine's
 		m.FreeMemory = func() uint64 { return 0 }
@@ -166,15 +169,11 @@ func (a *App) start(ctx context.Context) (err error) {
 		page.URL, page.Tab.Pass = s.URL, s.pass
 		reach := s.reach()
 		page.Tab.Reach = &reach
-		kind := s.Engine
-		if kind == "" {
-			kind = a.o.Engine
-		}
-		e, err := a.engine(kind)
+		e, err := a.engine(cmp.Or(s.Engine, a.o.Engine))
 		if err != nil {
 			return err
 		}
-		page.Engine = a.lend(e)
+		page.Engine = lent{e}
 		m.Sites = append(m.Sites, page)
 	}
 	a.Manager = session.New(m)
@@ -221,39 +220,18 @@ func (a *App) engine(kind string) (*cdp.Engine, error) {
 			"them, or no %[1]s", a.o.Words.Of("UserDataDir"))
 	}
 	start := func() (*cdp.Engine, error) { return a.newEngine(kind == Native) }
-	var e *cdp.Engine
-	var err error
-	if a.o.Browsers != nil {
-		e, err = a.o.Browsers.engine(kind, start)
-	} else {
-		e, err = start()
-	}
+	e, err := a.browsers.engine(kind, start)
 	if err == nil {
 		a.engines[kind] = e
 	}
 	return e, err
 }
 
-// lend returns an engine for a manager, which closes only what ends with the app.
-func (a *App) lend(e *cdp.Engine) session.Engine {
-	if a.o.Browsers != nil {
-		return lent{e}
-	}
-	return e
-}
-
-// through finds the proxy of the pages, and starts it when it is the app's own.
+// through finds the proxy of the pages, or starts it.
 func (a *App) through(ctx context.Context) (err error) {
-	start := func(ctx context.Context) (*egress.Proxy, error) {
+	a.Proxy, err = a.browsers.through(ctx, func(ctx context.Context) (*egress.Proxy, error) {
 		return egress.Start(ctx, egress.Options{Upstream: a.o.Upstream, Words: a.o.Words, Log: a.o.Log})
-	}
-	if a.o.Browsers != nil {
-		a.Proxy, err = a.o.Browsers.through(ctx, start)
-		return err
-	}
-	if a.Proxy, err = start(ctx); err == nil {
-		a.stops = append(a.stops, a.Proxy.Close)
-	}
+	})
 	return err
 }
 
@@ -274,7 +252,6 @@ func (a *App) newEngine(native bool) (*cdp.Engine, error) {
 	return cdp.NewLocal(local)
 }
 
-// serve serves the files of a site that has some.
 func (a *App) serve(ctx context.Context, s Site) error {
 	files := s.Files
 	if files == nil && s.Folder != "" {
@@ -329,11 +306,10 @@ func (a *App) Close() error {
 		a.APIs.Close()
 	}
 	if a.Manager != nil {
-		_ = a.Manager.Close() // and with it the engines
-	} else {
-		for _, e := range a.engines {
-			_ = a.lend(e).Close()
-		}
+		_ = a.Manager.Close()
+	}
+	if a.o.Browsers == nil {
+		_ = a.browsers.Close() // nobody else uses them
 	}
 	for _, stop := range a.stops {
 		_ = stop() // what it served has no more readers

@@ -62,7 +62,7 @@ func (b *Browsers) engine(kind string, start func() (*cdp.Engine, error)) (*cdp.
 	return e, nil
 }
 
-// lent is an engine that its user does not close.
+// lent is an engine that its manager does not close: [Browsers] does.
 type lent struct{ *cdp.Engine }
 
 // Close implements session.Engine.

@@ -111,7 +111,6 @@ func (c *capped) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// awaitAnswer waits until an address answers.
 func awaitAnswer(ctx context.Context, address string, over <-chan struct{}) error {
 	deadline := time.NewTimer(startTime)
 	defer deadline.Stop()

@@ -28,7 +28,6 @@ func (a *App) Drain(ctx context.Context) {
 	a.Manager.Drain(ctx)
 }
 
-// load says how busy the process is.
 func (a *App) load() transport.Load {
 	l := transport.Load{Questions: a.Bridge.OpenQuestions()}
 	l.Pages, l.Spares, l.Queued = a.Manager.Pages()

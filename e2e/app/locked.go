@@ -1,12 +1,12 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // LockVersion is the version of lock files that are written. Version 1 had names of sites for
@@ -40,14 +40,11 @@ type LockedTool struct {
 
 // Text is the lock as its file has it.
 func (l *Lock) Text() ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(l); err != nil {
+	text, err := schema.EncodeFile(l)
+	if err != nil {
 		return nil, fmt.Errorf("encoding a lock file: %w", err)
 	}
-	return b.Bytes(), nil
+	return text, nil
 }
 
 // LockedTools returns the tools of a page as a lock file has them. It looks at the page of the

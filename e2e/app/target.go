@@ -18,6 +18,8 @@ import (
 // SiteName matches the name of a site.
 var SiteName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
 
+var notInNames = regexp.MustCompile(`[^a-z0-9_]`)
+
 // Target is a web application that we were pointed at: a URL, or a folder.
 type Target struct {
 	Name   string // unique
@@ -63,7 +65,6 @@ func (t *Target) Read() error {
 	return nil
 }
 
-// readURL reads an address.
 func (t *Target) readURL() error {
 	u, err := url.Parse(t.Text)
 	if e, ok := errors.AsType[*url.Error](err); ok {
@@ -119,16 +120,7 @@ func (t *Target) defaultName() string {
 	} else if u, err := url.Parse(t.URL); err == nil {
 		base = strings.TrimPrefix(u.Hostname(), "www.")
 	}
-	name := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '_':
-			return r
-		case r >= 'A' && r <= 'Z':
-			return r + 'a' - 'A'
-		}
-		return '_'
-	}, base)
-	name = strings.TrimLeft(name, "_")
+	name := strings.TrimLeft(notInNames.ReplaceAllString(strings.ToLower(base), "_"), "_")
 	if name == "" || name[0] < 'a' || name[0] > 'z' {
 		name = "site_" + name
 	}

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // API is a document of OpenAPI with x-llm, as it was read.
@@ -44,7 +46,6 @@ type description struct {
 
 type apiServer struct{ URL string }
 
-// operation is an Operation Object.
 type operation struct {
 	method, path string
 
@@ -88,7 +89,6 @@ func readAPI(a *API) *description {
 	return d
 }
 
-// name returns the operation's name for people.
 func (o *operation) name() string { return strings.ToUpper(o.method) + " " + o.path }
 
 // reads reports whether the method only reads (RFC 9110, section 9.2.1).
@@ -99,27 +99,23 @@ func (o *operation) reads() bool {
 // offered reports whether models see the operation.
 func (o *operation) offered() bool { return o.XLLM != nil && !says(o.XLLM, "enabled", "false") }
 
-// says reports whether a member is there with a value.
 func says(members map[string]json.RawMessage, name, value string) bool {
 	return string(members[name]) == value
 }
 
-// at is the place of a part of the document.
 func (d *description) at(pointer string) place { return place{url: d.URL, pointer: pointer} }
 
-// of is the place of a part of an operation.
 func (d *description) of(o *operation, part string) place {
-	step := strings.NewReplacer("~", "~0", "/", "~1").Replace(o.path)
-	return place{url: d.URL, name: o.name(), pointer: "/paths/" + step + "/" + o.method + part}
+	pointer := schema.Pointer("paths", o.path, o.method) + part
+	return place{url: d.URL, name: o.name(), pointer: pointer}
 }
 
-// operations calls a function for each operation of the document.
-func (r *run) operations(visit func(*description, *operation)) {
+func (r *run) operations(visit func(*operation)) {
 	if r.api == nil {
 		return
 	}
 	for _, o := range r.api.operations {
-		visit(r.api, o)
+		visit(o)
 	}
 }
 

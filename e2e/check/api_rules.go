@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
@@ -58,7 +59,7 @@ var apiRules = []Rule{
 		Why:    "Clients leave out examples, then descriptions, then what is deep in it, or send all of it with every request to the model.",
 		Source: "measured on the documents of large APIs; the context of models",
 		Bad:    leftExample("what is deep in it was left out: it is too long", ""), Good: leftExample("", "")},
-	{ID: "api-operation-id-missing", Severity: Warning, find: findNoID,
+	{ID: "api-operation-id-missing", Severity: Warning, find: each((*run).operations, findNoID),
 		What:   "An operation with x-llm has no operationId.",
 		Why:    "Some clients do not see it, and others make a name of its path, which changes with the path.",
 		Source: "the reference client of OpenTools; OpenAPI 3.1, 4.8.10",
@@ -68,27 +69,27 @@ var apiRules = []Rule{
 		Why:    "A client calls one where the model meant the other, or offers one of them only.",
 		Source: "OpenAPI 3.1, 4.8.10: the id must be unique",
 		Bad:    strings.Replace(apiExample("post", apiID+`"x-llm":{}`, apiRoot), `"/stamps":`, `"/more":{"post":{"operationId":"addStamp","summary":"Add more","x-llm":{}}},"/stamps":`, 1), Good: apiExample("post", apiID+`"x-llm":{}`, apiRoot), At: opPath + "/operationId"},
-	{ID: "api-text-missing", Severity: Warning, find: findNoText,
+	{ID: "api-text-missing", Severity: Warning, find: each((*run).operations, findNoText),
 		What:   "An operation with x-llm has no summary, no description and no hint.",
 		Why:    "A model knows its name only, and not when to use it.",
 		Source: "OpenTools, hint",
 		Bad:    apiExample("post", `"operationId":"addStamp","x-llm":{}`, apiRoot), Good: apiExample("post", `"operationId":"addStamp","x-llm":{"hint":"Use it when a person bought a stamp."}`, apiRoot), At: opPath},
-	{ID: "api-auto-changes", Severity: Warning, find: findAuto,
+	{ID: "api-auto-changes", Severity: Warning, find: each((*run).operations, findAuto),
 		What:   "Approval is auto, and the operation changes something: by its method, or as destructive.",
 		Why:    "It runs without a person where a client believes the site. Careful clients ask all the same.",
 		Source: "OpenTools, approval; RFC 9110, 9.2.1 (safe methods)",
 		Bad:    apiExample("post", apiID+`"x-llm":{"approval":"auto"}`, apiRoot), Good: apiExample("get", apiID+`"x-llm":{"approval":"auto"}`, apiRoot), At: opPath + "/x-llm/approval"},
-	{ID: "api-auto-no-blanket", Severity: Warning, find: findAutoNoBlanket,
+	{ID: "api-auto-no-blanket", Severity: Warning, find: each((*run).operations, findAutoNoBlanket),
 		What:   "Approval is auto, and blanketApprovalAllowed is false.",
 		Why:    "The two contradict each other: nobody is asked once, so nobody can be asked each time. Auto wins.",
 		Source: "OpenTools, approval and blanketApprovalAllowed",
 		Bad:    apiExample("get", apiID+`"x-llm":{"approval":"auto","blanketApprovalAllowed":false}`, apiRoot), Good: apiExample("get", apiID+`"x-llm":{"approval":"auto"}`, apiRoot), At: "/paths/~1stamps/get/x-llm/blanketApprovalAllowed"},
-	{ID: "api-blanket-destructive", Severity: Error, find: findBlanket,
+	{ID: "api-blanket-destructive", Severity: Error, find: each((*run).operations, findBlanket),
 		What:   "An operation is destructive, and blanketApprovalAllowed is true.",
 		Why:    "After one \"always allow\" a model destroys without a person.",
 		Source: "OpenTools, destructive and blanketApprovalAllowed",
 		Bad:    apiExample("post", apiID+`"x-llm":{"destructive":true,"blanketApprovalAllowed":true}`, apiRoot), Good: apiExample("post", apiID+`"x-llm":{"destructive":true}`, apiRoot), At: opPath + "/x-llm/blanketApprovalAllowed"},
-	{ID: "api-rate-limit", Severity: Error, find: findRate,
+	{ID: "api-rate-limit", Severity: Error, find: each((*run).operations, findRate),
 		What:   "A rateLimit is neither a number above 0, nor an object with max and a window such as 1m.",
 		Why:    "Clients leave the operation out, or do not keep the limit.",
 		Source: "OpenTools, rateLimit",
@@ -125,7 +126,6 @@ func authExample(auth string) string {
 		`"document":`, `"auth":"`+auth+`","document":`, 1)
 }
 
-// maxReason is how much of a reason a finding repeats, in bytes.
 const maxReason = 300
 
 // reason is a sentence of the reader of documents, which quotes what strangers wrote.
@@ -139,7 +139,7 @@ func findUnreadable(r *run) {
 
 func findUnmarked(r *run) {
 	var unmarked []string
-	r.operations(func(_ *description, o *operation) {
+	r.operations(func(o *operation) {
 		if o.XLLM == nil {
 			unmarked = append(unmarked, o.name())
 		}
@@ -182,33 +182,29 @@ func findRefs(r *run) {
 		"A part of the arguments is unknown: %s. Put what it refers to into the components of this document.")
 }
 
-func findNoID(r *run) {
-	r.operations(func(d *description, o *operation) {
-		if o.offered() && o.ID == "" {
-			r.report(d.of(o, ""), "%s has x-llm and no operationId: give it one, such as the name of a function.", text.Quote(o.name()))
-		}
-	})
+func findNoID(r *run, o *operation) {
+	if o.offered() && o.ID == "" {
+		r.report(r.api.of(o, ""), "%s has x-llm and no operationId: give it one, such as the name of a function.", text.Quote(o.name()))
+	}
 }
 
 func findSameID(r *run) {
 	first := map[string]*operation{}
-	r.operations(func(d *description, o *operation) {
+	r.operations(func(o *operation) {
 		if other := first[o.ID]; o.ID != "" && other != nil {
-			r.report(d.of(o, "/operationId"), "%s has the operationId %s of %s: give it one of its own.", text.Quote(o.name()), text.Quote(o.ID), text.Quote(other.name()))
+			r.report(r.api.of(o, "/operationId"), "%s has the operationId %s of %s: give it one of its own.", text.Quote(o.name()), text.Quote(o.ID), text.Quote(other.name()))
 			return
 		}
 		first[o.ID] = o
 	})
 }
 
-func findNoText(r *run) {
-	r.operations(func(d *description, o *operation) {
-		var hint string
-		_ = json.Unmarshal(o.XLLM["hint"], &hint)
-		if o.offered() && strings.TrimSpace(o.Summary+o.Description+hint) == "" {
-			r.report(d.of(o, ""), "%s says nowhere what it is for: give it a summary, and a hint that says when to use it.", text.Quote(o.name()))
-		}
-	})
+func findNoText(r *run, o *operation) {
+	var hint string
+	_ = json.Unmarshal(o.XLLM["hint"], &hint)
+	if o.offered() && strings.TrimSpace(o.Summary+o.Description+hint) == "" {
+		r.report(r.api.of(o, ""), "%s says nowhere what it is for: give it a summary, and a hint that says when to use it.", text.Quote(o.name()))
+	}
 }
 
 // auto reports whether the operation runs without consent, and where that is said.
@@ -219,55 +215,47 @@ func (d *description) auto(o *operation) (is bool, where string) {
 	return says(d.XLLM, "defaultApproval", `"auto"`), "/x-llm"
 }
 
-func findAuto(r *run) {
-	r.operations(func(d *description, o *operation) {
-		is, where := d.auto(o)
-		destructive := says(o.XLLM, "destructive", "true")
-		if !o.offered() || !is || o.reads() && !destructive {
-			return
-		}
-		why := "its method is " + strings.ToUpper(o.method)
-		if destructive {
-			why = "it is destructive"
-		}
-		r.report(d.of(o, where), `%s needs no consent, and %s: make its approval "per-call".`, text.Quote(o.name()), why)
-	})
+func findAuto(r *run, o *operation) {
+	is, where := r.api.auto(o)
+	destructive := says(o.XLLM, "destructive", "true")
+	if !o.offered() || !is || o.reads() && !destructive {
+		return
+	}
+	why := "its method is " + strings.ToUpper(o.method)
+	if destructive {
+		why = "it is destructive"
+	}
+	r.report(r.api.of(o, where), `%s needs no consent, and %s: make its approval "per-call".`, text.Quote(o.name()), why)
 }
 
-func findAutoNoBlanket(r *run) {
-	r.operations(func(d *description, o *operation) {
-		if is, _ := d.auto(o); is && o.offered() && says(o.XLLM, "blanketApprovalAllowed", "false") {
-			r.report(d.of(o, "/x-llm/blanketApprovalAllowed"), `%s needs no consent, and allows none for all calls: make its approval "per-call", or take blanketApprovalAllowed away.`, text.Quote(o.name()))
-		}
-	})
+func findAutoNoBlanket(r *run, o *operation) {
+	if is, _ := r.api.auto(o); is && o.offered() && says(o.XLLM, "blanketApprovalAllowed", "false") {
+		r.report(r.api.of(o, "/x-llm/blanketApprovalAllowed"), `%s needs no consent, and allows none for all calls: make its approval "per-call", or take blanketApprovalAllowed away.`, text.Quote(o.name()))
+	}
 }
 
-func findBlanket(r *run) {
-	r.operations(func(d *description, o *operation) {
-		if o.offered() && says(o.XLLM, "destructive", "true") && says(o.XLLM, "blanketApprovalAllowed", "true") {
-			r.report(d.of(o, "/x-llm/blanketApprovalAllowed"), "%s is destructive, and people may agree to all of its calls at once: make blanketApprovalAllowed false.", text.Quote(o.name()))
-		}
-	})
+func findBlanket(r *run, o *operation) {
+	if o.offered() && says(o.XLLM, "destructive", "true") && says(o.XLLM, "blanketApprovalAllowed", "true") {
+		r.report(r.api.of(o, "/x-llm/blanketApprovalAllowed"), "%s is destructive, and people may agree to all of its calls at once: make blanketApprovalAllowed false.", text.Quote(o.name()))
+	}
 }
 
 var window = regexp.MustCompile(`^[1-9][0-9]*(ms|s|m|h|d)$`)
 
-func findRate(r *run) {
-	r.operations(func(d *description, o *operation) {
-		words := o.XLLM["rateLimit"]
-		if words == nil {
-			return
-		}
-		var n float64
-		var limit struct {
-			Max    float64
-			Window string
-		}
-		if json.Unmarshal(words, &n) == nil && n > 0 || json.Unmarshal(words, &limit) == nil && limit.Max >= 1 && window.MatchString(limit.Window) {
-			return
-		}
-		r.report(d.of(o, "/x-llm/rateLimit"), `%s has the rateLimit %s: write {"max":30,"window":"1m"}, with ms, s, m, h or d.`, text.Quote(o.name()), text.Quote(string(words)))
-	})
+func findRate(r *run, o *operation) {
+	words := o.XLLM["rateLimit"]
+	if words == nil {
+		return
+	}
+	var n float64
+	var limit struct {
+		Max    float64
+		Window string
+	}
+	if json.Unmarshal(words, &n) == nil && n > 0 || json.Unmarshal(words, &limit) == nil && limit.Max >= 1 && window.MatchString(limit.Window) {
+		return
+	}
+	r.report(r.api.of(o, "/x-llm/rateLimit"), `%s has the rateLimit %s: write {"max":30,"window":"1m"}, with ms, s, m, h or d.`, text.Quote(o.name()), text.Quote(string(words)))
 }
 
 func findSchemes(r *run) {
@@ -283,9 +271,9 @@ func findSchemes(r *run) {
 	if r.api != nil {
 		undefined(r.api.at("/security"), r.api.Security)
 	}
-	r.operations(func(d *description, o *operation) {
+	r.operations(func(o *operation) {
 		if o.Security != nil {
-			undefined(d.of(o, "/security"), *o.Security)
+			undefined(r.api.of(o, "/security"), *o.Security)
 		}
 	})
 }
@@ -327,10 +315,10 @@ func findServers(r *run) {
 			r.report(r.api.at(fmt.Sprintf("/servers/%d/url", i)), "The server %s is of another origin than the document: publish the document there, or say to people that they must allow it.", text.Quote(s.URL))
 		}
 	}
-	r.operations(func(d *description, o *operation) {
+	r.operations(func(o *operation) {
 		for _, s := range o.Servers {
-			if d.elsewhere(s) {
-				r.report(d.of(o, "/servers"), "The server %s of %s is of another origin than the document.", text.Quote(s.URL), text.Quote(o.name()))
+			if r.api.elsewhere(s) {
+				r.report(r.api.of(o, "/servers"), "The server %s of %s is of another origin than the document.", text.Quote(s.URL), text.Quote(o.name()))
 			}
 		}
 	})
@@ -349,13 +337,13 @@ func findUnknown(r *run) {
 	look := func(x map[string]json.RawMessage, known []string, at func(string) place) {
 		for _, name := range sortedKeys(x) {
 			if !slices.Contains(known, name) && !strings.HasPrefix(name, "x-") {
-				r.report(at("/x-llm/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name)), "x-llm has no member %s: %s.", text.Quote(name), cmp.Or(text.DidYouMean(name, known), "it has "+strings.Join(known, ", ")))
+				r.report(at(schema.Pointer("x-llm", name)), "x-llm has no member %s: %s.", text.Quote(name), cmp.Or(text.DidYouMean(name, known), "it has "+strings.Join(known, ", ")))
 			}
 		}
 	}
 	look(r.api.XLLM, rootMembers, r.api.at)
-	r.operations(func(d *description, o *operation) {
-		look(o.XLLM, operationMembers, func(part string) place { return d.of(o, part) })
+	r.operations(func(o *operation) {
+		look(o.XLLM, operationMembers, func(part string) place { return r.api.of(o, part) })
 	})
 }
 

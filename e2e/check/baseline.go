@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
@@ -28,7 +29,6 @@ type Known struct {
 	Pointer string `json:"pointer,omitempty"`
 }
 
-// baselineVersion is the version of the files.
 const baselineVersion = 1
 
 type baselineFile struct {
@@ -111,14 +111,11 @@ func ReadBaseline(b []byte, w text.Words) (*Baseline, error) {
 func (b *Baseline) JSON() []byte {
 	sorted := &Baseline{Known: append([]Known{}, b.Known...)}
 	sorted.sort()
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(baselineFile{baselineVersion, sorted.Known}); err != nil { // texts only: cannot happen
+	out, err := schema.EncodeFile(baselineFile{baselineVersion, sorted.Known})
+	if err != nil { // texts only: cannot happen
 		panic("encoding a baseline: " + err.Error())
 	}
-	return out.Bytes()
+	return out
 }
 
 // Apply divides findings into new ones and known ones, each in their order. Gone are the entries
@@ -137,10 +134,5 @@ func (b *Baseline) Apply(findings []Finding) (fresh, known []Finding, gone []Kno
 		}
 		fresh = append(fresh, f)
 	}
-	for _, k := range b.Known {
-		if !occurs[k] {
-			gone = append(gone, k)
-		}
-	}
-	return fresh, known, gone
+	return fresh, known, slices.DeleteFunc(slices.Clone(b.Known), func(k Known) bool { return occurs[k] })
 }

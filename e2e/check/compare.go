@@ -12,7 +12,7 @@ import (
 
 // This file compares texts and names.
 
-var vagueRule = Rule{ID: "description-vague", Severity: Warning, Allows: true, find: findVague,
+var vagueRule = Rule{ID: "description-vague", Severity: Warning, Allows: true, find: each((*run).declarations, findVague),
 	What:   "The description has no word that says something: it repeats the name, uses filler, or is a placeholder.",
 	Why:    "An agent then chooses by the name alone, and guesses what the tool returns.",
 	Source: "guides of Chrome and of model vendors for tool descriptions",
@@ -20,7 +20,7 @@ var vagueRule = Rule{ID: "description-vague", Severity: Warning, Allows: true, f
 	Good:   `{"name":"update_stamp","title":"Update stamp","description":"Changes the year or the condition of one stamp in the collection."}`,
 	At:     "/description"}
 
-var whenToUseRule = Rule{ID: "description-when-to-use", Severity: Info, Off: true, find: findWhen,
+var whenToUseRule = Rule{ID: "description-when-to-use", Severity: Info, Off: true, find: each((*run).declarations, findWhen),
 	What:   "The description does not say when to call the tool.",
 	Why:    "What it does tells a tool from all others; when to use it tells it from its neighbors.",
 	Source: "playwright-webmcp, description-when-to-use",
@@ -59,70 +59,58 @@ func stem(word string) string {
 // capitalTodo finds the mark that developers leave.
 var capitalTodo = regexp.MustCompile(`\bTODO\b`)
 
-func findVague(r *run) {
+func findVague(r *run, t *tool) {
 	v := vocabulary()
-	r.declarations(func(t *tool) {
-		words := wordsOf(without(r.allowed, strings.ToLower(clipped(t.Description))))
-		at := place{tool: t, pointer: "/description"}
-		said, placeholder := 0, capitalTodo.FindString(clipped(t.Description))
-		for _, word := range words {
-			if v.has("placeholder", word) {
-				placeholder = word
-				continue
-			}
-			repeats := slices.ContainsFunc(t.words, func(w string) bool { return stem(w) == stem(word) })
-			if !repeats && !v.has("function", word) && !v.has("filler", word) {
-				said++
-			}
+	words := wordsOf(without(r.allowed, strings.ToLower(clipped(t.Description))))
+	at := t.at("/description")
+	said, placeholder := 0, capitalTodo.FindString(clipped(t.Description))
+	for _, word := range words {
+		if v.has("placeholder", word) {
+			placeholder = word
+			continue
 		}
-		switch {
-		case len(words) == 0 && strings.TrimSpace(t.Description) == "":
-		case placeholder != "" && said <= 3:
-			r.report(at, "The description looks like a template that was not filled in (%s): say what the "+
-				"tool does.", text.Quote(placeholder))
-		case said == 0:
-			r.report(at, "The description %s only repeats the name, or says nothing: say with what the "+
-				"tool works, and what it returns.", text.Quote(t.Description))
+		repeats := slices.ContainsFunc(t.words, func(w string) bool { return stem(w) == stem(word) })
+		if !repeats && !v.has("function", word) && !v.has("filler", word) {
+			said++
 		}
-	})
+	}
+	switch {
+	case len(words) == 0 && strings.TrimSpace(t.Description) == "":
+	case placeholder != "" && said <= 3:
+		r.report(at, "The description looks like a template that was not filled in (%s): say what the "+
+			"tool does.", text.Quote(placeholder))
+	case said == 0:
+		r.report(at, "The description %s only repeats the name, or says nothing: say with what the "+
+			"tool works, and what it returns.", text.Quote(t.Description))
+	}
 }
 
-// when are the words that begin a condition.
 var when = regexp.MustCompile(`(?i)\b(when|whenever|if|before|after|once|unless|instead of|use (this|it) (to|for)|prefer|only for)\b`)
 
-func findWhen(r *run) {
-	r.declarations(func(t *tool) {
-		if text := clipped(t.Description); strings.TrimSpace(text) != "" && !when.MatchString(text) {
-			r.report(place{tool: t, pointer: "/description"}, "The description does not say when to call "+
-				"the tool: add a sentence such as \"Use it when …\".")
-		}
-	})
+func findWhen(r *run, t *tool) {
+	if text := clipped(t.Description); strings.TrimSpace(text) != "" && !when.MatchString(text) {
+		r.report(t.at("/description"), "The description does not say when to call "+
+			"the tool: add a sentence such as \"Use it when …\".")
+	}
 }
 
 // findSimilar compares each description with each. Words are numbers in ascending order, so
 // that one pass over both finds what they share.
 func findSimilar(r *run) {
-	const least, most = 4, 120 // words that are compared
+	const least = 4 // words that are compared
 	threshold := r.number("percent") / 100
 	v := vocabulary()
 	numbers := map[string]int{}
 	for _, p := range r.pages {
 		sets := make([][]int, len(p.tools))
 		for i, t := range p.tools {
-			var set []int
+			var stems []string
 			for _, word := range wordsOf(t.Description) {
-				if v.has("function", word) {
-					continue
+				if !v.has("function", word) {
+					stems = append(stems, stem(word))
 				}
-				word = stem(word)
-				if _, known := numbers[word]; !known {
-					numbers[word] = len(numbers)
-				}
-				set = append(set, numbers[word])
 			}
-			slices.Sort(set)
-			set = slices.Compact(set)
-			sets[i] = set[:min(len(set), most)]
+			sets[i] = numbered(stems, numbers)
 		}
 		for j := range sets {
 			for i := range j {
@@ -131,7 +119,7 @@ func findSimilar(r *run) {
 					continue
 				}
 				if alike := jaccard(a, b, threshold); alike >= threshold {
-					r.report(place{tool: p.tools[j], pointer: "/description"}, "The words of the description are "+
+					r.report(p.tools[j].at("/description"), "The words of the description are "+
 						"%.0f %% the same as those of %s: say what is different.", 100*alike, text.Quote(p.tools[i].Name))
 					break
 				}
@@ -165,27 +153,25 @@ func jaccard(a, b []int, threshold float64) float64 {
 // lookalikes are letters and digits that read like others.
 var lookalikes = strings.NewReplacer("0", "o", "1", "l", "_", "", "-", "", ".", "")
 
-func findShadowing(r *run) {
+func findShadowing(r *run, p *page) {
 	const longName = 8 // from here on one letter is easily overlooked
-	for _, p := range r.pages {
-		folded, origins, scripts := make([]string, len(p.tools)), make([]string, len(p.tools)),
-			make([]string, len(p.tools))
-		for i, t := range p.tools {
-			folded[i] = lookalikes.Replace(strings.ToLower(clipped(t.Name)))
-			origins[i], scripts[i] = t.origin(), t.scriptOrigin()
-		}
-		for j, b := range p.tools {
-			for i, a := range p.tools[:j] {
-				foreign := origins[i] != origins[j] || scripts[i] != scripts[j]
-				if a.Name == b.Name || a.Frame == b.Frame && !foreign {
-					continue
-				}
-				near := foreign && min(len(a.Name), len(b.Name)) >= longName &&
-					oneEdit(folded[i], folded[j])
-				if folded[i] == folded[j] || near {
-					r.report(place{tool: b, pointer: "/name"}, "The name reads like %s, which another frame, "+
-						"origin or script registered: rename one of them.", text.Quote(a.Name))
-				}
+	folded, origins, scripts := make([]string, len(p.tools)), make([]string, len(p.tools)),
+		make([]string, len(p.tools))
+	for i, t := range p.tools {
+		folded[i] = lookalikes.Replace(strings.ToLower(clipped(t.Name)))
+		origins[i], scripts[i] = t.origin(), t.scriptOrigin()
+	}
+	for j, b := range p.tools {
+		for i, a := range p.tools[:j] {
+			foreign := origins[i] != origins[j] || scripts[i] != scripts[j]
+			if a.Name == b.Name || a.Frame == b.Frame && !foreign {
+				continue
+			}
+			near := foreign && min(len(a.Name), len(b.Name)) >= longName &&
+				oneEdit(folded[i], folded[j])
+			if folded[i] == folded[j] || near {
+				r.report(b.at("/name"), "The name reads like %s, which another frame, "+
+					"origin or script registered: rename one of them.", text.Quote(a.Name))
 			}
 		}
 	}
@@ -209,7 +195,6 @@ func oneEdit(a, b string) bool {
 	return a[i:] == b[i+1:]
 }
 
-// origin returns the origin of the tool's document.
 func (t *tool) origin() string {
 	if t.Origin != "" {
 		return t.Origin

@@ -1,7 +1,7 @@
 package check
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -11,88 +11,88 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/origin"
+	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
+// goodStamp is a declaration in which nothing is wrong, and stampTexts what follows its name.
+const (
+	stampTexts = `"title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user."}`
+	goodStamp  = `{"name":"add_stamp",` + stampTexts
+)
+
 var declarationRules = []Rule{
-	{ID: "tool-name-valid", Severity: Error, find: findNameValid,
+	{ID: "tool-name-valid", Severity: Error, find: each((*run).declarations, findNameValid),
 		What:   "The name is empty, longer than 128 characters, or has characters besides A-Z, a-z, 0-9, '_', '.' and '-'.",
 		Why:    "registerTool rejects such a name, so that no agent ever sees the tool.",
 		Source: "WebMCP draft, registerTool",
-		Bad:    `{"name":"add stamp","title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user."}`,
-		Good:   `{"name":"add_stamp","title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user."}`, At: "/name"},
-	{ID: "tool-name-style", Severity: Warning, Off: true, find: findNameStyle,
+		Bad:    `{"name":"add stamp",` + stampTexts, Good: goodStamp, At: "/name"},
+	{ID: "tool-name-style", Severity: Warning, Off: true, find: each((*run).declarations, findNameStyle),
 		Options: []Option{{Name: "styles", Words: []string{"snake_case"}, What: "the styles that names may have",
 			OneOf: []string{"snake_case", "kebab-case", "camelCase", "PascalCase", "dot.case"}}},
 		What:   "The name is in another style than the project's.",
 		Why:    "A model repeats names letter by letter; one style is repeated with fewer mistakes.",
 		Source: "playwright-webmcp, tool-name-style",
-		Bad:    `{"name":"addStamp","title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user."}`,
-		Good:   `{"name":"add_stamp","title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user."}`, At: "/name"},
-	{ID: "tool-name-budget", Severity: Warning, find: findNameBudget,
+		Bad:    `{"name":"addStamp",` + stampTexts, Good: goodStamp, At: "/name"},
+	{ID: "tool-name-budget", Severity: Warning, find: each((*run).declarations, findNameBudget),
 		Options: []Option{{Name: "max", Number: 30, What: "characters that a name may have"}},
 		What:    "The name is long.",
 		Why:     "Clients put a prefix before names and cut what is over their limit (64 characters in most); every list and every call repeats the name.",
 		Source:  "limits of MCP clients and model APIs",
-		Bad:     `{"name":"add_one_stamp_to_the_collection_of_the_user","title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user."}`,
-		Good:    `{"name":"add_stamp","title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user."}`, At: "/name"},
-	{ID: "duplicate-tool-name", Severity: Error, find: findDuplicates,
+		Bad:     `{"name":"add_one_stamp_to_the_collection_of_the_user",` + stampTexts, Good: goodStamp, At: "/name"},
+	{ID: "duplicate-tool-name", Severity: Error, find: each((*run).eachPage, findDuplicates),
 		What:   "Two tools of one page have the same name.",
 		Why:    "In one document the second registration is rejected; across frames an agent cannot say which one it means.",
 		Source: "WebMCP draft, registerTool: InvalidStateError for a duplicate name",
 		Bad:    `[{"name":"add_stamp","title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user."},{"name":"add_stamp","title":"Add wish","description":"Puts a wanted rarity on the wish list, without buying it."}]`,
 		Good:   `[{"name":"add_stamp","title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user."},{"name":"add_wish","title":"Add wish","description":"Puts a wanted rarity on the wish list, without buying it."}]`, At: "/name"},
-	{ID: "tool-shadowing", Severity: Error, find: findShadowing,
+	{ID: "tool-shadowing", Severity: Error, find: each((*run).eachPage, findShadowing),
 		What:   "The names of two tools from different frames, origins or script origins read alike: they differ in separators and case only, or, across origins, in one letter.",
 		Why:    "An agent chooses by reading names, so that a frame can take over calls that were meant for the page.",
 		Source: "playwright-webmcp, tool-shadowing; tool squatting in MCP security guidance",
 		Bad:    `[{"name":"add_stamp","title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user.","origin":"https://shop.example"},{"name":"add-stamp","title":"Put stamp","description":"Puts a wanted rarity on the wish list, without buying it.","origin":"https://widget.example","frame":"0"}]`,
 		Good:   `[{"name":"add_stamp","title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user.","origin":"https://shop.example"},{"name":"wish_for","title":"Add wish","description":"Puts a wanted rarity on the wish list, without buying it.","origin":"https://widget.example","frame":"0"}]`, At: "/name"},
-	{ID: "tool-title-missing", Severity: Info, find: findTitle,
+	{ID: "tool-title-missing", Severity: Info, find: each((*run).declarations, findTitle),
 		What:   "The tool has no title.",
 		Why:    "A client shows the title to the person who has to agree to a call, and the bare name where there is none.",
 		Source: "WebMCP draft, ModelContextTool.title",
-		Bad:    `{"name":"add_stamp","description":"Adds a stamp to the collection of the signed-in user."}`,
-		Good:   `{"name":"add_stamp","title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user."}`, At: "/title"},
-	{ID: "description-missing", Severity: Error, find: findDescription,
+		Bad:    `{"name":"add_stamp","description":"Adds a stamp to the collection of the signed-in user."}`, Good: goodStamp, At: "/title"},
+	{ID: "description-missing", Severity: Error, find: each((*run).declarations, findDescription),
 		What:   "The tool has no description, or an empty one.",
 		Why:    "registerTool rejects it, and agents choose tools by their descriptions.",
 		Source: "WebMCP draft, registerTool: InvalidStateError for an empty description",
-		Bad:    `{"name":"add_stamp","title":"Add stamp"}`,
-		Good:   `{"name":"add_stamp","title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user."}`, At: "/description"},
-	{ID: "description-length", Severity: Warning, find: findLength,
+		Bad:    `{"name":"add_stamp","title":"Add stamp"}`, Good: goodStamp, At: "/description"},
+	{ID: "description-length", Severity: Warning, find: each((*run).declarations, findLength),
 		Options: []Option{{Name: "min", Number: 20, What: "characters that a description must have"},
 			{Name: "max", Number: 500, What: "characters that it may have"}},
 		What:   "The description is shorter than 20 or longer than 500 characters. For the lower bound, a Chinese character counts as three, and one of Japanese or Korean as two.",
 		Why:    "A short one does not tell a tool from its neighbors; a long one costs tokens in every request, and hosts cut it.",
 		Source: "playwright-webmcp, description-length; limits of model APIs (1,024 characters)",
-		Bad:    `{"name":"add_stamp","title":"Add stamp","description":"Adds one stamp."}`,
-		Good:   `{"name":"add_stamp","title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user."}`, At: "/description"},
-	{ID: "tool-tokens", Severity: Warning, find: findTokens,
+		Bad:    `{"name":"add_stamp","title":"Add stamp","description":"Adds one stamp."}`, Good: goodStamp, At: "/description"},
+	{ID: "tool-tokens", Severity: Warning, find: each((*run).tools, findTokens),
 		Options: []Option{{Name: "max", Number: 1000, What: "tokens that one tool may take"}},
 		What:    "Name, title, description, schemas and annotations of one tool take more than 1,000 tokens. The estimate is one token for four characters.",
 		Why:     "The whole list is in every request of the agent. Tools take 250 to 700 tokens as a rule.",
 		Source:  "measured over public MCP servers; client guide of MCP",
-		Bad:     `{"name":"add_stamp","title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user.","inputSchema":{"type":"object","properties":{"country":{"type":"string","description":"Country of issue.","enum":["` + manyWords(600) + `"]}}}}`,
-		Good:    `{"name":"add_stamp","title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user."}`},
-	{ID: "too-many-tools", Severity: Warning, find: findTooMany,
+		Bad:     `{"name":"add_stamp","title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user.","inputSchema":{"type":"object","properties":{"country":{"type":"string","description":"Country of issue.","enum":["` + manyWords(600) + `"]}}}}`, Good: goodStamp},
+	{ID: "too-many-tools", Severity: Warning, find: each((*run).eachPage, findTooMany),
 		Options: []Option{{Name: "max", Number: 40, What: "tools that a page may have"}},
 		What:    "The page has more than 40 tools.",
 		Why:     "Models choose worse from long lists, and hosts drop tools above their limit without a word.",
 		Source:  "Lighthouse, agentic browsing audits",
 		Bad:     manyTools(41), Good: manyTools(1)},
-	{ID: "list-budget", Severity: Warning, find: findListBudget,
+	{ID: "list-budget", Severity: Warning, find: each((*run).eachPage, findListBudget),
 		Options: []Option{{Name: "max", Number: 32 << 10, What: "bytes that the list may take as JSON"}},
 		What:    "The declarations of the page take more than 32 KB as JSON.",
 		Why:     "The list is sent with every request of the agent, and hosts refuse pages above a limit in bytes.",
 		Source:  "limits of hosts",
 		Bad:     bigList(13), Good: bigList(1)},
-	{ID: "no-tools", Severity: Warning, find: findNone,
+	{ID: "no-tools", Severity: Warning, find: each((*run).eachPage, findNone),
 		What:   "The page declares no tools.",
 		Why:    "Either registration failed, or it comes only after something that the check did not do.",
 		Source: "playwright-webmcp, no-tools",
 		Bad:    `{"tools":[]}`, Good: `{"tools":[{"name":"add_stamp","title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user."}]}`},
-	{ID: "naming-consistency", Severity: Warning, find: findConsistency,
+	{ID: "naming-consistency", Severity: Warning, find: each((*run).eachPage, findConsistency),
 		What:   "The names of the page's tools, or of their parameters, are in different styles.",
 		Why:    "A model that has seen three names in one style writes the fourth in it, too.",
 		Source: "playwright-webmcp, naming-consistency",
@@ -140,27 +140,25 @@ func bigList(n int) string {
 // correction.
 var replaceable = regexp.MustCompile(`[ /:]+`)
 
-func findNameValid(r *run) {
-	r.declarations(func(t *tool) {
-		at := place{tool: t, pointer: "/name"}
-		if t.mute() {
-			return // declarative-name says it where it is written
+func findNameValid(r *run, t *tool) {
+	at := t.at("/name")
+	if t.mute() {
+		return // declarative-name says it where it is written
+	}
+	switch n := utf8.RuneCountInString(t.Name); {
+	case t.Name == "":
+		r.report(at, "The tool has no name: give it one of letters, digits, '_', '.' and '-'.")
+	case n > 128:
+		r.report(at, "The name has %d characters: it must have at most 128.", n)
+	case !bridge.IsLegalName(t.Name):
+		better := replaceable.ReplaceAllString(strings.TrimSpace(t.Name), "_")
+		taken := func(o *tool) bool { return o.Name == better }
+		if bridge.IsLegalName(better) && !slices.ContainsFunc(t.page.all, taken) {
+			at.fix = func() string { return t.with(func(x *Tool) { x.Name = better }) }
 		}
-		switch n := utf8.RuneCountInString(t.Name); {
-		case t.Name == "":
-			r.report(at, "The tool has no name: give it one of letters, digits, '_', '.' and '-'.")
-		case n > 128:
-			r.report(at, "The name has %d characters: it must have at most 128.", n)
-		case !bridge.IsLegalName(t.Name):
-			better := replaceable.ReplaceAllString(strings.TrimSpace(t.Name), "_")
-			taken := func(o *tool) bool { return o.Name == better }
-			if bridge.IsLegalName(better) && !slices.ContainsFunc(t.page.all, taken) {
-				at.fix = func() string { return t.with(func(x *Tool) { x.Name = better }) }
-			}
-			r.report(at, "The name %s has characters besides letters, digits, '_', '.' and '-': leave "+
-				"them out.", text.Quote(t.Name))
-		}
-	})
+		r.report(at, "The name %s has characters besides letters, digits, '_', '.' and '-': leave "+
+			"them out.", text.Quote(t.Name))
+	}
 }
 
 // with returns the declaration as text, with a change; "" when that would be long.
@@ -168,13 +166,11 @@ func (t *tool) with(change func(*Tool)) string {
 	fixed := Tool{Name: t.Name, Title: t.Title, Description: t.Description, Input: t.Input,
 		Output: t.Output, Annotations: t.Annotations, ExposedTo: slices.Clone(t.ExposedTo)}
 	change(&fixed)
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(fixed) != nil || b.Len() > maxFix {
+	words, err := schema.Encode(fixed)
+	if err != nil || len(words) > maxFix {
 		return ""
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return string(words)
 }
 
 var styles = []struct {
@@ -189,49 +185,41 @@ var styles = []struct {
 	{"dot.case", regexp.MustCompile(`^[a-z0-9]+(\.[a-z0-9]+)+$`), regexp.MustCompile(`^[a-z0-9]+(\.[a-z0-9]+)*$`)},
 }
 
-func findNameStyle(r *run) {
+func findNameStyle(r *run, t *tool) {
 	allowed := r.words("styles")
-	r.declarations(func(t *tool) {
-		for _, s := range styles {
-			if slices.Contains(allowed, s.name) && s.fits.MatchString(t.Name) {
-				return
-			}
+	for _, s := range styles {
+		if slices.Contains(allowed, s.name) && s.fits.MatchString(t.Name) {
+			return
 		}
-		if bridge.IsLegalName(t.Name) {
-			r.report(place{tool: t, pointer: "/name"}, "The name %s is not in the style %s: rename the "+
-				"tool.",
-				text.Quote(t.Name), text.List(allowed, "or"))
-		}
-	})
-}
-
-func findConsistency(r *run) {
-	for _, p := range r.pages {
-		names, params := map[string]string{}, map[string]string{}
-		add := func(to map[string]string, name string) {
-			for _, s := range styles {
-				if s.match.MatchString(name) {
-					if to[s.name] == "" {
-						to[s.name] = name
-					}
-					return
-				}
-			}
-		}
-		home := origin.Of(p.URL)
-		for _, t := range p.tools {
-			if t.Frame != "" && t.origin() != home {
-				continue // its author is another one
-			}
-			add(names, t.Name)
-			t.params(func(n node) { add(params, n.name) })
-		}
-		r.mixed(p, "tools", names)
-		r.mixed(p, "parameters", params)
+	}
+	if bridge.IsLegalName(t.Name) {
+		r.report(t.at("/name"), "The name %s is not in the style %s: rename the tool.",
+			text.Quote(t.Name), text.List(allowed, "or"))
 	}
 }
 
-// mixed reports names that are in more than one style.
+func findConsistency(r *run, p *page) {
+	names, params := map[string]string{}, map[string]string{}
+	add := func(to map[string]string, name string) {
+		for _, s := range styles {
+			if s.match.MatchString(name) {
+				to[s.name] = cmp.Or(to[s.name], name)
+				return
+			}
+		}
+	}
+	home := origin.Of(p.URL)
+	for _, t := range p.tools {
+		if t.Frame != "" && t.origin() != home {
+			continue // its author is another one
+		}
+		add(names, t.Name)
+		t.params(func(n node) { add(params, n.name) })
+	}
+	r.mixed(p, "tools", names)
+	r.mixed(p, "parameters", params)
+}
+
 func (r *run) mixed(p *page, what string, seen map[string]string) {
 	if len(seen) < 2 {
 		return
@@ -244,62 +232,51 @@ func (r *run) mixed(p *page, what string, seen map[string]string) {
 		strings.Join(parts, ", "))
 }
 
-func findNameBudget(r *run) {
+func findNameBudget(r *run, t *tool) {
 	most := r.number("max")
-	r.declarations(func(t *tool) {
-		if n := utf8.RuneCountInString(t.Name); float64(n) > most && n <= 128 {
-			r.report(place{tool: t, pointer: "/name"}, "The name has %d characters: use at most "+
-				"%g.", n, most)
-		}
-	})
+	if n := utf8.RuneCountInString(t.Name); float64(n) > most && n <= 128 {
+		r.report(t.at("/name"), "The name has %d characters: use at most %g.", n, most)
+	}
 }
 
-func findDuplicates(r *run) {
-	for _, p := range r.pages {
-		seen := map[string]int{}
-		for _, t := range p.all {
-			if seen[t.Name]++; seen[t.Name] == 2 && t.Name != "" {
-				r.report(place{tool: t, pointer: "/name"}, "More than one tool of the page is called %s: "+
-					"rename all but one.", text.Quote(t.Name))
-			}
+func findDuplicates(r *run, p *page) {
+	seen := map[string]int{}
+	for _, t := range p.all {
+		if seen[t.Name]++; seen[t.Name] == 2 && t.Name != "" {
+			r.report(t.at("/name"), "More than one tool of the page is called %s: "+
+				"rename all but one.", text.Quote(t.Name))
 		}
 	}
 }
 
-func findTitle(r *run) {
-	r.declarations(func(t *tool) {
-		if strings.TrimSpace(t.Title) == "" && strings.TrimSpace(t.notes.Get("title").String()) == "" {
-			r.report(place{tool: t, pointer: "/title"}, "The tool has no title: add one of a few words for people.")
-		}
-	})
+func findTitle(r *run, t *tool) {
+	if strings.TrimSpace(t.Title) == "" && strings.TrimSpace(t.notes.Get("title").String()) == "" {
+		r.report(t.at("/title"), "The tool has no title: add one of a few words for people.")
+	}
 }
 
-func findDescription(r *run) {
-	r.declarations(func(t *tool) {
-		if t.mute() {
-			return // declarative-description says it where it is written
-		}
-		seen := func(r rune) bool { return !unicode.IsSpace(r) && !text.Invisible(r) }
-		if !strings.ContainsFunc(t.Description, seen) {
-			r.report(place{tool: t, pointer: "/description"}, "The tool has no description: say what it "+
-				"does, with what, and what it returns.")
-		}
-	})
+func findDescription(r *run, t *tool) {
+	if t.mute() {
+		return // declarative-description says it where it is written
+	}
+	seen := func(r rune) bool { return !unicode.IsSpace(r) && !text.Invisible(r) }
+	if !strings.ContainsFunc(t.Description, seen) {
+		r.report(t.at("/description"), "The tool has no description: say what it "+
+			"does, with what, and what it returns.")
+	}
 }
 
-func findLength(r *run) {
+func findLength(r *run, t *tool) {
 	least, most := r.number("min"), r.number("max")
-	r.declarations(func(t *tool) {
-		at := place{tool: t, pointer: "/description"}
-		said := strings.TrimSpace(t.Description)
-		switch n := float64(utf8.RuneCountInString(said)); {
-		case n > most:
-			r.report(at, "The description has %g characters: use at most %g.", n, most)
-		case n > 0 && n+dense(said) < least:
-			r.report(at, "The description has %g characters: use at least %g, and say what the tool does "+
-				"and returns.", n, least)
-		}
-	})
+	at := t.at("/description")
+	said := strings.TrimSpace(t.Description)
+	switch n := float64(utf8.RuneCountInString(said)); {
+	case n > most:
+		r.report(at, "The description has %g characters: use at most %g.", n, most)
+	case n > 0 && n+dense(said) < least:
+		r.report(at, "The description has %g characters: use at least %g, and say what the tool does "+
+			"and returns.", n, least)
+	}
 }
 
 // dense is how many characters more a text would have in Latin letters: a Chinese character says
@@ -326,51 +303,43 @@ func (t *tool) size() (characters, bytes int) {
 	return characters, bytes
 }
 
-func findTokens(r *run) {
+func findTokens(r *run, t *tool) {
 	most := r.number("max")
-	r.tools(func(t *tool) {
-		n, _ := t.size()
-		if tokens := float64((n + 3) / 4); tokens > most {
-			r.report(place{tool: t}, "The declaration takes about %g tokens: use at most %g.", tokens, most)
-		}
-	})
-}
-
-func findTooMany(r *run) {
-	most := r.number("max")
-	for _, p := range r.pages {
-		if n := float64(len(p.tools)); n > most {
-			r.report(place{page: p}, "The page has %g tools: offer at most %g, and register others when "+
-				"their part of the page is open.", n, most)
-		}
+	n, _ := t.size()
+	if tokens := float64((n + 3) / 4); tokens > most {
+		r.report(t.at(""), "The declaration takes about %g tokens: use at most %g.", tokens, most)
 	}
 }
 
-func findListBudget(r *run) {
+func findTooMany(r *run, p *page) {
+	most := r.number("max")
+	if n := float64(len(p.tools)); n > most {
+		r.report(place{page: p}, "The page has %g tools: offer at most %g, and register others when "+
+			"their part of the page is open.", n, most)
+	}
+}
+
+func findListBudget(r *run, p *page) {
 	// What a list has around the texts of a tool: names of members, quotes, commas.
 	const around = 80
 	most := r.number("max")
-	for _, p := range r.pages {
-		total := 0
-		for _, t := range p.tools {
-			_, n := t.size()
-			total += n + around
-		}
-		if float64(total) > most {
-			r.report(place{page: p}, "The list takes about %d bytes: use at most %g.", total, most)
-		}
+	total := 0
+	for _, t := range p.tools {
+		_, n := t.size()
+		total += n + around
+	}
+	if float64(total) > most {
+		r.report(place{page: p}, "The list takes about %d bytes: use at most %g.", total, most)
 	}
 }
 
-func findNone(r *run) {
-	for _, p := range r.pages {
-		switch n := len(p.Rejected); {
-		case len(p.tools) > 0:
-		case n > 0:
-			r.report(place{page: p}, "The page offers no tools: all %d that it declares were rejected.", n)
-		default:
-			r.report(place{page: p}, "The page declares no tools: look at its console, or open the page "+
-				"where they are registered.")
-		}
+func findNone(r *run, p *page) {
+	switch n := len(p.Rejected); {
+	case len(p.tools) > 0:
+	case n > 0:
+		r.report(place{page: p}, "The page offers no tools: all %d that it declares were rejected.", n)
+	default:
+		r.report(place{page: p}, "The page declares no tools: look at its console, or open the page "+
+			"where they are registered.")
 	}
 }

@@ -30,14 +30,12 @@ type Change struct {
 	What, Reason string
 }
 
-// words maps changes to words for people.
 var words = map[schema.Change]string{schema.Major: "Breaking", schema.Minor: "Minor",
 	schema.Patch: "Patch"}
 
 // String says what changed, how bad that is, and why.
 func (c Change) String() string { return words[c.Change] + ": " + c.What + "; " + c.Reason + "." }
 
-// severities maps changes to severities of findings.
 var severities = map[schema.Change]Severity{schema.Major: Error, schema.Minor: Warning,
 	schema.Patch: Info}
 
@@ -195,18 +193,17 @@ func renamedTool(before, now *Tool) Change {
 		Reason: "calls by the old name fail: keep a tool of that name for a while"}
 }
 
-// compareTools compares two declarations of one tool.
 func compareTools(before, now *Tool) (all []Change) {
 	add := func(pointer string, change schema.Change, what, reason string) {
 		all = append(all, Change{Tool: now.Name, Pointer: pointer, Change: change, What: what,
 			Reason: reason})
 	}
 	if a, b := text.Line(before.Description), text.Line(now.Description); a != b {
-		add("/description", schema.Patch, was("description", a, b),
+		add("/description", schema.Patch, "description "+said(a, b, text.Quote),
 			"calls that were right still are, but agents may choose the tool for other tasks")
 	}
 	if a, b := text.Line(before.Title), text.Line(now.Title); a != b {
-		add("/title", schema.Patch, was("title", a, b), "people see another name")
+		add("/title", schema.Patch, "title "+said(a, b, text.Quote), "people see another name")
 	}
 	all = append(all, compareSchemas(now.Name, "/inputSchema", inputOf(before), inputOf(now),
 		schema.Request)...)
@@ -221,7 +218,7 @@ func compareTools(before, now *Tool) (all []Change) {
 			"calls that were right still are")
 	case before.Frame != "" && public(before.Origin) && public(now.Origin) &&
 		before.Origin != now.Origin:
-		add("/origin", schema.Major, was("origin", before.Origin, now.Origin),
+		add("/origin", schema.Major, "origin "+said(before.Origin, now.Origin, text.Quote),
 			"another site runs the calls, which policies may not allow")
 	}
 	return all
@@ -231,17 +228,6 @@ func compareTools(before, now *Tool) (all []Change) {
 func public(from string) bool {
 	u, err := url.Parse(from)
 	return err == nil && from != "" && !origin.Loopback(u.Hostname())
-}
-
-// was says how a text changed.
-func was(what, before, now string) string {
-	switch "" {
-	case before:
-		return what + " " + text.Quote(now) + " is new"
-	case now:
-		return what + " " + text.Quote(before) + " is gone"
-	}
-	return what + " was " + text.Quote(before) + " and is " + text.Quote(now) + " now"
 }
 
 func compareSchemas(tool, at string, before, now json.RawMessage, d schema.Direction) []Change {

@@ -19,7 +19,7 @@ const (
 )
 
 var effectRules = []Rule{
-	{ID: "effect-readonly", Severity: Error, find: findReadOnly,
+	{ID: "effect-readonly", Severity: Error, find: each((*run).calls, findReadOnly),
 		What: "A tool with readOnlyHint changed something when it was called: it sent a request that is not GET, HEAD or OPTIONS, wrote cookies, storage, IndexedDB or caches, " +
 			"left the page, opened a window, submitted a form, or downloaded a file.",
 		Why:    "Hosts run read-only tools without asking a person.",
@@ -32,21 +32,21 @@ var effectRules = []Rule{
 		Source: "WebMCP draft, consequentialHint; MCP specification, destructiveHint",
 		Bad:    touchedBy("") + `"tool":"put_stamp","effects":{"requests":[` + post + `]}}]}`,
 		Good:   touchedBy(`"destructiveHint":false`) + `"tool":"put_stamp","effects":{"requests":[` + post + `]}}]}`},
-	{ID: "not-idempotent", Severity: Warning, find: findNotIdempotent,
+	{ID: "not-idempotent", Severity: Warning, find: each((*run).calls, findNotIdempotent),
 		What:   "A tool with idempotentHint changed more when the same call was made again: a POST or PATCH, a window, a download, or something that the first call did not touch.",
 		Why:    "Agents repeat such a call when its answer was lost.",
 		Source: "MCP specification, idempotentHint; RFC 9110, 9.2.2",
 		Bad:    touchedBy(`"destructiveHint":false,"idempotentHint":true`) + `"tool":"put_stamp","effects":{"requests":[` + post + `]},"second":{"requests":[` + post + `]}}]}`,
 		Good: touchedBy(`"destructiveHint":false,"idempotentHint":true`) + `"tool":"put_stamp","effects":{"requests":[{"method":"PUT","url":"https://shop.example/stamps/1"}]},` +
 			`"second":{"requests":[{"method":"PUT","url":"https://shop.example/stamps/1"}]}}]}`},
-	{ID: "confirmation-mismatch", Severity: Error, find: findConfirmation,
+	{ID: "confirmation-mismatch", Severity: Error, find: each((*run).calls, findConfirmation),
 		What: "A person was asked, and the question does not have an argument that was then sent: an amount, a price, a quantity or a recipient, by the name of the argument. " +
 			"Ids do not count, because pages show names for them.",
 		Why:    "The person agreed to something else than what happened.",
 		Source: "what you see is what you sign",
 		Bad:    touchedBy(`"consequentialHint":true`) + `"tool":"put_stamp","arguments":{"amount":100},"asked":["Buy it for 10?"],"effects":{"requests":[` + post + `]}}]}`,
 		Good:   touchedBy(`"consequentialHint":true`) + `"tool":"put_stamp","arguments":{"amount":100},"asked":["Buy it for 100.00?"],"effects":{"requests":[` + post + `]}}]}`},
-	{ID: "egress-outside-policy", Severity: Warning, find: findEgress,
+	{ID: "egress-outside-policy", Severity: Warning, find: each((*run).calls, findEgress),
 		What:   "A call wanted to reach an address that the policy of the check refuses.",
 		Why:    "In production it goes there.",
 		Source: "pagetools, egress policy",
@@ -79,7 +79,6 @@ var reachRules = []Rule{
 // safe are the methods that change nothing (RFC 9110, 9.2.1).
 var safe = []string{"GET", "HEAD", "OPTIONS", "TRACE", ""}
 
-// changes says what a call changed, in words.
 func (e *Effects) changes() []string {
 	if e == nil {
 		return nil
@@ -102,48 +101,44 @@ func (e *Effects) changes() []string {
 	return all
 }
 
-func findReadOnly(r *run) {
-	r.calls(func(c *Call, t *tool, at place) {
-		if changes := c.Effects.changes(); len(changes) > 0 && t != nil && t.claims("readOnlyHint") {
-			r.report(at, "The tool declares readOnlyHint, and changed something (%s): correct the hint, or "+
-				"the tool.", quoteAll(changes))
-		}
-	})
+func findReadOnly(r *run, c toolCall) {
+	if changes := c.Effects.changes(); len(changes) > 0 && c.tool != nil && c.tool.claims("readOnlyHint") {
+		r.report(c.at, "The tool declares readOnlyHint, and changed something (%s): correct the hint, or "+
+			"the tool.", quoteAll(changes))
+	}
 }
 
 func findUndeclared(r *run) {
 	told := map[*tool]bool{} // one call of a tool says it
-	r.calls(func(c *Call, t *tool, at place) {
+	r.calls(func(c toolCall) {
 		changes := c.Effects.changes()
-		if len(changes) == 0 || t == nil || told[t] || t.mute() || t.claims("readOnlyHint") {
+		if len(changes) == 0 || c.tool == nil || told[c.tool] || c.tool.mute() || c.tool.claims("readOnlyHint") {
 			return
 		}
-		told[t] = true
-		_, consequential := t.hint("consequentialHint")
-		_, destructive := t.hint("destructiveHint")
+		told[c.tool] = true
+		_, consequential := c.tool.hint("consequentialHint")
+		_, destructive := c.tool.hint("destructiveHint")
 		if !consequential && !destructive {
-			r.report(at, "The tool changed something (%s), and declares neither consequentialHint nor "+
+			r.report(c.at, "The tool changed something (%s), and declares neither consequentialHint nor "+
 				"destructiveHint: declare one, true or false.", quoteAll(changes))
 		}
 	})
 }
 
-func findNotIdempotent(r *run) {
-	r.calls(func(c *Call, t *tool, at place) {
-		if t == nil || !t.claims("idempotentHint") || c.Second == nil {
-			return
-		}
-		first := c.Effects.changes()
-		again := slices.DeleteFunc(c.Second.changes(), func(change string) bool {
-			repeats := strings.HasPrefix(change, "it sent POST ") || strings.HasPrefix(change, "it sent PATCH ") ||
-				strings.HasPrefix(change, "it opened ") || strings.HasPrefix(change, "it downloaded ")
-			return !repeats && slices.Contains(first, change)
-		})
-		if len(again) > 0 {
-			r.report(at, "The tool declares idempotentHint, and the second call changed more (%s): correct "+
-				"the hint, or the tool.", quoteAll(again))
-		}
+func findNotIdempotent(r *run, c toolCall) {
+	if c.tool == nil || !c.tool.claims("idempotentHint") || c.Second == nil {
+		return
+	}
+	first := c.Effects.changes()
+	again := slices.DeleteFunc(c.Second.changes(), func(change string) bool {
+		repeats := strings.HasPrefix(change, "it sent POST ") || strings.HasPrefix(change, "it sent PATCH ") ||
+			strings.HasPrefix(change, "it opened ") || strings.HasPrefix(change, "it downloaded ")
+		return !repeats && slices.Contains(first, change)
 	})
+	if len(again) > 0 {
+		r.report(c.at, "The tool declares idempotentHint, and the second call changed more (%s): correct "+
+			"the hint, or the tool.", quoteAll(again))
+	}
 }
 
 // number finds the numbers of a text, with or without separators of thousands.
@@ -178,21 +173,19 @@ func shows(text string, value schema.Value) bool {
 	return false
 }
 
-func findConfirmation(r *run) {
+func findConfirmation(r *run, c toolCall) {
 	v := vocabulary()
-	r.calls(func(c *Call, _ *tool, at place) {
-		asked := strings.Join(append(slices.Clone(c.Asked), c.Dialogs...), "\n")
-		if strings.TrimSpace(asked) == "" || len(c.Effects.changes()) == 0 {
-			return
+	asked := strings.Join(append(slices.Clone(c.Asked), c.Dialogs...), "\n")
+	if strings.TrimSpace(asked) == "" || len(c.Effects.changes()) == 0 {
+		return
+	}
+	for name, value := range parsed(c.Arguments).Members() {
+		if v.names("material", splitWords(name)) && sent(c.Effects, value) && !shows(asked, value) {
+			r.report(c.at, "The person was asked %s, and %s of the argument %s was sent: show it in the "+
+				"question.",
+				text.Quote(asked), text.Quote(string(value.Text())), text.Quote(name))
 		}
-		for name, value := range parsed(c.Arguments).Members() {
-			if v.names("material", splitWords(name)) && sent(c.Effects, value) && !shows(asked, value) {
-				r.report(at, "The person was asked %s, and %s of the argument %s was sent: show it in the "+
-					"question.",
-					text.Quote(asked), text.Quote(string(value.Text())), text.Quote(name))
-			}
-		}
-	})
+	}
 }
 
 // sent reports whether a request that changes something has a value in it.
@@ -206,13 +199,11 @@ func sent(e *Effects, value schema.Value) bool {
 	})
 }
 
-func findEgress(r *run) {
-	r.calls(func(c *Call, _ *tool, at place) {
-		if c.Effects != nil && len(c.Effects.Blocked) > 0 {
-			r.report(at, "The call wanted to reach what the policy refuses (%s): leave it out, or allow it.",
-				quoteAll(c.Effects.Blocked))
-		}
-	})
+func findEgress(r *run, c toolCall) {
+	if c.Effects != nil && len(c.Effects.Blocked) > 0 {
+		r.report(c.at, "The call wanted to reach what the policy refuses (%s): leave it out, or allow it.",
+			quoteAll(c.Effects.Blocked))
+	}
 }
 
 func findHosts(r *run) {

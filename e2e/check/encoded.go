@@ -118,39 +118,36 @@ func pictures(r rune) bool {
 	return unicode.In(r, unicode.So, unicode.Sk) || r >= 0x2190 && r <= 0x2BFF
 }
 
-func findSmuggling(r *run) {
-	r.declarations(func(t *tool) {
-		for _, x := range t.texts {
-			found := smuggled(x.value)
-			if found == nil {
-				continue
-			}
-			at := place{tool: t, pointer: x.pointer}
-			if x.pointer == "/description" || x.pointer == "/title" {
-				at.fix = func() string { return t.with(visibly) }
-			}
-			r.report(at, "The text has characters that people do not see (%+q): take them out.", found)
+func findSmuggling(r *run, t *tool) {
+	for _, x := range t.texts {
+		found := smuggled(x.value)
+		if found == nil {
+			continue
 		}
-	})
+		at := t.at(x.pointer)
+		if x.pointer == "/description" || x.pointer == "/title" {
+			at.fix = func() string { return t.with(visibly) }
+		}
+		r.report(at, "The text has characters that people do not see (%+q): take them out.", found)
+	}
+}
+
+func leftOut(s string, out func(rune) bool) string {
+	return strings.Map(func(r rune) rune {
+		if out(r) {
+			return -1
+		}
+		return r
+	}, s)
 }
 
 // visibly takes out of the description and the title what must not be there.
 func visibly(t *Tool) {
 	clean := func(s string) string {
 		for smuggled(s) != nil {
-			shorter := strings.Map(func(r rune) rune {
-				if smuggles(r) {
-					return -1
-				}
-				return r
-			}, s)
+			shorter := leftOut(s, smuggles)
 			if shorter == s { // it is a joiner or a selector
-				shorter = strings.Map(func(r rune) rune {
-					if r == zwj || r == zwnj || isSelector(r) {
-						return -1
-					}
-					return r
-				}, s)
+				shorter = leftOut(s, func(r rune) bool { return r == zwj || r == zwnj || isSelector(r) })
 			}
 			s = shorter
 		}
@@ -251,20 +248,18 @@ func rot13(r rune) rune {
 	return r
 }
 
-func findEncoded(r *run) {
-	r.declarations(func(t *tool) {
-		left := maxToolText
-		for _, x := range t.texts {
-			if len(x.value) > left {
-				return // description-injection says that it is too long
-			}
-			left -= len(x.value)
-			readings := decoded(x.value)
-			i := slices.IndexFunc(readings, func(s string) bool { return without(r.allowed, fold(s)) != "" })
-			if i >= 0 {
-				r.report(place{tool: t, pointer: x.pointer}, "A part of the text is encoded, and says %s: "+
-					"write it plainly, or take it out.", text.Quote(readings[i]))
-			}
+func findEncoded(r *run, t *tool) {
+	left := maxToolText
+	for _, x := range t.texts {
+		if len(x.value) > left {
+			return // description-injection says that it is too long
 		}
-	})
+		left -= len(x.value)
+		readings := decoded(x.value)
+		i := slices.IndexFunc(readings, func(s string) bool { return without(r.allowed, fold(s)) != "" })
+		if i >= 0 {
+			r.report(t.at(x.pointer), "A part of the text is encoded, and says %s: "+
+				"write it plainly, or take it out.", text.Quote(readings[i]))
+		}
+	}
 }

@@ -27,27 +27,27 @@ var exposureRules = []Rule{
 		Why:    "Browsers reject it; a polyfill or a host that takes it offers the tool to every page.",
 		Source: "WebMCP draft, exposedTo",
 		Bad:    exposed + `*"]}`, Good: exposed + `https://partner.example"]}`, At: "/exposedTo/0"},
-	{ID: "iframe-allow-tools", Severity: Warning, find: findFrames,
+	{ID: "iframe-allow-tools", Severity: Warning, find: each((*run).eachPage, findFrames),
 		What:   "A frame registers tools, and has no permission to.",
 		Why:    "Browsers reject its registrations: a frame of another origin needs allow=\"tools\".",
 		Source: "WebMCP draft, permissions policy \"tools\"",
 		Bad:    `{"frames":[{"url":"https://widget.example/","origin":"https://widget.example","crossOrigin":true,"registers":true}]}`,
 		Good:   `{"frames":[{"url":"https://widget.example/","origin":"https://widget.example","crossOrigin":true,"registers":true,"allowed":true}]}`},
-	{ID: "third-party-registration", Severity: Warning, find: findThirdParty,
+	{ID: "third-party-registration", Severity: Warning, find: each((*run).declarations, findThirdParty),
 		Options: []Option{{Name: "origins", Words: []string{}, What: "origins whose scripts may register tools, such as your own CDN"}},
 		What:    "A script from another origin than the document's registered the tool.",
 		Why:     "The tool acts with the rights of the page, and is not in its source.",
 		Source:  "playwright-webmcp, third-party-registration",
 		Bad:     exampleHead + `"script":{"url":"https://cdn.example/tools.js","line":3}}`, Good: exampleHead + `"script":{"url":"https://shop.example/tools.js","line":3}}`},
-	{ID: "insecure-origin", Severity: Warning, find: findInsecureOrigin,
+	{ID: "insecure-origin", Severity: Warning, find: each((*run).eachPage, findInsecureOrigin),
 		What:   "The page comes over http, and not from this machine.",
 		Why:    "Browsers offer WebMCP in secure contexts only, so that the page has no tools there.",
 		Source: "WebMCP draft, [SecureContext]",
 		Bad:    `{"url":"http://shop.example/"}`, Good: `{"url":"http://localhost:8080/"}`},
 }
 
-// trustworthy reports whether an address is potentially trustworthy (W3C Secure Contexts, 3.1).
-func trustworthy(u *url.URL) bool {
+// Trustworthy reports whether an address is potentially trustworthy (W3C Secure Contexts, 3.1).
+func Trustworthy(u *url.URL) bool {
 	switch u.Scheme {
 	case "https", "wss":
 		return u.Host != ""
@@ -66,14 +66,14 @@ func (r *run) exposures(visit func(t *tool, at place, entry string, u *url.URL))
 			if err != nil || u.Scheme == "" {
 				u = nil
 			}
-			visit(t, place{tool: t, pointer: "/exposedTo/" + decimal(i)}, entry, u)
+			visit(t, t.at("/exposedTo/"+decimal(i)), entry, u)
 		}
 	})
 }
 
 func findInsecureExposure(r *run) {
 	r.exposures(func(_ *tool, at place, entry string, u *url.URL) {
-		if !strings.Contains(entry, "*") && (u == nil || !trustworthy(u)) {
+		if !strings.Contains(entry, "*") && (u == nil || !Trustworthy(u)) {
 			r.report(at, "The entry %s is not a secure origin: write one that begins with "+
 				"https://.", text.Quote(entry))
 		}
@@ -82,7 +82,7 @@ func findInsecureExposure(r *run) {
 
 func findMoreThanOrigin(r *run) {
 	r.exposures(func(t *tool, at place, entry string, u *url.URL) {
-		if u == nil || u.Host == "" || !trustworthy(u) || strings.Contains(entry, "*") {
+		if u == nil || u.Host == "" || !Trustworthy(u) || strings.Contains(entry, "*") {
 			return
 		}
 		if u.User == nil && u.RawQuery == "" && u.Fragment == "" && (u.Path == "" || u.Path == "/") {
@@ -94,9 +94,8 @@ func findMoreThanOrigin(r *run) {
 				x.ExposedTo[slices.Index(x.ExposedTo, entry)] = only
 			})
 		}
-		r.report(at, "The entry %s is more than an origin, and the rest does not count: write "+
-			"%s.", text.Quote(entry),
-			text.Quote(only))
+		r.report(at, "The entry %s is more than an origin, and the rest does not count: write %s.",
+			text.Quote(entry), text.Quote(only))
 	})
 }
 
@@ -108,33 +107,27 @@ func findWildcard(r *run) {
 	})
 }
 
-func findFrames(r *run) {
-	for _, p := range r.pages {
-		for _, f := range p.Frames {
-			if f.Registers && !f.Allowed {
-				r.report(place{page: p}, "The frame %s registers tools, and may not: add allow=\"tools\" to "+
-					"its iframe.", text.Quote(f.URL))
-			}
+func findFrames(r *run, p *page) {
+	for _, f := range p.Frames {
+		if f.Registers && !f.Allowed {
+			r.report(place{page: p}, "The frame %s registers tools, and may not: add allow=\"tools\" to "+
+				"its iframe.", text.Quote(f.URL))
 		}
 	}
 }
 
-func findThirdParty(r *run) {
+func findThirdParty(r *run, t *tool) {
 	trusted := r.words("origins")
-	r.declarations(func(t *tool) {
-		from := t.scriptOrigin()
-		if own := t.origin(); own != "" && from != own && !slices.Contains(trusted, from) {
-			r.report(place{tool: t}, "A script of %s registered the tool in a document of %s: serve it "+
-				"yourself, or list its origin in the option origins.", text.Quote(from), text.Quote(own))
-		}
-	})
+	from := t.scriptOrigin()
+	if own := t.origin(); own != "" && from != own && !slices.Contains(trusted, from) {
+		r.report(t.at(""), "A script of %s registered the tool in a document of %s: serve it "+
+			"yourself, or list its origin in the option origins.", text.Quote(from), text.Quote(own))
+	}
 }
 
-func findInsecureOrigin(r *run) {
-	for _, p := range r.pages {
-		u, err := url.Parse(p.URL)
-		if err == nil && u.Scheme == "http" && !trustworthy(u) {
-			r.report(place{page: p}, "The page comes over http from %s: serve it over https.", text.Quote(u.Host))
-		}
+func findInsecureOrigin(r *run, p *page) {
+	u, err := url.Parse(p.URL)
+	if err == nil && u.Scheme == "http" && !Trustworthy(u) {
+		r.report(place{page: p}, "The page comes over http from %s: serve it over https.", text.Quote(u.Host))
 	}
 }

@@ -13,14 +13,14 @@ import (
 
 // What FromFile takes a file for.
 const (
-	sourceTools  = "the output of pagetools tools --format json"
+	sourceTools  = "the list of tools that pagetools prints as JSON"
 	sourceLock   = "a lock file of pagetools"
 	sourceResult = "a tools/list result of MCP"
 	sourceBare   = "a JSON array of tools"
 	sourceReply  = "a JSON-RPC message with a tools/list result of MCP"
 )
 
-// FromFile reads a list of tools: what `pagetools tools --format json` prints, a lock file
+// FromFile reads a list of tools: what pagetools prints as JSON, a lock file
 // (each target becomes a page), a JSON array of tools, or the result of tools/list of MCP, bare or as
 // the whole JSON-RPC message. Source of the snapshot says which it was. Tools of one name all stay. An
 // error says what is wrong with the file, and where, or what would be right.
@@ -68,8 +68,7 @@ func FromFile(b []byte) (*Snapshot, error) {
 		s.Source += " (a page of it; the list goes on)"
 	}
 	p := Page{}
-	i := 0
-	for item := range list.Elements() {
+	for i, item := range list.Items() {
 		t, err := toolFrom(item, at+decimal(i))
 		if err != nil {
 			return nil, err
@@ -80,7 +79,6 @@ func FromFile(b []byte) (*Snapshot, error) {
 		}
 		t.Name = name.String()
 		p.Tools = append(p.Tools, t)
-		i++
 	}
 	s.Pages = []Page{p}
 	return s, nil
@@ -92,7 +90,6 @@ func lineOf(b []byte, offset int64) (line, column int) {
 	return bytes.Count(before, []byte("\n")) + 1, len(before) - bytes.LastIndexByte(before, '\n')
 }
 
-// fromLock reads the targets of a lock file.
 func (s *Snapshot) fromLock(v schema.Value) error {
 	if string(v.Get("lockfileVersion").Text()) == "1" {
 		return errors.New("the lock file has version 1, with digests only: write it again")
@@ -106,12 +103,12 @@ func (s *Snapshot) fromLock(v schema.Value) error {
 		if strings.Contains(target, "://") {
 			p.URL = target
 		}
-		at := "/targets/" + escapeToken(target) + "/tools"
+		at := schema.Pointer("targets", target, "tools")
 		if !held.Get("tools").IsObject() {
 			return fmt.Errorf("%s: must be an object with a member for each tool", at)
 		}
 		for name, item := range held.Get("tools").Members() {
-			t, err := toolFrom(item, at+"/"+escapeToken(name))
+			t, err := toolFrom(item, at+schema.Pointer(name))
 			if err != nil {
 				return err
 			}

@@ -59,7 +59,7 @@ func TestFromFileErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                         "line 1, column 1: not JSON",
 		"{\n  \"tools\": [}":       "line 2, column 13: not JSON",
-		`3`:                        "not a list of tools: must be the output of pagetools tools",
+		`3`:                        "not a list of tools: must be the list of tools that pagetools prints as JSON, ",
 		`[3]`:                      "/0: must be an object",
 		`{"tools":{}}`:             "not a list of tools",
 		`{"tools":[3]}`:            "/tools/0: must be an object",

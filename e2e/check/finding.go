@@ -5,6 +5,8 @@
 // judged alike.
 package check
 
+import "slices"
+
 // Severity says how much a finding matters.
 type Severity string
 
@@ -15,6 +17,13 @@ const (
 	Warning Severity = "warning"
 	Error   Severity = "error"
 )
+
+// AtLeast reports whether a severity is as bad as another one, or worse. Nothing is as bad as Off.
+func (s Severity) AtLeast(least Severity) bool {
+	order := []Severity{Error, Warning, Info}
+	i := slices.Index(order, s)
+	return i >= 0 && i <= slices.Index(order, least)
+}
 
 // Finding is something to tell the author of a declaration.
 type Finding struct {

@@ -43,7 +43,7 @@ var formRules = []Rule{
 		Why:    "The agent sends what the schema admits, and the form refuses it, or the other way round.",
 		Source: "measured: the form is filled with values of its schema and validated",
 		Bad:    formHead + `"mismatch":"The schema admits 1000 for \"year\", and the form takes 1840 and more.","fields":[]}]}`, Good: formHead + `"fields":[]}]}`, At: "/forms/0/schema"},
-	{ID: "form-coverage", Severity: Info, find: findFormCoverage,
+	{ID: "form-coverage", Severity: Info, find: each((*run).eachPage, findFormCoverage),
 		What:   "Forms of the page declare no tool.",
 		Why:    "What people can do there, agents cannot.",
 		Source: "WebMCP explainer, declarative API",
@@ -125,9 +125,8 @@ func findAutoSubmit(r *run) {
 		filled := slices.ContainsFunc(strings.Fields(strings.ToLower(field.Autocomplete)),
 			func(word string) bool { return slices.Contains(delicate, word) })
 		if f.AutoSubmit && (filled || strings.EqualFold(field.Type, "password") || secret(field.Name)) {
-			r.report(at, "The field %s asks for a secret, and the form has toolautosubmit: let a person "+
-				"submit it.",
-				text.Quote(field.Name))
+			r.report(at, "The field %s asks for a secret, and the form has toolautosubmit: let a "+
+				"person submit it.", text.Quote(field.Name))
 		}
 	})
 }
@@ -149,18 +148,16 @@ func quoteLong(s string) string {
 	return strings.ReplaceAll(text.Escape(text.Short(s, most)), "\n", " ")
 }
 
-func findFormCoverage(r *run) {
-	for _, p := range r.pages {
-		var without []string
-		for _, f := range p.Forms {
-			named := slices.ContainsFunc(f.Fields, func(x Field) bool { return x.Name != "" })
-			if !f.Declares && named {
-				without = append(without, f.Action)
-			}
+func findFormCoverage(r *run, p *page) {
+	var without []string
+	for _, f := range p.Forms {
+		named := slices.ContainsFunc(f.Fields, func(x Field) bool { return x.Name != "" })
+		if !f.Declares && named {
+			without = append(without, f.Action)
 		}
-		if len(without) > 0 {
-			r.report(place{page: p}, "%d of %d forms declare no tool (%s): add toolname and "+
-				"tooldescription where agents may fill them.", len(without), len(p.Forms), quoteAll(without))
-		}
+	}
+	if len(without) > 0 {
+		r.report(place{page: p}, "%d of %d forms declare no tool (%s): add toolname and "+
+			"tooldescription where agents may fill them.", len(without), len(p.Forms), quoteAll(without))
 	}
 }

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -40,22 +41,23 @@ var hintChanges = map[string]hintChange{
 		"agents may be offered the tool now"},
 }
 
-// compareHints compares annotations, claim by claim.
 func compareHints(before, now *Tool) (all []Change) {
 	if string(before.Annotations) == string(now.Annotations) {
 		return nil
 	}
 	old, fresh := claimsOf(before), claimsOf(now)
-	for _, name := range slices.Compact(slices.Sorted(keysOf(old, fresh))) {
+	either := maps.Clone(old)
+	maps.Copy(either, fresh)
+	for _, name := range slices.Sorted(maps.Keys(either)) {
 		a, b := old[name], fresh[name]
 		if a == b {
 			continue
 		}
 		c := Change{Tool: now.Name, Pointer: "/annotations", Gone: b == ""}
 		if name != "" {
-			c.Pointer += "/" + escapeToken(name)
+			c.Pointer += schema.Pointer(name)
 		}
-		c.What = quoteName(name) + " " + said(a, b)
+		c.What = quoteName(name) + " " + said(a, b, quoteLong)
 		c.Change, c.Reason = meaningOf(name, a, b)
 		all = append(all, c)
 	}
@@ -63,14 +65,14 @@ func compareHints(before, now *Tool) (all []Change) {
 }
 
 // said says how a value changed; "" means no value.
-func said(before, now string) string {
+func said(before, now string, quote func(string) string) string {
 	switch "" {
 	case before:
-		return quoteLong(now) + " is new"
+		return quote(now) + " is new"
 	case now:
-		return quoteLong(before) + " is gone"
+		return quote(before) + " is gone"
 	}
-	return fmt.Sprintf("was %s and is %s now", quoteLong(before), quoteLong(now))
+	return fmt.Sprintf("was %s and is %s now", quote(before), quote(now))
 }
 
 func meaningOf(name, before, now string) (schema.Change, string) {
@@ -111,18 +113,6 @@ func claimsOf(t *Tool) map[string]string {
 		all[name] = string(v.Canonical())
 	}
 	return all
-}
-
-func keysOf(maps ...map[string]string) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for _, m := range maps {
-			for name := range m {
-				if !yield(name) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // quoteName is the name of a claim: a stranger's, unless we know it.

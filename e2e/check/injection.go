@@ -17,13 +17,13 @@ var injectionRules = []Rule{
 		Why:    "The texts of tools stand in the agent's context beside its instructions, and some models obey them.",
 		Source: "OWASP Top 10 for LLM applications, prompt injection; tool poisoning in MCP security guidance",
 		Bad:    `{"name":"add_stamp","title":"Add stamp",` + hostile + `}`, Good: goodTool, At: "/description"},
-	{ID: "unicode-smuggling", Severity: Error, find: findSmuggling,
+	{ID: "unicode-smuggling", Severity: Error, find: each((*run).declarations, findSmuggling),
 		What: "A text of the declaration has characters that a person cannot see, or that a terminal obeys: bidirectional controls, tag characters, zero width characters, control characters and escapes, " +
 			"runs of variation selectors. Emoji, joiners in scripts that need them, and ordinary right-to-left text are fine.",
 		Why:    "The model reads what the person who reviews the tool does not see.",
 		Source: "Unicode Technical Standard 39; ASCII smuggling in tool descriptions",
 		Bad:    exampleBefore + `"description":"Adds a stamp to the collection\u200b of the signed-in user."}`, Good: goodTool, At: "/description"},
-	{ID: "encoded-payload", Severity: Warning, Allows: true, find: findEncoded,
+	{ID: "encoded-payload", Severity: Warning, Allows: true, find: each((*run).declarations, findEncoded),
 		What:   "A text of the declaration has a part in base64, hexadecimal, percent or character references, or is in rot13, and reads as a sentence or an instruction when it is decoded.",
 		Why:    "Models decode such parts by themselves, and filters and people do not.",
 		Source: "obfuscated prompt injection in MCP security guidance",
@@ -131,7 +131,7 @@ func findInjection(r *run) {
 	r.reading(func(t *tool, texts []*wording, whole bool) {
 		for _, x := range texts {
 			if said := r.order(x); said != "" {
-				r.report(place{tool: t, pointer: x.pointer}, "The text gives an order to the agent (%s): "+
+				r.report(t.at(x.pointer), "The text gives an order to the agent (%s): "+
 					"describe the tool only, or allow the text if it is harmless.", text.Quote(said))
 			}
 		}
@@ -175,13 +175,12 @@ func (r *run) neighbors(p *page) {
 			continue
 		}
 		if said := instruction(first + " " + second); said != "" {
-			r.report(place{tool: b, pointer: "/description"}, "This text and that of %s, read together, "+
+			r.report(b.at("/description"), "This text and that of %s, read together, "+
 				"give an order to the agent (%s): end each description with a full stop.", text.Quote(a.Name), text.Quote(said))
 		}
 	}
 }
 
-// last is the last character of a text.
 func last(s string) string {
 	r, _ := utf8.DecodeLastRuneInString(strings.TrimSpace(s))
 	return string(r)
@@ -240,7 +239,7 @@ func (r *run) joined(t *tool, pieces []wording, between string) bool {
 		left -= len(pieces[last].value) + len(between)
 		last++
 	}
-	r.report(place{tool: t, pointer: pieces[last].pointer}, "This text and those before it, read "+
+	r.report(t.at(pieces[last].pointer), "This text and those before it, read "+
 		"together, give an order to the agent (%s): describe each parameter by itself.", text.Quote(said))
 	return true
 }

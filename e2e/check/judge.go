@@ -82,7 +82,6 @@ type run struct {
 	seen    map[string]bool
 }
 
-// place is where a finding is.
 type place struct {
 	page     *page
 	tool     *tool
@@ -92,6 +91,12 @@ type place struct {
 	// name and url stand for a tool and a page that were not prepared.
 	name, url string
 }
+
+// at is a place in the declaration of a tool.
+func (t *tool) at(pointer string) place { return place{tool: t, pointer: pointer} }
+
+// at is a place in a schema, by the rest of its pointer.
+func (n node) at(rest string) place { return n.tool.at(n.pointer + rest) }
 
 // report adds a finding, unless there are enough of this rule on this page. Texts of strangers
 // in it are quoted.
@@ -189,6 +194,17 @@ func (r *run) option(name string) *Option {
 func (r *run) number(name string) float64 { return r.option(name).Number }
 func (r *run) words(name string) []string { return r.option(name).Words }
 
+// each makes a search for one rule of one for each of some things, such as (*run).tools.
+func each[T any](all func(*run, func(T)), find func(*run, T)) func(*run) {
+	return func(r *run) { all(r, func(x T) { find(r, x) }) }
+}
+
+func (r *run) eachPage(visit func(*page)) {
+	for _, p := range r.pages {
+		visit(p)
+	}
+}
+
 // tools calls a function for every declaration that is offered.
 func (r *run) tools(visit func(*tool)) {
 	for _, p := range r.pages {
@@ -207,9 +223,21 @@ func (r *run) declarations(visit func(*tool)) {
 	}
 }
 
-// calls calls a function for every call, with its tool, which is nil when the snapshot has no
-// declaration of it, and the place of findings about it.
-func (r *run) calls(visit func(*Call, *tool, place)) {
+// params calls a function for every parameter of a declaration, at every depth.
+func (r *run) params(visit func(node)) {
+	r.declarations(func(t *tool) { t.params(visit) })
+}
+
+// toolCall is a call with its tool, which is nil when the snapshot has no declaration of it, and the
+// place of findings about it.
+type toolCall struct {
+	*Call
+
+	tool *tool
+	at   place
+}
+
+func (r *run) calls(visit func(toolCall)) {
 	index := map[[2]string]*tool{}
 	r.tools(func(t *tool) {
 		if key := [2]string{t.page.URL, t.Name}; index[key] == nil {
@@ -219,7 +247,7 @@ func (r *run) calls(visit func(*Call, *tool, place)) {
 	for i := range r.s.Calls {
 		c := &r.s.Calls[i]
 		t := index[[2]string{c.Page, c.Tool}]
-		visit(c, t, place{tool: t, name: c.Tool, url: c.Page})
+		visit(toolCall{c, t, place{tool: t, name: c.Tool, url: c.Page}})
 	}
 }
 

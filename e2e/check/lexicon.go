@@ -13,10 +13,8 @@ import (
 //go:embed words/*.txt
 var wordFiles embed.FS
 
-// lexicon has groups of words by name.
 type lexicon map[string]map[string]bool
 
-// has reports whether one of the words is in a group.
 func (l lexicon) has(group string, words ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return l[group][w] })
 }

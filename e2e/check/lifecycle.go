@@ -18,13 +18,13 @@ const (
 )
 
 var lifecycleRules = []Rule{
-	{ID: "registers-late", Severity: Warning, find: findLate,
+	{ID: "registers-late", Severity: Warning, find: each((*run).eachPage, findLate),
 		Options: []Option{{Name: "max", Number: 3, What: "seconds after the navigation in which tools must be registered"}},
 		What:    "A tool was registered for the first time more than three seconds after the navigation.",
 		Why:     "An agent lists the tools when the page has loaded, and does not find it.",
 		Source:  "playwright-webmcp, timeline rules",
 		Bad:     `{"timeline":[{"at":"4s","kind":"register","tool":"add_stamp"}]}`, Good: `{"timeline":[{"at":"200ms","kind":"register","tool":"add_stamp"}]}`},
-	{ID: "churn", Severity: Warning, find: findChurn,
+	{ID: "churn", Severity: Warning, find: each((*run).eachPage, findChurn),
 		Options: []Option{{Name: "max", Number: 3, What: "changes of a tool after it was registered"}},
 		What:    "A tool was unregistered, registered again or replaced more than three times.",
 		Why:     "Each change makes agents read the list again, a call in between finds no tool, and hosts stop listening after some changes.",
@@ -32,19 +32,19 @@ var lifecycleRules = []Rule{
 		Bad: `{"timeline":[{"at":"1ms","kind":"register","tool":"add_stamp"},{"at":"2ms","kind":"replace","tool":"add_stamp"},{"at":"3ms","kind":"replace","tool":"add_stamp"},` +
 			`{"at":"4ms","kind":"replace","tool":"add_stamp"},{"at":"5ms","kind":"replace","tool":"add_stamp"}]}`,
 		Good: `{"timeline":[{"at":"1ms","kind":"register","tool":"add_stamp"},{"at":"2ms","kind":"replace","tool":"add_stamp"}]}`},
-	{ID: "register-unhandled", Severity: Warning, find: findUnhandled,
+	{ID: "register-unhandled", Severity: Warning, find: each((*run).declarations, findUnhandled),
 		What:   "registerTool rejected a declaration, and the page did not handle the rejection.",
 		Why:    "The tool is missing, and neither the page nor its developer knows.",
 		Source: "WebMCP draft, registerTool returns a promise",
 		Bad:    `{"rejected":[{"name":"add_wish","title":"Add wish","description":"Puts a wanted rarity on the wish list, without buying it.","reason":"NotAllowedError","message":"Not allowed.","unhandled":true}]}`,
 		Good:   `{"rejected":[{"name":"add_wish","title":"Add wish","description":"Puts a wanted rarity on the wish list, without buying it.","reason":"NotAllowedError","message":"Not allowed."}]}`},
-	{ID: "self-unregister-loses-result", Severity: Error, find: findSelfUnregister,
+	{ID: "self-unregister-loses-result", Severity: Error, find: each((*run).eachPage, findSelfUnregister),
 		What:   "A tool unregisters itself in its own call. A call that was seen to return a result is left out.",
 		Why:    "In browsers before 153 the call ends without a result, and the agent does not know whether it ran.",
 		Source: "WebMCP draft, note on unregistering; Chromium 153.0.8008",
 		Bad:    `{"timeline":[{"at":"1s","kind":"unregister","tool":"add_stamp","during":"add_stamp"}]}`,
 		Good:   `{"timeline":[{"at":"1s","kind":"unregister","tool":"add_stamp","during":"add_wish"}]}`},
-	{ID: "deprecated-surface", Severity: Warning, find: findDeprecated,
+	{ID: "deprecated-surface", Severity: Warning, find: each((*run).eachPage, findDeprecated),
 		What:   "Tools are registered through provideContext or navigator.modelContext.",
 		Why:    "Browsers have removed both (in March 2026, and in Chrome 152).",
 		Source: "history of the WebMCP draft",
@@ -55,7 +55,7 @@ var lifecycleRules = []Rule{
 		Source: "pagetools",
 		Bad:    `{"pages":[{"url":"https://shop.example/","tools":[` + yearOptional + `]},{"url":"https://shop.example/b","tools":[` + yearRequired + `]}]}`,
 		Good:   `{"pages":[{"url":"https://shop.example/","tools":[` + yearOptional + `]},{"url":"https://shop.example/b","tools":[` + yearOptional + `]}]}`, At: "/inputSchema"},
-	{ID: "unstable-version", Severity: Warning, find: findUnstable,
+	{ID: "unstable-version", Severity: Warning, find: each((*run).eachPage, findUnstable),
 		What:   "Two loads of the page declare different tools.",
 		Why:    "Whoever pinned or reviewed the tools has to do it again each time. A date, a counter or a user's name in a description is the usual reason.",
 		Source: "pagetools, versions of webtools",
@@ -68,76 +68,65 @@ var lifecycleRules = []Rule{
 		Bad:    `{"tools":[` + yearRequired + `],"locked":{"add_stamp":` + yearOptional + `}}`, Good: `{"tools":[` + yearOptional + `],"locked":{"add_stamp":` + yearOptional + `}}`, At: "/inputSchema/required"},
 }
 
-func findLate(r *run) {
+func findLate(r *run, p *page) {
 	most := time.Duration(r.number("max") * float64(time.Second))
-	for _, p := range r.pages {
-		seen := map[string]bool{}
-		for _, e := range p.Timeline {
-			if e.Kind != "register" || seen[e.Tool] {
-				continue
-			}
-			seen[e.Tool] = true
-			if e.At > most && e.During == "" {
-				r.report(place{page: p, name: e.Tool}, "The tool %s was registered after %s: register it "+
-					"within %s.",
-					text.Quote(e.Tool), e.At.Round(time.Millisecond), most)
-			}
+	seen := map[string]bool{}
+	for _, e := range p.Timeline {
+		if e.Kind != "register" || seen[e.Tool] {
+			continue
+		}
+		seen[e.Tool] = true
+		if e.At > most && e.During == "" {
+			r.report(place{page: p, name: e.Tool}, "The tool %s was registered after %s: register "+
+				"it within %s.", text.Quote(e.Tool), e.At.Round(time.Millisecond), most)
 		}
 	}
 }
 
-func findChurn(r *run) {
+func findChurn(r *run, p *page) {
 	most := int(r.number("max"))
-	for _, p := range r.pages {
-		events := map[string]int{}
-		for _, e := range p.Timeline {
-			events[e.Tool]++
-		}
-		for _, name := range sortedKeys(events) {
-			if changes := events[name] - 1; changes > most {
-				r.report(place{page: p, name: name}, "The tool %s changed %d times after it was registered: "+
-					"register it once, and let its function look at the state.", text.Quote(name), changes)
-			}
+	events := map[string]int{}
+	for _, e := range p.Timeline {
+		events[e.Tool]++
+	}
+	for _, name := range sortedKeys(events) {
+		if changes := events[name] - 1; changes > most {
+			r.report(place{page: p, name: name}, "The tool %s changed %d times after it was registered: "+
+				"register it once, and let its function look at the state.", text.Quote(name), changes)
 		}
 	}
 }
 
-func findUnhandled(r *run) {
-	r.declarations(func(t *tool) {
-		if t.rejected != nil && t.rejected.Unhandled {
-			r.report(place{tool: t}, "The registration of %s was rejected (%s), and nobody handled that: "+
-				"await registerTool, and catch.", text.Quote(t.Name), quoteLong(t.rejected.Reason+" "+t.rejected.Message))
-		}
-	})
+func findUnhandled(r *run, t *tool) {
+	if t.rejected != nil && t.rejected.Unhandled {
+		r.report(t.at(""), "The registration of %s was rejected (%s), and nobody handled that: "+
+			"await registerTool, and catch.", text.Quote(t.Name), quoteLong(t.rejected.Reason+" "+t.rejected.Message))
+	}
 }
 
-func findSelfUnregister(r *run) {
-	for _, p := range r.pages {
-		for _, e := range p.Timeline {
-			if e.Kind != "unregister" || e.Tool != e.During || e.Tool == "" {
-				continue
-			}
-			kept := func(c Call) bool { return c.Page == p.URL && c.Tool == e.Tool && c.Result != nil }
-			if !slices.ContainsFunc(r.s.Calls, kept) {
-				r.report(place{page: p, name: e.Tool}, "The tool %s unregisters itself while it runs: do it "+
-					"after the result was returned.", text.Quote(e.Tool))
-			}
+func findSelfUnregister(r *run, p *page) {
+	for _, e := range p.Timeline {
+		if e.Kind != "unregister" || e.Tool != e.During || e.Tool == "" {
+			continue
+		}
+		kept := func(c Call) bool { return c.Page == p.URL && c.Tool == e.Tool && c.Result != nil }
+		if !slices.ContainsFunc(r.s.Calls, kept) {
+			r.report(place{page: p, name: e.Tool}, "The tool %s unregisters itself while it runs: do it "+
+				"after the result was returned.", text.Quote(e.Tool))
 		}
 	}
 }
 
-func findDeprecated(r *run) {
-	for _, p := range r.pages {
-		used := map[string][]string{}
-		for _, t := range p.tools {
-			if t.Surface == "provideContext" || t.Surface == "navigator" {
-				used[t.Surface] = append(used[t.Surface], t.Name)
-			}
+func findDeprecated(r *run, p *page) {
+	used := map[string][]string{}
+	for _, t := range p.tools {
+		if t.Surface == "provideContext" || t.Surface == "navigator" {
+			used[t.Surface] = append(used[t.Surface], t.Name)
 		}
-		for _, surface := range sortedKeys(used) {
-			r.report(place{page: p}, "Registered through %s: %s. Use document.modelContext.registerTool.",
-				surface, quoteAll(used[surface]))
-		}
+	}
+	for _, surface := range sortedKeys(used) {
+		r.report(place{page: p}, "Registered through %s: %s. Use document.modelContext.registerTool.",
+			surface, quoteAll(used[surface]))
 	}
 }
 
@@ -193,7 +182,7 @@ func findDrifting(r *run) {
 				continue
 			}
 			if parts := differing(before.Tool, t.Tool); len(parts) > 0 {
-				r.report(place{tool: t, pointer: "/" + parts[0]}, "The tool %s is another one on %s (%s "+
+				r.report(t.at("/"+parts[0]), "The tool %s is another one on %s (%s "+
 					"differ): use one contract, or two names.", text.Quote(t.Name), text.Quote(before.page.URL), strings.Join(parts, ", "))
 			}
 		}
@@ -202,40 +191,38 @@ func findDrifting(r *run) {
 
 // findUnstable compares two loads. A manifest comes beside its page, in its own time: that only one
 // load has its tools says nothing.
-func findUnstable(r *run) {
-	for _, p := range r.pages {
-		if p.Again == nil {
+func findUnstable(r *run, p *page) {
+	if p.Again == nil {
+		return
+	}
+	again := map[string]*Tool{}
+	for i := range p.Again {
+		again[p.Again[i].Frame+"\x00"+p.Again[i].Name] = &p.Again[i]
+	}
+	for _, t := range p.tools {
+		key := t.Frame + "\x00" + t.Name
+		second := again[key]
+		delete(again, key)
+		if second == nil {
+			if t.Surface == "manifest" {
+				continue
+			}
+			r.report(t.at(""), "The second load of the page does not have the tool %s: register it "+
+				"on every load.", text.Quote(t.Name))
 			continue
 		}
-		again := map[string]*Tool{}
-		for i := range p.Again {
-			again[p.Again[i].Frame+"\x00"+p.Again[i].Name] = &p.Again[i]
+		if parts := differing(t.Tool, second); len(parts) > 0 {
+			r.report(t.at("/"+parts[0]), "Two loads of the page declare %s "+
+				"differently (%s): leave out what changes.", text.Quote(t.Name), strings.Join(parts, ", "))
 		}
-		for _, t := range p.tools {
-			key := t.Frame + "\x00" + t.Name
-			second := again[key]
-			delete(again, key)
-			if second == nil {
-				if t.Surface == "manifest" {
-					continue
-				}
-				r.report(place{tool: t}, "The second load of the page does not have the tool %s: register it "+
-					"on every load.", text.Quote(t.Name))
-				continue
-			}
-			if parts := differing(t.Tool, second); len(parts) > 0 {
-				r.report(place{tool: t, pointer: "/" + parts[0]}, "Two loads of the page declare %s "+
-					"differently (%s): leave out what changes.", text.Quote(t.Name), strings.Join(parts, ", "))
-			}
+	}
+	for _, key := range sortedKeys(again) {
+		name := again[key].Name
+		if again[key].Surface == "manifest" {
+			continue
 		}
-		for _, key := range sortedKeys(again) {
-			name := again[key].Name
-			if again[key].Surface == "manifest" {
-				continue
-			}
-			r.report(place{page: p, name: name}, "Only the second load of the page has the tool %s: "+
-				"register it on every load.", text.Quote(name))
-		}
+		r.report(place{page: p, name: name}, "Only the second load of the page has the tool %s: "+
+			"register it on every load.", text.Quote(name))
 	}
 }
 
@@ -252,10 +239,10 @@ func findContract(r *run) {
 		switch {
 		case !there:
 			added = append(added, t.Tool)
-			places[t.Tool] = place{tool: t}
+			places[t.Tool] = t.at("")
 		case locked.Description != "" || len(locked.Input) > 0: // files of version 1 have digests only
 			for _, c := range compareTools(&locked, t.Tool) {
-				r.changed(place{tool: t}, c)
+				r.changed(t.at(""), c)
 			}
 		}
 	})

@@ -20,14 +20,12 @@ const (
 	maxTexts  = 2000     // texts of a tool that are looked at
 )
 
-// page is a page with its declarations read.
 type page struct {
 	*Page
 	tools []*tool // those that are offered
 	all   []*tool // and those that are not
 }
 
-// tool is a declaration, read.
 type tool struct {
 	*Tool
 	page                 *page
@@ -39,8 +37,8 @@ type tool struct {
 	texts                []*wording
 }
 
-// node is a subschema in its place.
 type node struct {
+	tool    *tool
 	schema  schema.Value
 	pointer string // into the declaration
 	name    string // of a parameter; "" is another subschema
@@ -115,28 +113,14 @@ func (t *tool) walk(n node) {
 	if len(t.nodes) >= maxNodes || !n.schema.IsObject() {
 		return
 	}
+	n.tool = t
 	t.nodes = append(t.nodes, n)
-	for key, held := range n.schema.Members() {
-		at := n.pointer + "/" + escapeToken(key)
-		switch key {
-		case "properties":
-			for name, sub := range held.Members() {
-				t.walk(node{schema: sub, pointer: at + "/" + escapeToken(name), name: name, param: true,
-					depth: n.depth + 1})
-			}
-		case "patternProperties", "$defs", "definitions", "dependentSchemas":
-			for name, sub := range held.Members() {
-				t.walk(node{schema: sub, pointer: at + "/" + escapeToken(name), depth: n.depth})
-			}
-		case "allOf", "anyOf", "oneOf", "prefixItems", "items", "additionalProperties", "not", "if",
-			"then", "else", "contains", "propertyNames", "unevaluatedProperties", "unevaluatedItems":
-			t.walk(node{schema: held, pointer: at, depth: n.depth})
-			i := 0
-			for sub := range held.Elements() {
-				t.walk(node{schema: sub, pointer: at + "/" + strconv.Itoa(i), depth: n.depth})
-				i++
-			}
+	for s := range n.schema.Subschemas() {
+		sub := node{schema: s.Value, pointer: n.pointer + s.Pointer, depth: n.depth}
+		if s.Property {
+			sub.name, sub.param, sub.depth = s.Name, true, n.depth+1
 		}
+		t.walk(sub)
 	}
 }
 
@@ -168,7 +152,7 @@ func (t *tool) gather(pointer string, v schema.Value) {
 		t.collect(pointer, v.String())
 	}
 	for key, held := range v.Members() {
-		at := pointer + "/" + escapeToken(key)
+		at := pointer + schema.Pointer(key)
 		if len(key) > maxNameText || strings.ContainsFunc(key, text.Invisible) {
 			t.collect(at, key)
 		}
@@ -176,10 +160,8 @@ func (t *tool) gather(pointer string, v schema.Value) {
 			t.gather(at, held)
 		}
 	}
-	i := 0
-	for held := range v.Elements() {
+	for i, held := range v.Items() {
 		t.gather(pointer+"/"+strconv.Itoa(i), held)
-		i++
 	}
 }
 
@@ -209,13 +191,6 @@ func (t *tool) claims(name string) bool {
 
 // guarded reports whether the tool says that a person should be asked.
 func (t *tool) guarded() bool { return t.claims("consequentialHint") || t.claims("destructiveHint") }
-
-func escapeToken(s string) string {
-	if !strings.ContainsAny(s, "~/") {
-		return s
-	}
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(s)
-}
 
 // splitWords splits a name at separators, digits and changes of case, into lower case.
 func splitWords(name string) []string {

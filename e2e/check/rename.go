@@ -61,36 +61,34 @@ func renames(gone, added []*Tool) map[*Tool]*Tool {
 }
 
 func traitsOf(tools []*Tool, numbers map[string]int) []traits {
-	v := vocabulary()
-	set := func(list []string, stop string) []int {
-		var all []int
-		for _, word := range list {
-			if stop != "" && v.has(stop, word) {
-				continue
-			}
-			if _, known := numbers[word]; !known {
-				numbers[word] = len(numbers)
-			}
-			all = append(all, numbers[word])
-		}
-		slices.Sort(all)
-		all = slices.Compact(all)
-		return all[:min(len(all), mostShared)]
-	}
 	all := make([]traits, len(tools))
 	for i, t := range tools {
 		var stems, names []string
 		for _, word := range wordsOf(t.Description) {
-			stems = append(stems, stem(word))
-		}
-		if input, err := schema.Read(inputOf(t), maxDepth); err == nil {
-			for name := range input.Get("properties").Members() {
-				names = append(names, name)
+			if word = stem(word); !vocabulary().has("function", word) {
+				stems = append(stems, word)
 			}
 		}
-		all[i] = traits{t, contract(t), set(stems, "function"), set(names, "")}
+		if input, err := schema.Read(inputOf(t), maxDepth); err == nil {
+			names = input.Get("properties").Names()
+		}
+		all[i] = traits{t, contract(t), numbered(stems, numbers), numbered(names, numbers)}
 	}
 	return all
+}
+
+// numbered returns words as numbers in ascending order, each once, at most so many as are compared.
+func numbered(words []string, numbers map[string]int) []int {
+	var all []int
+	for _, word := range words {
+		if _, known := numbers[word]; !known {
+			numbers[word] = len(numbers)
+		}
+		all = append(all, numbers[word])
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	return all[:min(len(all), mostShared)]
 }
 
 // says reports whether a tool has anything that tells it from others.

@@ -52,7 +52,7 @@ type Options struct {
 	// Hosts returns what hosts do to the tools, for the rule host-off; nil means that no host was
 	// named. Rule and Severity of what it returns are set by Judge where they are empty.
 	Hosts func(*Snapshot) []Finding
-	// Words are those of findings, for a reader who knows options by other names.
+	// Words rewords findings for a reader who knows options by other names.
 	Words text.Words
 }
 
@@ -161,7 +161,6 @@ func (r *Rule) measured() string {
 		corpusTools, n.found, n.wrong)
 }
 
-// level is the severity in words.
 func (r *Rule) level() string {
 	if r.Off {
 		return string(r.Severity) + ", off by default"
@@ -169,7 +168,6 @@ func (r *Rule) level() string {
 	return string(r.Severity)
 }
 
-// value is the default in words.
 func (o *Option) value() string {
 	switch {
 	case o.Words == nil:

@@ -95,7 +95,7 @@ type Event struct {
 
 // Frame is a frame of a page.
 type Frame struct {
-	URL, Origin string
+	URL string
 	// Registers is true when its document registered a tool; Allowed when the frame may.
 	Registers, Allowed bool
 }
@@ -107,7 +107,7 @@ type Form struct {
 	Name, Description string
 	Declares          bool
 	AutoSubmit        bool
-	Method, Action    string
+	Action            string
 	Fields            []Field
 	// Schema is the input schema of the form's tool; nil when it has none.
 	Schema json.RawMessage
@@ -121,7 +121,6 @@ type Field struct {
 	Name, Type, Label, Description string
 	// Autocomplete is the attribute of that name, such as "cc-number".
 	Autocomplete string
-	Required     bool
 }
 
 // Call records one call of a tool.
@@ -171,6 +170,11 @@ type Effects struct {
 	Downloads []string
 	// Blocked are the addresses that the operator's policy refused.
 	Blocked []string
+}
+
+// None reports whether nothing was touched.
+func (e *Effects) None() bool {
+	return len(e.Requests)+len(e.Storage)+len(e.Navigated)+len(e.Submitted)+len(e.Windows)+len(e.Downloads) == 0
 }
 
 // Request is one that a call sent.

@@ -35,7 +35,6 @@ func mismatch(ctx context.Context, p session.Inspector, tool string, input json.
 	return ""
 }
 
-// schemaDepth is how many levels of a schema are read.
 const schemaDepth = 64
 
 // others are more arguments that fit: for each number and each text with a pattern another one

@@ -171,10 +171,9 @@ func frames(seen *session.Seen) []check.Frame {
 	top := origin.Of(seen.URL)
 	var all []check.Frame
 	for _, f := range seen.Record.Frames {
-		from := cmp.Or(origin.Of(f.URL), top)
 		said := func(t session.RecordedFrame) bool { return t.URL == f.URL }
 		all = append(all, check.Frame{
-			URL: f.URL, Origin: from, Allowed: f.Allowed || from == top,
+			URL: f.URL, Allowed: f.Allowed || cmp.Or(origin.Of(f.URL), top) == top,
 			Registers: slices.ContainsFunc(seen.Record.Told, said),
 		})
 	}
@@ -186,12 +185,12 @@ func forms(seen *session.Seen) []check.Form {
 	for _, f := range seen.Record.Forms {
 		form := check.Form{
 			Name: f.Name, Description: f.Description, Declares: f.Declares,
-			AutoSubmit: f.AutoSubmit, Method: f.Method, Action: f.Action,
+			AutoSubmit: f.AutoSubmit, Action: f.Action,
 		}
 		for _, x := range f.Fields {
 			form.Fields = append(form.Fields, check.Field{
 				Name: x.Name, Type: x.Type, Label: x.Label, Description: x.Description,
-				Required: x.Required, Autocomplete: x.Autocomplete,
+				Autocomplete: x.Autocomplete,
 			})
 		}
 		for _, d := range seen.Declared {

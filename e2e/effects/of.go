@@ -1,8 +1,10 @@
 package effects
 
 import (
+	"context"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/pagetools/pagetools/e2e/check"
 	"github.com/pagetools/pagetools/session"
@@ -33,7 +35,24 @@ func (a *Alone) Add(x *session.Activity) {
 	}
 }
 
-// has reports whether the page does that by itself.
+// Watch adds what a page did that nobody called a tool in: since it was opened, until it was quiet for
+// so long, and while it loaded.
+func (a *Alone) Watch(ctx context.Context, p *session.Probe, opened session.Mark, quiet time.Duration) error {
+	since, err := p.Since(ctx, opened, quiet)
+	if err != nil {
+		return err
+	}
+	whole, err := p.Since(ctx, session.Mark{Cookies: opened.Cookies}, 0)
+	if err != nil {
+		return err
+	}
+	// A page keeps things while it loads that its tools change later; what it sends then is its own.
+	whole.Writes = nil
+	a.Add(since)
+	a.Add(whole)
+	return nil
+}
+
 func (a *Alone) has(key string) bool { return a != nil && a.seen[key] }
 
 // counted is a word with a digit in it: a time, a counter or an id, which differs each time.

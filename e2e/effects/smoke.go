@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,34 +18,14 @@ import (
 	"github.com/pagetools/pagetools/session"
 )
 
-// SmokeOptions say which tools are called, and how. Zero fields mean the defaults.
+// SmokeOptions say which tools are called, and how.
 type SmokeOptions struct {
 	// All calls every tool. Without it only tools that declare readOnlyHint are called.
 	All bool
 	// Effects looks at what the calls touch: check.Call.Effects and Second are set.
 	Effects bool
-	// Tools bounds how many tools are called (100), CallTime how long a call may take (31 s), and
-	// ToolTime for how long calls of one tool are begun (40 s).
-	Tools              int
-	CallTime, ToolTime time.Duration
-	// Note is told of tools that were not called, and why; nil is told nothing.
+	// Note is told of tools that were not called, and why.
 	Note func(string)
-}
-
-func (o SmokeOptions) withDefaults() SmokeOptions {
-	if o.Tools <= 0 {
-		o.Tools = 100
-	}
-	if o.CallTime <= 0 {
-		o.CallTime = 31 * time.Second // what takes longer than 30 s is an error of the rule slow
-	}
-	if o.ToolTime <= 0 {
-		o.ToolTime = 40 * time.Second
-	}
-	if o.Note == nil {
-		o.Note = func(string) {}
-	}
-	return o
 }
 
 const (
@@ -57,10 +38,15 @@ const (
 	maxResult = 1 << 20
 	// afterAbort is for how long a tool is watched that was aborted.
 	afterAbort = 3 * time.Second
+	// mostTools is how many tools are called, callTime how long a call may take, which is more than the
+	// rule slow allows, and toolTime for how long calls of one tool are begun.
+	mostTools = 100
+	callTime  = 31 * time.Second
+	toolTime  = 40 * time.Second
 )
 
 // Smoke calls the tools of a site with arguments made from their schemas, each time in a fresh
-// page, and returns what was seen. Valid arguments go through the bridge; ones that the schema
+// page, and returns what was seen, without its Page. Valid arguments go through the bridge; ones that the schema
 // refuses go to the page itself, which browsers do not protect from them. Consent is given by
 // the kit; what the page asks a person is declined. A call that only reads, or says that it is
 // idempotent, is made a second time in the same page; one that takes long is made once more and
@@ -70,7 +56,7 @@ const (
 // opened before all others and left alone until the end. Whatever a page does by the clock within a
 // call, that page has then done, too.
 func Smoke(ctx context.Context, a *app.App, site string, o SmokeOptions) ([]check.Call, error) {
-	s := &smoke{app: a, site: site, o: o.withDefaults()}
+	s := &smoke{app: a, site: site, o: o}
 	idle, err := s.open(ctx)
 	if err != nil {
 		return nil, err
@@ -80,7 +66,6 @@ func Smoke(ctx context.Context, a *app.App, site string, o SmokeOptions) ([]chec
 	if err != nil {
 		return nil, err
 	}
-	url, _, _ := a.Manager.Page(site)
 	called := 0
 	for _, tool := range catalog.Tools() {
 		switch {
@@ -88,7 +73,7 @@ func Smoke(ctx context.Context, a *app.App, site string, o SmokeOptions) ([]chec
 			return nil, context.Cause(ctx)
 		case !o.All && !claims(tool, "readOnlyHint"):
 			continue
-		case called >= s.o.Tools:
+		case called >= mostTools:
 			s.o.Note(fmt.Sprintf("Tools after the first %d were not called.", called))
 		default:
 			called++
@@ -97,10 +82,9 @@ func Smoke(ctx context.Context, a *app.App, site string, o SmokeOptions) ([]chec
 		}
 		break
 	}
-	return s.result(ctx, idle, url)
+	return s.result(ctx, idle)
 }
 
-// smoke is one run.
 type smoke struct {
 	app   *app.App
 	site  string
@@ -120,25 +104,15 @@ type call struct {
 }
 
 // result returns the calls, their effects without those of the page that was left alone.
-func (s *smoke) result(ctx context.Context, idle *page, url string) ([]check.Call, error) {
-	since, err := idle.probe.Since(ctx, idle.opened, 0)
-	if err != nil {
-		return nil, err
-	}
-	whole, err := idle.probe.Since(ctx, session.Mark{Cookies: idle.opened.Cookies}, 0)
-	if err != nil {
-		return nil, err
-	}
-	// A page keeps things while it loads that its tools change later; what it sends then is its own.
-	whole.Writes = nil
+func (s *smoke) result(ctx context.Context, idle *page) ([]check.Call, error) {
 	var alone Alone
-	alone.Add(since)
-	alone.Add(whole)
+	if err := alone.Watch(ctx, idle.probe, idle.opened, 0); err != nil {
+		return nil, err
+	}
 	all := make([]check.Call, len(s.calls))
 	for i, c := range s.calls {
-		c.Page = url
 		if c.aborted != nil {
-			c.CancelIgnored = touchesAny(Of(c.aborted, &alone))
+			c.CancelIgnored = !Of(c.aborted, &alone).None()
 		}
 		if s.o.Effects {
 			if c.first != nil {
@@ -162,7 +136,6 @@ func claims(t *bridge.Tool, hint string) bool {
 	return err == nil && string(v.Get(hint).Text()) == "true"
 }
 
-// tool makes the calls of a tool.
 func (s *smoke) tool(ctx context.Context, t *bridge.Tool) {
 	samples := schema.Samples(t.InputSchema(), true)
 	if !slices.ContainsFunc(samples, func(a schema.Sample) bool { return a.Valid }) {
@@ -173,7 +146,7 @@ func (s *smoke) tool(ctx context.Context, t *bridge.Tool) {
 	begun := time.Now()
 	again := claims(t, "readOnlyHint") || claims(t, "idempotentHint")
 	for i, args := range samples {
-		if ctx.Err() != nil || time.Since(begun) > s.o.ToolTime {
+		if ctx.Err() != nil || time.Since(begun) > toolTime {
 			s.o.Note(fmt.Sprintf("%q was called %d times of %d: it takes too long.", t.Name(), i, len(samples)))
 			return
 		}
@@ -266,7 +239,6 @@ func (s *smoke) wait() time.Duration {
 var withoutAgent = regexp.MustCompile(`(?i)(undefined|null).*requestUserInteraction|` +
 	`requestUserInteraction.*(undefined|null|not a function)`)
 
-// take notes how a call ended.
 func (c *call) take(step bridge.Step, asked []bridge.Question) {
 	if e := step.Err; e != nil {
 		c.Error, c.Code, c.Reason = e.Message, string(e.Code), string(e.Reason)
@@ -283,11 +255,7 @@ func (c *call) take(step bridge.Step, asked []bridge.Question) {
 		}
 	}
 	for _, q := range asked {
-		said := q.Detail
-		if said == "" {
-			said = q.Title
-		}
-		c.Asked = append(c.Asked, said)
+		c.Asked = append(c.Asked, cmp.Or(q.Detail, q.Title))
 	}
 }
 
@@ -301,12 +269,12 @@ func (s *smoke) run(ctx context.Context, p *page, tool string,
 		if err != nil {
 			return bridge.AsError(err).Step(), nil, 0
 		}
-		config, _ := json.Marshal(map[string]int64{"timeout": s.o.CallTime.Milliseconds()}) // a number: cannot fail
+		config, _ := json.Marshal(map[string]int64{"timeout": callTime.Milliseconds()}) // a number: cannot fail
 		step := s.app.Bridge.Complete(ctx, &bridge.Call{Site: s.site, Tool: tool,
 			Session: p.ref.Session, Caller: p.ref.Caller, Input: input, Config: config, Asker: kit})
 		return step, kit.asked(), time.Since(begun)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, s.o.CallTime, bridge.TimedOut(s.o.CallTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, callTime, bridge.TimedOut(callTime))
 	defer cancel()
 	step := s.past(ctx, p, tool, args, kit)
 	return step, kit.asked(), time.Since(begun)
@@ -379,11 +347,6 @@ func (s *smoke) abort(ctx context.Context, tool string, args schema.Sample, take
 		}
 	}
 	return later
-}
-
-// touchesAny reports whether anything was touched, be it only read.
-func touchesAny(e *check.Effects) bool {
-	return len(e.Requests)+len(e.Storage)+len(e.Navigated)+len(e.Submitted)+len(e.Windows)+len(e.Downloads) > 0
 }
 
 // decliner consents to calls, and declines what pages ask.

@@ -194,7 +194,6 @@ func (e *Entry) wrong() (at, why string) {
 	return "", ""
 }
 
-// decoded is the content of a text.
 func decoded(text, encoding string) ([]byte, error) {
 	switch encoding {
 	case "":
@@ -210,7 +209,6 @@ func decoded(text, encoding string) ([]byte, error) {
 		encoding)
 }
 
-// encoded is a content as text.
 func encoded(body []byte) (text, encoding string) {
 	if utf8.Valid(body) {
 		return string(body), ""

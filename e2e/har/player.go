@@ -17,7 +17,6 @@ type Player struct {
 	used map[string]int // by request
 }
 
-// group has entries by their request.
 type group map[string][]*Entry
 
 func (g group) add(key string, e *Entry) { g[key] = append(g[key], e) }
@@ -76,7 +75,6 @@ func keyOf(method, address, contentType string, body []byte) string {
 	return strings.ToUpper(method) + " " + address + "\n" + string(body)
 }
 
-// value is the first value of a header.
 func value(all []Pair, name string) string {
 	for _, h := range all {
 		if strings.EqualFold(h.Name, name) {

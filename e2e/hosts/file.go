@@ -16,7 +16,6 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// mostBytes is how long a file of a host may be.
 const mostBytes = 64 << 10
 
 // words lists what some lists and texts may hold, by their key.

@@ -181,10 +181,7 @@ func (s Set) add(file File) error {
 // clone returns a copy whose limits can be changed.
 func (h Host) clone() Host {
 	for _, limit := range h.Limits.all() {
-		if *limit.at != nil {
-			copied := **limit.at
-			*limit.at = &copied
-		}
+		copies(limit.at)
 	}
 	copies(&h.Limits.CallTime)
 	copies(&h.Surface)
@@ -199,7 +196,6 @@ func copies[T any](at **T) {
 	}
 }
 
-// named is a limit with its key.
 type named struct {
 	key string
 	at  **Limit

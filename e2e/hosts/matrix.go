@@ -25,11 +25,8 @@ const (
 type Reason struct {
 	// Limit is the key of what was passed in the host's file, such as "tools".
 	Limit string
-	// Have and Max are the numbers, where there are some.
-	Have, Max int
-	Over      Over
-	// Text is a sentence with the numbers, and Source is where the host's one is from.
-	Text, Source string
+	Over  Over
+	Text  string // a sentence with the numbers
 	// Tool is the tool for which a page is refused; "" is the page itself. Pointer is the place
 	// in its declaration; "" is all of it.
 	Tool, Pointer string
@@ -65,12 +62,12 @@ func Matrix(tools []check.Tool, page Page, hosts []Host) Table {
 	}
 	table := Table{Page: page}
 	for _, host := range hosts {
-		r := &row{Row: Row{Host: host, State: Kept}, page: page}
+		r := Row{Host: host, State: Kept}
 		for i, t := range tools {
 			r.Cells = append(r.Cells, host.tool(t, sizes[i]))
 		}
-		r.whole(tools)
-		table.Rows = append(table.Rows, r.Row)
+		r.whole(tools, page)
+		table.Rows = append(table.Rows, r)
 	}
 	return table
 }
@@ -78,19 +75,17 @@ func Matrix(tools []check.Tool, page Page, hosts []Host) Table {
 // over returns the reason when a number is not within a limit. The text says what the number is,
 // with %d for it.
 func (l *Limit) over(h *Host, key string, have int, text string) (Reason, bool) {
-	reason := Reason{Limit: key, Have: have}
 	if l == nil {
-		return reason, false
+		return Reason{}, false
 	}
-	reason.Over, reason.Source, reason.Max = l.Over, l.Source, l.Max
-	what := fmt.Sprintf(text, have)
+	reason := Reason{Limit: key, Over: l.Over, Text: fmt.Sprintf(text, have)}
 	switch {
 	case l.Max > 0 && have > l.Max:
-		reason.Text = fmt.Sprintf("%s; %s takes %d", what, h.Name, l.Max)
+		reason.Text += fmt.Sprintf("; %s takes %d", h.Name, l.Max)
 	case have < l.Min:
-		reason.Text = fmt.Sprintf("%s; %s needs at least %d", what, h.Name, l.Min)
+		reason.Text += fmt.Sprintf("; %s needs at least %d", h.Name, l.Min)
 	default:
-		return reason, false
+		return Reason{}, false
 	}
 	return reason, true
 }
@@ -101,16 +96,16 @@ type judge struct {
 	cell Cell
 }
 
-func (j *judge) add(r Reason, pointer string) {
-	r.Pointer = pointer
-	j.cell.Reasons = append(j.cell.Reasons, r)
+func (j *judge) add(limit string, over Over, pointer, format string, args ...any) {
+	j.cell.Reasons = append(j.cell.Reasons,
+		Reason{Limit: limit, Over: over, Pointer: pointer, Text: fmt.Sprintf(format, args...)})
 }
 
 // number judges a number, and reports whether it was within its limit.
 func (j *judge) number(l *Limit, key string, have int, pointer, text string) bool {
 	reason, over := l.over(j.host, key, have, text)
 	if over {
-		j.add(reason, pointer)
+		j.add(key, l.Over, pointer, "%s", reason.Text)
 	}
 	return !over
 }
@@ -126,15 +121,11 @@ func (j *judge) name(l *Limit, key, name, pointer, what string) {
 		return
 	}
 	if !l.pattern.MatchString(name) {
-		j.add(Reason{
-			Limit: key, Over: l.Over, Source: l.Source,
-			Text: fmt.Sprintf("%s %q does not match %s, as %s wants",
-				what, text.Short(name, longest), l.Pattern, j.host.Name),
-		}, pointer)
+		j.add(key, l.Over, pointer, "%s %q does not match %s, as %s wants",
+			what, text.Short(name, longest), l.Pattern, j.host.Name)
 	}
 }
 
-// tool judges one tool by itself.
 func (h *Host) tool(t check.Tool, m measured) Cell {
 	j := &judge{host: h, cell: Cell{Tool: t.Name, State: Kept}}
 	l := h.Limits
@@ -158,10 +149,7 @@ func (h *Host) tool(t check.Tool, m measured) Cell {
 	j.keywords(m)
 	for _, want := range h.Wants {
 		if !slices.ContainsFunc(want.Any, func(path string) bool { return has(t, path) }) {
-			j.add(Reason{
-				Limit: "wants", Over: want.Over, Source: want.Source,
-				Text: fmt.Sprintf("there is no %s, which %s wants", text.List(want.Any, "or"), h.Name),
-			}, "")
+			j.add("wants", want.Over, "", "there is no %s, which %s wants", text.List(want.Any, "or"), h.Name)
 		}
 	}
 	for _, r := range j.cell.Reasons {
@@ -182,15 +170,12 @@ func (j *judge) losses(t check.Tool) {
 				continue
 			}
 			j.cell.State = Changed
-			j.add(Reason{
-				Limit: "loses", Over: Warn, Source: loss.Source,
-				Text: fmt.Sprintf("%s takes no notice of %s", j.host.Name, path),
-			}, "/"+strings.ReplaceAll(path, ".", "/"))
+			j.add("loses", Warn, "/"+strings.ReplaceAll(path, ".", "/"), "%s takes no notice of %s",
+				j.host.Name, path)
 		}
 	}
 }
 
-// surface judges how the tool was registered.
 func (j *judge) surface(t check.Tool) {
 	s := j.host.Surface
 	if s == nil {
@@ -208,10 +193,8 @@ func (j *judge) surface(t check.Tool) {
 		}
 	}
 	if missing != "" {
-		j.add(Reason{
-			Limit: "surface", Over: DropTool, Source: s.Source,
-			Text: fmt.Sprintf("it is registered through %s, which %s does not have", missing, j.host.Name),
-		}, "")
+		j.add("surface", DropTool, "", "it is registered through %s, which %s does not have", missing,
+			j.host.Name)
 	}
 }
 
@@ -223,10 +206,8 @@ func (j *judge) keywords(m measured) {
 	refused := func(words []string, in map[string]bool, where string) {
 		for _, word := range words {
 			if in[word] {
-				j.add(Reason{
-					Limit: "keywords", Over: k.Over, Source: k.Source,
-					Text: fmt.Sprintf("the input schema has %s%s, which %s refuses", word, where, j.host.Name),
-				}, "/inputSchema")
+				j.add("keywords", k.Over, "/inputSchema", "the input schema has %s%s, which %s refuses", word,
+					where, j.host.Name)
 			}
 		}
 	}
@@ -234,19 +215,11 @@ func (j *judge) keywords(m measured) {
 	refused(k.Any, m.any, "")
 }
 
-// row judges a page as a whole.
-type row struct {
-	Row
-	page Page
-}
-
-func (r *row) whole(tools []check.Tool) {
+func (r *Row) whole(tools []check.Tool, page Page) {
 	h := &r.Host
-	if h.Secure && r.page.Insecure {
-		r.refuse(Reason{
-			Limit: "secure", Over: RefusePage, Source: strings.Join(h.Source, ", "),
-			Text: "the origin is not secure; " + h.Name + " wants https, or a loopback address",
-		})
+	if h.Secure && page.Insecure {
+		r.refuse(Reason{Limit: "secure", Over: RefusePage,
+			Text: "the origin is not secure; " + h.Name + " wants https, or a loopback address"})
 	}
 	for _, cell := range r.Cells {
 		for _, reason := range cell.Reasons {
@@ -262,7 +235,7 @@ func (r *row) whole(tools []check.Tool) {
 			return descriptorBytes(t, d.Of)
 		})
 	}
-	changes, over := h.Limits.Changes.over(h, "changes", r.page.Changes,
+	changes, over := h.Limits.Changes.over(h, "changes", page.Changes,
 		"%d changes of the list of tools")
 	if over {
 		r.passed(changes)
@@ -275,7 +248,7 @@ func (r *row) whole(tools []check.Tool) {
 }
 
 // sum judges what the tools that are there come to, all together.
-func (r *row) sum(tools []check.Tool, l *Limit, key, text string, of func(check.Tool) int) {
+func (r *Row) sum(tools []check.Tool, l *Limit, key, text string, of func(check.Tool) int) {
 	if l == nil {
 		return
 	}
@@ -292,7 +265,7 @@ func (r *row) sum(tools []check.Tool, l *Limit, key, text string, of func(check.
 		if l.Over == DropRest {
 			r.Cells[i].State = Dropped
 			r.Cells[i].Reasons = append(r.Cells[i].Reasons, Reason{
-				Limit: key, Over: DropRest, Source: l.Source, Max: l.Max,
+				Limit: key, Over: DropRest,
 				Text: fmt.Sprintf("it is beyond the first %d tools that %s takes", within, r.Host.Name),
 			})
 		}
@@ -303,26 +276,24 @@ func (r *row) sum(tools []check.Tool, l *Limit, key, text string, of func(check.
 }
 
 // refusedBy reports whether the tool is one for which the host refuses the page: such a one counts.
-func (r *row) refusedBy(i int) bool {
+func (r *Row) refusedBy(i int) bool {
 	return slices.ContainsFunc(r.Cells[i].Reasons, func(x Reason) bool { return x.Over == RefusePage })
 }
 
-// passed notes that the page went over a limit.
-func (r *row) passed(reason Reason) {
+func (r *Row) passed(reason Reason) {
 	switch reason.Over {
 	case RefusePage:
 		reason.Text += " and switches the page off"
-		r.refuse(reason)
+		r.State = Refused
 	case DropRest:
 		reason.Text += ", and drops the rest"
-		r.Reasons = append(r.Reasons, reason)
 	default:
 		reason.Text += ", and complains"
-		r.Reasons = append(r.Reasons, reason)
 	}
+	r.Reasons = append(r.Reasons, reason)
 }
 
-func (r *row) refuse(reason Reason) {
+func (r *Row) refuse(reason Reason) {
 	r.State = Refused
 	r.Reasons = append(r.Reasons, reason)
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/e2e/check"
 )
@@ -92,7 +91,6 @@ func has(t check.Tool, path string) bool {
 	return member.Exists() && !member.IsNull()
 }
 
-// measured holds what was counted in an input schema.
 type measured struct {
 	depth, properties int
 	names             []string        // of properties, as they come
@@ -114,43 +112,19 @@ func measure(raw json.RawMessage) measured {
 	return m
 }
 
-// Where a keyword holds schemas: in the members of an object, in a list, or as its value.
-var (
-	inMembers = []string{"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"}
-	inList    = []string{"allOf", "anyOf", "oneOf", "prefixItems", "items"}
-	asValue   = []string{
-		"items", "additionalItems", "additionalProperties", "propertyNames", "contains", "not",
-		"if", "then", "else", "unevaluatedItems", "unevaluatedProperties",
-	}
-)
-
 func (m *measured) walk(v schema.Value, depth int) {
 	m.depth = max(m.depth, depth)
-	for key, value := range v.Members() {
+	for key := range v.Members() {
 		m.any[key] = true
-		if value.IsObject() && slices.Contains(inMembers, key) {
-			for name, child := range value.Members() {
-				if key == "properties" {
-					m.properties++
-					m.names = append(m.names, name)
-				}
-				m.child(child, depth)
-			}
-		}
-		if value.IsArray() && slices.Contains(inList, key) {
-			for child := range value.Elements() {
-				m.child(child, depth)
-			}
-		}
-		if slices.Contains(asValue, key) {
-			m.child(value, depth)
-		}
 	}
-}
-
-func (m *measured) child(v schema.Value, depth int) {
-	if v.IsObject() {
-		m.walk(v, depth+1)
+	for s := range v.Subschemas() {
+		if s.Property {
+			m.properties++
+			m.names = append(m.names, s.Name)
+		}
+		if s.Value.IsObject() {
+			m.walk(s.Value, depth+1)
+		}
 	}
 }
 
@@ -162,9 +136,6 @@ type Page struct {
 	Insecure bool
 	// Changes is how often the list of tools changed after it was first complete.
 	Changes int
-	// Asks holds the kinds of questions that were seen, by tool: approve, confirm, prompt,
-	// interact.
-	Asks map[string][]string
 }
 
 // moment is how long changes of a list count as one.
@@ -172,28 +143,16 @@ const moment = 100 * time.Millisecond
 
 // Facts returns what a page that was opened says to hosts: its address and origin, and how often
 // its list changed. Registrations less than 100 ms apart are one change, and the first one is the
-// list itself. Questions are not in there.
+// list itself.
 func Facts(p check.Page) Page {
-	facts := Page{URL: p.URL, Insecure: insecure(p.URL)}
+	facts := Page{URL: p.URL}
+	if u, err := url.Parse(p.URL); err == nil && p.URL != "" {
+		facts.Insecure = !check.Trustworthy(u)
+	}
 	for i, event := range p.Timeline {
 		if i > 0 && event.At-p.Timeline[i-1].At > moment {
 			facts.Changes++
 		}
 	}
 	return facts
-}
-
-// insecure reports whether an address is known to have an origin that is not secure.
-func insecure(address string) bool {
-	u, err := url.Parse(address)
-	if err != nil || address == "" {
-		return false
-	}
-	switch u.Scheme {
-	case "https", "wss", "file":
-		return false
-	case "http", "ws":
-		return !origin.Loopback(u.Hostname())
-	}
-	return true
 }

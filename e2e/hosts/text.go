@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,33 +11,27 @@ import (
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
-// The rules of findings about hosts.
-const (
-	RuleHostOff     = "host-off"
-	RuleUnreachable = "human-step-unreachable"
-)
+// RuleHostOff is the rule of findings about hosts.
+const RuleHostOff = "host-off"
 
 // mostFindings is how many tools of one host have a finding of their own.
 const mostFindings = 20
 
 // Findings returns host-off for each host that refuses the page and for each tool that one drops
-// (at most 20 of a host; then one says how many more), and human-step-unreachable for each
-// question that was seen and that none of the hosts can show to a person. The caller decides
-// whether their severities stay as they are.
-func (t Table) Findings() []check.Finding {
-	var all []check.Finding
+// (at most 20 of a host; then one says how many more). The caller decides whether their severities
+// stay as they are.
+func (t Table) Findings() (all []check.Finding) {
 	for _, r := range t.Rows {
 		all = append(all, t.off(r)...)
 	}
-	return append(all, t.unreachable()...)
+	return all
 }
 
-func (t Table) finding(rule string, s check.Severity, tool, pointer, text string) check.Finding {
+func (t Table) hostOff(tool, pointer, text string) check.Finding {
 	where := check.Where{Page: t.Page.URL, Tool: tool, Pointer: pointer}
-	return check.Finding{Rule: rule, Severity: s, Message: text, Where: where}
+	return check.Finding{Rule: RuleHostOff, Severity: check.Error, Message: text, Where: where}
 }
 
-// advice says what to do when a limit is passed.
 var advice = map[string]string{
 	"secure":           "Serve it over https.",
 	"tools":            "Offer fewer tools, those first that matter most.",
@@ -51,12 +46,8 @@ var advice = map[string]string{
 }
 
 func sentence(r Reason) string {
-	text := strings.ToUpper(r.Text[:1]) + r.Text[1:] + "."
-	what := advice[r.Limit]
-	if what == "" {
-		what = "Make the input schema smaller."
-	}
-	return text + " " + what
+	what := cmp.Or(advice[r.Limit], "Make the input schema smaller.")
+	return strings.ToUpper(r.Text[:1]) + r.Text[1:] + ". " + what
 }
 
 // Lost says why the host does not have a tool, or "" when it has it.
@@ -87,10 +78,10 @@ func (t Table) off(r Row) []check.Finding {
 			if i >= mostFindings {
 				text := fmt.Sprintf("%d more reasons for which %s takes no tool of the page.",
 					len(r.Reasons)-i, r.Host.Name)
-				return append(all, t.finding(RuleHostOff, check.Error, "", "", text))
+				return append(all, t.hostOff("", "", text))
 			}
 			text := sentence(reason) + r.Host.guessed()
-			all = append(all, t.finding(RuleHostOff, check.Error, reason.Tool, reason.Pointer, text))
+			all = append(all, t.hostOff(reason.Tool, reason.Pointer, text))
 		}
 		return all
 	}
@@ -98,7 +89,7 @@ func (t Table) off(r Row) []check.Finding {
 	for _, reason := range r.Reasons {
 		if reason.Over == DropRest {
 			rest = reason
-			all = append(all, t.finding(RuleHostOff, check.Error, "", "", sentence(reason)+r.Host.guessed()))
+			all = append(all, t.hostOff("", "", sentence(reason)+r.Host.guessed()))
 		}
 	}
 	for _, cell := range r.Cells {
@@ -113,12 +104,12 @@ func (t Table) off(r Row) []check.Finding {
 		default:
 			reason := cell.Reasons[max(i, 0)]
 			text := sentence(reason) + r.Host.guessed()
-			all = append(all, t.finding(RuleHostOff, check.Error, cell.Tool, reason.Pointer, text))
+			all = append(all, t.hostOff(cell.Tool, reason.Pointer, text))
 		}
 	}
 	if more > 0 {
 		text := fmt.Sprintf("%d more tools that %s drops.", more, r.Host.Name)
-		all = append(all, t.finding(RuleHostOff, check.Error, "", "", text))
+		all = append(all, t.hostOff("", "", text))
 	}
 	return all
 }
@@ -144,35 +135,6 @@ func (h Host) CanAsk(kind string) (can, known bool) {
 	// A browser asks for consent by itself; a page's tool does not see it.
 	consent := kind == "approve" && len(h.Dialogs) > 0
 	return consent || slices.Contains(h.Dialogs, kind) || slices.Contains(h.Elicitation, mode), true
-}
-
-func (t Table) unreachable() []check.Finding {
-	var all []check.Finding
-	var names []string
-	for _, r := range t.Rows {
-		names = append(names, r.Host.Name)
-	}
-	tools := make([]string, 0, len(t.Page.Asks))
-	for tool := range t.Page.Asks {
-		tools = append(tools, tool)
-	}
-	slices.Sort(tools)
-	for _, tool := range tools {
-		kinds := slices.Compact(slices.Sorted(slices.Values(t.Page.Asks[tool])))
-		for _, kind := range kinds {
-			if len(names) == 0 || slices.ContainsFunc(t.Rows, func(r Row) bool {
-				can, known := r.Host.CanAsk(kind)
-				return can || !known
-			}) {
-				continue
-			}
-			text := fmt.Sprintf("It asks a question of the kind %s, which a person cannot be shown by %s. "+
-				"Take the answer as a parameter, or declare the tool consequential and let the host ask.",
-				kind, strings.Join(names, ", "))
-			all = append(all, t.finding(RuleUnreachable, check.Warning, tool, "", text))
-		}
-	}
-	return all
 }
 
 // Text returns the matrix for a terminal: one line for each host with its numbers, then what is
@@ -210,7 +172,6 @@ func (t Table) Text() string {
 	return b.String()
 }
 
-// mostLines is how many lines the details of one host have.
 const mostLines = 40
 
 func (r Row) details() []string {

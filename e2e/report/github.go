@@ -45,11 +45,8 @@ func writeGitHub(run *Run) ([]byte, error) {
 		if c.Status != Failed {
 			continue
 		}
-		row, p := c.Line, c.point()
-		if c.Failure != nil && c.Failure.Line > 0 {
-			row = c.Failure.Line
-		}
-		annotate(&b, "error", c.File, row, 0, c.label(), strings.TrimSpace(p.message+"\n"+p.details))
+		p := c.point()
+		annotate(&b, "error", c.File, c.line(), 0, c.label(), strings.TrimSpace(p.message+"\n"+p.details))
 	}
 	if run.Interrupted {
 		annotate(&b, "error", "", 0, 0, "pagetools", "The run was interrupted: the rest was not run.")

@@ -26,7 +26,6 @@ const (
 	allPictures    = 32 << 20
 )
 
-// htmlPage holds the data of the page's template.
 type htmlPage struct {
 	Run       htmlRun
 	Verdict   string // passed or failed

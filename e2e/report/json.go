@@ -1,11 +1,11 @@
 package report
 
 import (
-	"bytes"
-	"encoding/json"
+	"cmp"
 	"strings"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/check"
 )
@@ -29,9 +29,9 @@ type Document struct {
 	FailOn      check.Severity `json:"failOn"`
 	Failed      bool           `json:"failed"` // whether the run did not succeed
 	// Owed is the part of the version that a diff asks to raise: major, minor, patch or none.
-	Owed    string     `json:"owed,omitempty"`
-	Summary Summary    `json:"summary"`
-	Sites   []SiteJSON `json:"sites"`
+	Owed    string  `json:"owed,omitempty"`
+	Summary Summary `json:"summary"`
+	Sites   []Site  `json:"sites"`
 	// Findings lists the findings of the run, in its order.
 	Findings []check.Finding `json:"findings"`
 	Cases    []CaseJSON      `json:"cases"`
@@ -50,27 +50,20 @@ type Summary struct {
 	NotApplicable int `json:"notApplicable"`
 }
 
-// SiteJSON is a [Site].
-type SiteJSON struct {
-	Target string `json:"target"`
-	URL    string `json:"url,omitempty"`
-	Tools  int    `json:"tools"`
-}
-
 // CaseJSON is a [Case].
 type CaseJSON struct {
-	File     string       `json:"file"`
-	Line     int          `json:"line,omitempty"`
-	Name     string       `json:"name"`
-	Door     string       `json:"door,omitempty"`
-	Status   Status       `json:"status"`
-	Reason   string       `json:"reason,omitempty"`
-	TookMs   int64        `json:"tookMs"`
-	Tags     []string     `json:"tags"`
-	Attempts int          `json:"attempts"`
-	Steps    []StepJSON   `json:"steps"`
-	Failure  *FailureJSON `json:"failure,omitempty"`
-	Trace    string       `json:"trace,omitempty"`
+	File     string     `json:"file"`
+	Line     int        `json:"line,omitempty"`
+	Name     string     `json:"name"`
+	Door     string     `json:"door,omitempty"`
+	Status   Status     `json:"status"`
+	Reason   string     `json:"reason,omitempty"`
+	TookMs   int64      `json:"tookMs"`
+	Tags     []string   `json:"tags"`
+	Attempts int        `json:"attempts"`
+	Steps    []StepJSON `json:"steps"`
+	Failure  *Failure   `json:"failure,omitempty"`
+	Trace    string     `json:"trace,omitempty"`
 }
 
 // StepJSON is a [Step].
@@ -81,39 +74,17 @@ type StepJSON struct {
 	TookMs int64  `json:"tookMs"`
 }
 
-// FailureJSON is a [Failure]. Expected and Actual are JSON as text.
-type FailureJSON struct {
-	Step     string   `json:"step,omitempty"`
-	Line     int      `json:"line,omitempty"`
-	Message  string   `json:"message"`
-	Path     string   `json:"path,omitempty"`
-	Expected string   `json:"expected,omitempty"`
-	Actual   string   `json:"actual,omitempty"`
-	Console  []string `json:"console"`
-	Requests []string `json:"requests"`
-	Before   string   `json:"before,omitempty"` // paths of pictures
-	After    string   `json:"after,omitempty"`
-	Again    string   `json:"again,omitempty"`
-}
-
 func writeJSON(run *Run) ([]byte, error) {
-	failOn := run.FailOn
-	if failOn == "" {
-		failOn = check.Error
-	}
 	doc := Document{
 		Version: DocumentVersion, Pagetools: run.Version, Command: run.Command,
 		Started: run.Started.UTC().Format(time.RFC3339), TookMs: run.Took.Milliseconds(),
-		Interrupted: run.Interrupted, FailOn: failOn, Failed: run.Failed(), Owed: run.Owed,
+		Interrupted: run.Interrupted, FailOn: cmp.Or(run.FailOn, check.Error), Failed: run.Failed(), Owed: run.Owed,
 		Summary: Summary{
 			Errors: run.countFindings(check.Error), Warnings: run.countFindings(check.Warning),
-			Infos: run.countFindings(check.Info), Cases: len(run.Cases), Passed: run.count(Passed),
-			Failed: run.count(Failed), Skipped: run.count(Skipped), NotApplicable: run.count(NotApplicable),
+			Infos: run.countFindings(check.Info), Cases: len(run.Cases), Passed: run.Count(Passed),
+			Failed: run.Count(Failed), Skipped: run.Count(Skipped), NotApplicable: run.Count(NotApplicable),
 		},
-		Sites: []SiteJSON{}, Findings: run.Findings, Cases: []CaseJSON{}, Notes: run.Notes,
-	}
-	for _, s := range run.Sites {
-		doc.Sites = append(doc.Sites, SiteJSON(s))
+		Sites: run.Sites, Findings: run.Findings, Cases: []CaseJSON{}, Notes: run.Notes,
 	}
 	for i := range run.Cases {
 		doc.Cases = append(doc.Cases, caseJSON(&run.Cases[i]))
@@ -125,17 +96,10 @@ func caseJSON(c *Case) CaseJSON {
 	j := CaseJSON{
 		File: c.File, Line: c.Line, Name: c.Name, Door: c.Door, Status: c.Status, Reason: c.Reason,
 		TookMs: c.Took.Milliseconds(), Tags: c.Tags, Attempts: c.Attempts, Steps: []StepJSON{},
-		Trace: c.Trace,
+		Failure: c.Failure, Trace: c.Trace,
 	}
 	for _, s := range c.Steps {
 		j.Steps = append(j.Steps, StepJSON{s.Name, s.Line, s.Status, s.Took.Milliseconds()})
-	}
-	if f := c.Failure; f != nil {
-		j.Failure = &FailureJSON{
-			Step: f.Step, Line: f.Line, Message: f.Message, Path: f.Path, Expected: f.Expected,
-			Actual: f.Actual, Console: f.Console, Requests: f.Requests, Before: f.BeforePath,
-			After: f.AfterPath, Again: f.Again,
-		}
 	}
 	return j
 }
@@ -148,12 +112,6 @@ func jsonText(words string) string {
 
 // encode writes indented JSON whose invisible characters are escapes.
 func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return []byte(jsonText(b.String())), nil
+	words, err := schema.EncodeFile(v)
+	return []byte(jsonText(string(words))), err
 }

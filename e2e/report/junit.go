@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"strings"
@@ -84,24 +85,10 @@ func (r *Run) points() []point {
 }
 
 func (r *Run) findingPoint(f check.Finding) point {
-	p := point{suite: page(f.Where), name: f.Rule, message: f.Message}
-	for _, s := range []string{f.Where.Tool, f.Where.Pointer} {
-		if s != "" {
-			p.name += " " + s
-		}
-	}
-	var details []string
-	frame := f.Where.Frame
-	if frame != "" {
-		frame = "in the frame " + frame
-	}
-	for _, s := range []string{position(f.Where.Script), frame, f.Fix} {
-		if s != "" {
-			details = append(details, s)
-		}
-	}
-	p.details = strings.Join(details, "\n")
-	if r.fails(f) {
+	p := point{suite: page(f.Where), message: f.Message,
+		name:    strings.Join(said(f.Rule, f.Where.Tool, f.Where.Pointer), " "),
+		details: strings.Join(said(position(f.Where.Script), frame(f.Where), f.Fix), "\n")}
+	if r.Fails(f) {
 		p.severity = string(f.Severity)
 	} else {
 		p.message = string(f.Severity) + ": " + p.message
@@ -114,10 +101,7 @@ func (c *Case) point() point {
 	switch c.Status {
 	case Passed:
 	case Skipped, NotApplicable:
-		p.skipped = c.why()
-		if p.skipped == "" {
-			p.skipped = "nothing says why"
-		}
+		p.skipped = cmp.Or(c.why(), "nothing says why")
 	case Failed:
 		p.severity = "failed"
 		var b strings.Builder
@@ -193,5 +177,4 @@ func (s *junitSuite) add(p point) {
 	s.Cases = append(s.Cases, c)
 }
 
-// seconds is a duration as JUnit has it.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -110,17 +111,10 @@ func (l *list) findings(b *bytes.Buffer, run *Run) {
 func (l *list) finding(b *bytes.Buffer, f check.Finding) {
 	severity := l.paint(ofSeverity[f.Severity], fmt.Sprintf("%-7s", severity(f.Severity)))
 	fmt.Fprintf(b, "    %s %s: %s\n", severity, text.EscapeLine(f.Rule), text.EscapeLine(f.Message))
-	var where []string
-	for _, s := range []string{f.Where.Pointer, position(f.Where.Script)} {
-		if s != "" {
-			where = append(where, text.EscapeLine(s))
-		}
-	}
-	if f.Where.Frame != "" {
-		where = append(where, "in the frame "+text.EscapeLine(f.Where.Frame))
-	}
+	where := said(f.Where.Pointer, position(f.Where.Script), frame(f.Where))
 	if len(where) > 0 {
-		fmt.Fprintf(b, "            %s\n", l.paint(dim, strings.Join(where, "  ")))
+		where := strings.Join(mapped(where, one), "  ")
+		fmt.Fprintf(b, "            %s\n", l.paint(dim, where))
 	}
 	if f.Fix != "" {
 		fmt.Fprintf(b, "            fix: %s\n", indented(f.Fix, "            ")[12:])
@@ -178,6 +172,14 @@ func guard(text string) string {
 	return strings.Join(all, "\n")
 }
 
+// line is where the case failed, or where it begins.
+func (c *Case) line() int {
+	if c.Failure == nil {
+		return c.Line
+	}
+	return cmp.Or(c.Failure.Line, c.Line)
+}
+
 // place is a line of the file of a case, such as shop.webtool.yaml:12.
 func (c *Case) place(at int) string {
 	if at == 0 {
@@ -211,12 +213,8 @@ func (c *Case) explain() []part {
 	add("step", where, false)
 	add("message", f.Message, strings.Contains(f.Message, "\n"))
 	add("differs at", f.Path, false)
-	if f.Expected != "" {
-		add("expected", mark(f.Expected, f.Path), true)
-	}
-	if f.Actual != "" {
-		add("actual", mark(f.Actual, f.Path), true)
-	}
+	add("expected", f.Expected, true)
+	add("actual", f.Actual, true)
 	add("console", strings.Join(mapped(f.Console, one), "\n"), true)
 	add("failed requests", strings.Join(mapped(f.Requests, one), "\n"), true)
 	add("picture before", f.BeforePath, false)
@@ -228,7 +226,6 @@ func (c *Case) explain() []part {
 	return all
 }
 
-// one makes a text one line.
 func one(s *string) { *s = text.EscapeLine(*s) }
 
 // indented is a text whose lines are visible and indented.

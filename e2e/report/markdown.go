@@ -39,10 +39,8 @@ func writeMarkdown(run *Run) ([]byte, error) {
 					rule = "[" + rule + "](" + u + ")"
 				}
 				text := prose(f.Message)
-				for _, s := range []string{f.Where.Pointer, position(f.Where.Script)} {
-					if s != "" {
-						text += "<br>" + prose(s)
-					}
+				for _, s := range said(f.Where.Pointer, position(f.Where.Script)) {
+					text += "<br>" + prose(s)
 				}
 				fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", severity(f.Severity), prose(t.Tool), rule, text)
 			}

@@ -16,7 +16,6 @@ type Format struct {
 	Path string
 }
 
-// destination says where a format goes.
 type destination int
 
 const (
@@ -33,7 +32,6 @@ type kind struct {
 	write func(*Run) ([]byte, error)
 }
 
-// kinds returns all formats.
 func kinds() []kind {
 	return []kind{
 		{"list", toOut, nil},
@@ -122,7 +120,6 @@ func clash(option string, a, b Format) error {
 	return nil
 }
 
-// file is the file that a format writes.
 func (f Format) file() string {
 	if f.Name == "html" {
 		return filepath.Join(f.Path, "index.html")

@@ -54,9 +54,9 @@ type Rule struct {
 
 // Site is one that was opened.
 type Site struct {
-	Target string
-	URL    string
-	Tools  int
+	Target string `json:"target"`
+	URL    string `json:"url,omitempty"`
+	Tools  int    `json:"tools"`
 }
 
 // Status is how a case ended.
@@ -98,18 +98,23 @@ type Step struct {
 
 // Failure says why a case failed.
 type Failure struct {
-	Step    string
-	Line    int
-	Message string
+	Step    string `json:"step,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	Message string `json:"message"`
 	// Path is where expected and actual differ, such as "content[0].text".
-	Path             string
-	Expected, Actual string // JSON text, indented
+	Path string `json:"path,omitempty"`
+	// Expected and Actual are indented JSON, in which the line of the path begins with "> ".
+	Expected string `json:"expected,omitempty"`
+	Actual   string `json:"actual,omitempty"`
 	// Console and Requests are the page's errors and failed requests in the step.
-	Console, Requests []string
+	Console  []string `json:"console"`
+	Requests []string `json:"requests"`
 	// Before and After are pictures of the page, as PNG; nil is none.
-	Before, After []byte
+	Before []byte `json:"-"`
+	After  []byte `json:"-"`
 	// BeforePath and AfterPath are where they were written; "" is nowhere.
-	BeforePath, AfterPath string
+	BeforePath string `json:"before,omitempty"`
+	AfterPath  string `json:"after,omitempty"`
 	// Again is the command line that repeats just this case.
-	Again string
+	Again string `json:"again,omitempty"`
 }

@@ -3,9 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"flag"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,7 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/bridge/text"
@@ -55,8 +52,8 @@ func rich() *Run {
 			{File: "stamps.webtool.yaml", Line: 8, Name: "adds a stamp", Door: "mcp", Status: Failed, Took: time.Second, Attempts: 1,
 				Trace: "out/trace.zip", Steps: []Step{{Name: "call add-stamp", Line: 9, Status: Failed}},
 				Failure: &Failure{Step: "call add-stamp", Line: 9, Message: "The result differs.", Path: "content[0].text",
-					Expected: "{\n  \"content\": [\n    {\n      \"text\": {\n        \"$contains\": \"added\"\n      }\n    }\n  ]\n}",
-					Actual:   "{\n  \"content\": [\n    {\n      \"type\": \"text\",\n      \"text\": \"failed\"\n    }\n  ]\n}",
+					Expected: "  {\n    \"content\": [\n      {\n>       \"text\": {\n          \"$contains\": \"added\"\n        }\n      }\n    ]\n  }",
+					Actual:   "  {\n    \"content\": [\n      {\n        \"type\": \"text\",\n>       \"text\": \"failed\"\n      }\n    ]\n  }",
 					Console:  []string{"TypeError: x is undefined", hostile}, Requests: []string{"POST /stamps 500"},
 					Before: picture, After: []byte("no picture"), BeforePath: "out/before.png", AfterPath: "out/after.png",
 					Again: "pagetools test stamps.webtool.yaml --run 'adds a stamp/mcp'"}},
@@ -166,57 +163,6 @@ func TestLongMessages(t *testing.T) {
 	}
 	if run.Findings[0].Message != long || run.Cases[0].Failure.Message != long {
 		t.Error("the run was changed")
-	}
-}
-
-func TestMark(t *testing.T) {
-	t.Parallel()
-	const text = "{\n  \"a\": [\n    1,\n    {\"b c\": 2, \"d\": 3}\n  ],\n  \"e\": 4\n}"
-	for path, marked := range map[string]string{
-		"a": "a", "a[0]": "1,", "a[1].d": "b c", `a[1]["b c"]`: "b c", "e": "e", "a[7]": `"a"`, "x": "{", "e.x": "e",
-	} {
-		got := mark(text, path)
-		if n := strings.Count("\n"+got, "\n> "); n != 1 {
-			t.Errorf("mark(%q) has %d marks:\n%s", path, n, got)
-			continue
-		}
-		_, rest, _ := strings.Cut("\n"+got, "\n> ")
-		if first, _, _ := strings.Cut(rest, "\n"); !strings.Contains(first, marked) {
-			t.Errorf("mark(%q) marks %q", path, first)
-		}
-	}
-	for _, none := range [][2]string{{text, ""}, {"no JSON", "a"}, {"", ""}} {
-		if got := mark(none[0], none[1]); strings.Contains(got, "> ") {
-			t.Errorf("mark(%q, %q) is %q", none[0], none[1], got)
-		}
-	}
-}
-
-func TestExcerpt(t *testing.T) {
-	t.Parallel()
-	var list []string
-	for i := range 5000 {
-		list = append(list, fmt.Sprintf("é number %d", i))
-	}
-	text, err := json.MarshalIndent(map[string]any{"list": list}, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, want := range map[string]string{
-		"list[0]": `>     "é number 0"`, "list[2500]": `>     "é number 2500"`, "list[4999]": `>     "é number 4999"`, "": "  {",
-	} {
-		got := excerpt(string(text), path)
-		if !strings.Contains("\n"+got, "\n"+want) || len(got) > longestText+100 || !utf8.ValidString(got) ||
-			!strings.HasSuffix(got, fmt.Sprintf("(cut; it has %d bytes)", len(text))) {
-			t.Errorf("excerpt(%q) has %d bytes:\n%.200s", path, len(got), got)
-		}
-	}
-	if got := excerpt("{}", "a"); got != "{}" {
-		t.Errorf("a short text became %q", got)
-	}
-	one := `{"a":"` + strings.Repeat("é", longestText) + `"}` // one line
-	if got := excerpt(one, "a"); !strings.HasPrefix(got, `> {"a"`) || !utf8.ValidString(got) || len(got) > longestText+100 {
-		t.Errorf("of one line it makes %.20q, of %d bytes", got, len(got))
 	}
 }
 

@@ -39,7 +39,6 @@ func New(formats []Format, o Options) Reporter {
 	return all
 }
 
-// reporters writes all formats of one run.
 type reporters struct {
 	mu      sync.Mutex
 	out     io.Writer

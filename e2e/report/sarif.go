@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/url"
@@ -83,7 +84,6 @@ type (
 	}
 )
 
-// sarifSchema is the address of the format's schema.
 const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/" +
 	"sarif-schema-2.1.0.json"
 
@@ -95,10 +95,7 @@ var levels = map[check.Severity]string{
 }
 
 func level(s check.Severity) string {
-	if l := levels[s]; l != "" {
-		return l
-	}
-	return "none"
+	return cmp.Or(levels[s], "none")
 }
 
 func writeSARIF(run *Run) ([]byte, error) {
@@ -146,16 +143,8 @@ func (w *sarifWriter) rule(r Rule) int {
 	if i, ok := w.index[r.ID]; ok {
 		return i
 	}
-	what, why := lines(r.What), lines(r.Why)
-	if what == "" {
-		what = text.EscapeLine(r.ID)
-	}
-	if why == "" {
-		why = what
-	}
-	if r.Severity == "" {
-		r.Severity = check.Warning
-	}
+	what := cmp.Or(lines(r.What), text.EscapeLine(r.ID))
+	why := cmp.Or(lines(r.Why), what)
 	help := helpURL(r.ID)
 	if r.ID == ruleCase {
 		help = "" // it is not a rule, and has no page
@@ -163,7 +152,7 @@ func (w *sarifWriter) rule(r Rule) int {
 	w.index[r.ID] = len(w.rules)
 	w.rules = append(w.rules, sarifRule{
 		ID: text.EscapeLine(r.ID), ShortDescription: sarifText{what}, FullDescription: sarifText{why},
-		Help: sarifText{why}, HelpURI: help, Default: sarifDefault{level(r.Severity)},
+		Help: sarifText{why}, HelpURI: help, Default: sarifDefault{level(cmp.Or(r.Severity, check.Warning))},
 	})
 	return w.index[r.ID]
 }
@@ -173,16 +162,13 @@ func (w *sarifWriter) finding(f check.Finding) {
 	if f.Where.Pointer != "" {
 		words += " At " + f.Where.Pointer + "."
 	}
-	if words == "" {
-		words = f.Rule
-	}
 	location := sarifLocation{Logical: logical(f.Where)}
 	if s := f.Where.Script; s != nil && s.URL != "" {
 		location.Physical = physical(s.URL, s.Line, s.Column)
 	}
 	w.results = append(w.results, sarifResult{
 		RuleID: text.EscapeLine(f.Rule), RuleIndex: w.rule(Rule{ID: f.Rule, Severity: f.Severity}),
-		Level: level(f.Severity), Message: sarifText{lines(words)}, Locations: []sarifLocation{location},
+		Level: level(f.Severity), Message: sarifText{lines(cmp.Or(words, f.Rule))}, Locations: []sarifLocation{location},
 		Fingerprints: w.fingerprint(f.Rule, f.Where.Target, pathOf(f.Where.Page), f.Where.Tool,
 			f.Where.Pointer),
 	})
@@ -190,16 +176,12 @@ func (w *sarifWriter) finding(f check.Finding) {
 
 func (w *sarifWriter) failure(c *Case) {
 	p := c.point()
-	at := c.Line
-	if c.Failure != nil && c.Failure.Line > 0 {
-		at = c.Failure.Line
-	}
 	words := c.label() + ": " + p.message + "\n" + p.details
 	location := sarifLocation{Logical: []sarifLogical{{
 		Name: text.EscapeLine(c.label()), Qualified: text.EscapeLine(c.File + "/" + c.Name + "/" + c.Door), Kind: "function",
 	}}}
 	if c.File != "" {
-		location.Physical = physical(c.File, at, 0)
+		location.Physical = physical(c.File, c.line(), 0)
 	}
 	w.results = append(w.results, sarifResult{
 		RuleID: ruleCase,

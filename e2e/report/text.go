@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strconv"
@@ -17,10 +18,8 @@ const (
 	longestText = 8000
 )
 
-// shorten cuts a text.
 func shorten(s *string) { *s = text.Cut(*s, longestText) }
 
-// shortenNames cuts names.
 func shortenNames(all ...*string) {
 	for _, s := range all {
 		*s = text.Cut(*s, longestName)
@@ -61,7 +60,7 @@ func boundedCase(c Case) Case {
 		f := *c.Failure
 		shortenNames(&f.Step, &f.Path, &f.BeforePath, &f.AfterPath)
 		f.Message, f.Again = text.Cut(f.Message, longestText), text.Cut(f.Again, longestText)
-		f.Expected, f.Actual = excerpt(f.Expected, f.Path), excerpt(f.Actual, f.Path)
+		f.Expected, f.Actual = text.Cut(f.Expected, longestText), text.Cut(f.Actual, longestText)
 		f.Console, f.Requests = mapped(f.Console, shorten), mapped(f.Requests, shorten)
 		c.Failure = &f
 	}
@@ -94,36 +93,18 @@ func severity(s check.Severity) string {
 	return "unknown"
 }
 
-// rank is 0 for the worst severity.
-func rank(s check.Severity) int {
-	for i, known := range severities {
-		if s == known {
-			return i
-		}
-	}
-	return len(severities)
-}
-
-// fails reports whether a finding fails the run.
-func (r *Run) fails(f check.Finding) bool {
-	on := r.FailOn
-	if on == "" {
-		on = check.Error
-	}
-	return on != check.Off && rank(f.Severity) <= rank(on)
+// Fails reports whether a finding fails the run.
+func (r *Run) Fails(f check.Finding) bool {
+	return f.Severity.AtLeast(cmp.Or(r.FailOn, check.Error))
 }
 
 // Failed reports whether the run did not succeed: by a case, or by a finding as severe as FailOn says.
 func (r *Run) Failed() bool {
-	for _, f := range r.Findings {
-		if r.fails(f) {
-			return true
-		}
-	}
-	return r.Interrupted || r.count(Failed) > 0
+	return r.Interrupted || r.Count(Failed) > 0 || slices.ContainsFunc(r.Findings, r.Fails)
 }
 
-func (r *Run) count(s Status) (n int) {
+// Count returns how many cases ended in a way.
+func (r *Run) Count(s Status) (n int) {
 	for i := range r.Cases {
 		if r.Cases[i].Status == s {
 			n++
@@ -141,7 +122,6 @@ func (r *Run) countFindings(s check.Severity) (n int) {
 	return n
 }
 
-// summary is one line about the run.
 func (r *Run) summary() string {
 	var parts []string
 	if len(r.Cases) == 0 || len(r.Findings) > 0 {
@@ -150,9 +130,9 @@ func (r *Run) summary() string {
 			strconv.Itoa(r.countFindings(check.Info))+" info")
 	}
 	if len(r.Cases) > 0 {
-		words := text.Count(len(r.Cases), "case") + ": " + strconv.Itoa(r.count(Passed)) + " passed"
+		words := text.Count(len(r.Cases), "case") + ": " + strconv.Itoa(r.Count(Passed)) + " passed"
 		for _, s := range []Status{Failed, Skipped, NotApplicable} {
-			if n := r.count(s); n > 0 {
+			if n := r.Count(s); n > 0 {
 				words += ", " + strconv.Itoa(n) + " " + strings.ReplaceAll(string(s), "-", " ")
 			}
 		}
@@ -172,7 +152,6 @@ func (r *Run) summary() string {
 	return words
 }
 
-// took is a duration for people.
 func took(d time.Duration) string {
 	if d < time.Second {
 		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
@@ -180,14 +159,21 @@ func took(d time.Duration) string {
 	return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
 }
 
-// page names the page of a finding.
 func page(w check.Where) string {
-	for _, s := range []string{w.Page, w.Target} {
-		if s != "" {
-			return s
-		}
+	return cmp.Or(w.Page, w.Target, "all pages")
+}
+
+// frame names the frame of a finding, or is "".
+func frame(w check.Where) string {
+	if w.Frame == "" {
+		return ""
 	}
-	return "all pages"
+	return "in the frame " + w.Frame
+}
+
+// said returns the texts that are not empty.
+func said(texts ...string) []string {
+	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 }
 
 // position is a place in a script, such as app.js:12:3, or "".
@@ -213,7 +199,6 @@ func (c *Case) label() string {
 	return c.Name + " (" + c.Door + ")"
 }
 
-// why says why a case did not run.
 func (c *Case) why() string {
 	if c.Status == NotApplicable {
 		return "not applicable: " + c.Reason
@@ -252,8 +237,7 @@ func at[T any](list *[]T, fits func(*T) bool) *T {
 			return &(*list)[i]
 		}
 	}
-	var zero T
-	*list = append(*list, zero)
+	*list = append(*list, *new(T))
 	return &(*list)[len(*list)-1]
 }
 

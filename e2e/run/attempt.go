@@ -113,12 +113,10 @@ func (t *attempt) run(ctx context.Context, others []*attempt) report.Case {
 	return c
 }
 
-// failed is the failure of a step.
 func failed(s *scenario.Step, why string) *report.Failure {
 	return &report.Failure{Step: s.Title(), Line: s.Line, Message: why}
 }
 
-// mismatched is the failure of a step where a value is not as expected.
 func mismatched(s *scenario.Step, what string, at scenario.Position,
 	m *scenario.Mismatch) *report.Failure {
 	f := failed(s, what+": "+m.Why)
@@ -180,7 +178,6 @@ func said(ctx context.Context, err error) string {
 	return text.EscapeLine(err.Error())
 }
 
-// end leaves nothing behind.
 func (t *attempt) end() {
 	if t.way != nil {
 		t.way.close()
@@ -260,7 +257,6 @@ func (t *attempt) consents() bool {
 	})
 }
 
-// pictureTime is how long a picture may take.
 const pictureTime = 3 * time.Second
 
 // remember keeps what the page shows, and where it is, before a step.
@@ -321,7 +317,6 @@ func (t *attempt) explain(ctx context.Context, f *report.Failure) *report.Failur
 	return f
 }
 
-// few are the first of many lines.
 func few(lines []string) []string {
 	const most = 20
 	if more := len(lines) - most; more > 0 {

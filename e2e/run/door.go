@@ -49,7 +49,6 @@ func (on *Stand) webtool(c transport.Credential, p *person) *webtoolDoor {
 
 func (d *webtoolDoor) close() { d.http.CloseIdleConnections() }
 
-// do sends a request and returns the JSON of the reply.
 func (d *webtoolDoor) do(ctx context.Context, method, address string, body []byte) (schema.Value, error) {
 	r, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {

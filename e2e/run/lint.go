@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -44,10 +45,7 @@ func (on *Stand) lint(ctx context.Context) {
 			func(x check.Finding) bool { return !ofLock(x) }))
 	}
 	if f.Lint != nil {
-		least := check.Error
-		if f.Lint.FailOn != "" {
-			least = check.Severity(f.Lint.FailOn)
-		}
+		least := cmp.Or(check.Severity(f.Lint.FailOn), check.Error)
 		on.verdict("lint", f.Lint.Position, least, slices.DeleteFunc(found, ofLock))
 	}
 }
@@ -108,7 +106,6 @@ func settingOf(r *scenario.Rule) (s check.Setting, err error) {
 	return s, nil
 }
 
-// judge looks at the site's page, and holds it against the rules.
 func (on *Stand) judge(ctx context.Context, o check.Options) ([]check.Finding, error) {
 	page, err := effects.Look(ctx, on.app, on.site)
 	if err != nil {
@@ -146,10 +143,9 @@ func locked(name string) (map[string]check.Tool, error) {
 // verdict is a case that fails by findings from a severity on.
 func (on *Stand) verdict(name string, at scenario.Position, least check.Severity,
 	found []check.Finding) {
-	order := []check.Severity{check.Error, check.Warning, check.Info}
 	bad := 0
 	for i := range found {
-		if slices.Index(order, found[i].Severity) <= slices.Index(order, least) {
+		if found[i].Severity.AtLeast(least) {
 			bad++
 		}
 	}

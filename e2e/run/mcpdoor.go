@@ -122,7 +122,6 @@ func (d *mcpDoor) call(ctx context.Context, tool string, with json.RawMessage) (
 	return result{}, fmt.Errorf("the call asked more than %d times", mostAsked)
 }
 
-// resultOf reads a result of tools/call.
 func resultOf(got *mcp.CallToolResult) (result, error) {
 	if got.IsError && got.Meta != nil {
 		if e, ok := got.Meta.AdditionalFields["pagetools/error"]; ok {

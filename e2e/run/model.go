@@ -87,7 +87,6 @@ func (t *attempt) played(ctx context.Context, s *scenario.Step, call *scenario.M
 	return call.Result, nil
 }
 
-// toolsNow returns the tools that are there now, as a model sees them.
 func (t *attempt) toolsNow(ctx context.Context) ([]scenario.ModelTool, error) {
 	names, err := t.way.names(ctx)
 	if err != nil {

@@ -88,7 +88,6 @@ func (d *pageDoor) answer(ctx context.Context, p *bridge.Pause, tool string, ask
 	return &answer
 }
 
-// fromElicitation is where MCP's clients ask.
 const fromElicitation = "elicitation"
 
 // lacks says what a case expects that a door does not have, or is "". What a door lacks never

@@ -30,7 +30,6 @@ type person struct {
 	took     time.Duration
 }
 
-// question returns an open question by its id, or nil.
 func (p *person) question(id string) *bridge.Question {
 	for _, run := range p.bridge.Waiting(p.ref) {
 		if q := run.Asks(); q != nil && q.ID == id {
@@ -40,7 +39,6 @@ func (p *person) question(id string) *bridge.Question {
 	return nil
 }
 
-// over waits until a question is not open any more.
 func (p *person) over(ctx context.Context, id string) error {
 	looking, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -54,7 +52,6 @@ func (p *person) over(ctx context.Context, id string) error {
 	return context.Cause(ctx)
 }
 
-// complain notes something that fails the case.
 func (p *person) complain(format string, args ...any) {
 	p.deciding.Lock()
 	defer p.deciding.Unlock()

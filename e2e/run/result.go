@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -25,7 +26,6 @@ type result struct {
 	left bool
 }
 
-// failure is the error object of an error.
 func failure(e *bridge.Error) json.RawMessage {
 	object := map[string]any{"code": e.Code, "message": e.Message, "outcome": e.Outcome}
 	if e.Reason != "" {
@@ -34,7 +34,6 @@ func failure(e *bridge.Error) json.RawMessage {
 	return schema.MustEncode(object)
 }
 
-// errorText is the code and the message of an error object.
 func errorText(object json.RawMessage) string {
 	e := scenario.ReadAgain(object)
 	code := e.Get("code").String()
@@ -44,7 +43,6 @@ func errorText(object json.RawMessage) string {
 	return code + ": " + e.Get("message").String()
 }
 
-// code is the code of an error object.
 func code(object json.RawMessage) bridge.Code {
 	return bridge.Code(scenario.ReadAgain(object).Get("code").String())
 }
@@ -117,7 +115,6 @@ func formsOfMCP(content []json.RawMessage, structured json.RawMessage) (all []js
 	return all
 }
 
-// made is a call that an attempt made.
 type made struct {
 	step *scenario.Step
 	got  result
@@ -185,12 +182,10 @@ func (r *result) ended(s *scenario.Step, mustFail bool) *report.Failure {
 	return f
 }
 
-// isList reports whether the result may be a list.
 func (r *result) isList() bool {
 	return slices.ContainsFunc(r.forms, func(form json.RawMessage) bool { return scenario.ReadAgain(form).IsArray() })
 }
 
-// differ compares two ends of the same call.
 func differ(mine, theirs *made) *scenario.Mismatch {
 	x, y := &mine.got, &theirs.got
 	apart := func(member, why string) *scenario.Mismatch {
@@ -208,9 +203,7 @@ func differ(mine, theirs *made) *scenario.Mismatch {
 				if m == nil {
 					return nil
 				}
-				if first == nil {
-					first = m
-				}
+				first = cmp.Or(first, m)
 			}
 		}
 		return first

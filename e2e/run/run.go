@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,7 +62,7 @@ type Options struct {
 	// Again returns the command that repeats the case of a file with this name, or all of the file
 	// for "". The report has it. Nil means that there is none.
 	Again func(file, name string) string
-	// Words are those of problems and failures, for a reader who knows options by other names.
+	// Words rewords problems and failures for a reader who knows options by other names.
 	Words text.Words
 	// CaseDone is called as cases end, one at a time; nil is not called.
 	CaseDone func(*report.Case)
@@ -141,13 +142,11 @@ func able(selected []scenario.Selected, records bool, w text.Words) error {
 	return wrong
 }
 
-// problem is something in a file that is not possible.
 func problem(f *scenario.File, at scenario.Position, format string, args ...any) scenario.Problem {
 	return scenario.Problem{File: f.Name, Position: at,
 		Message: text.EscapeLine(fmt.Sprintf(format, args...))}
 }
 
-// runner is one run.
 type runner struct {
 	o Options
 
@@ -157,13 +156,10 @@ type runner struct {
 
 func newRunner(o Options, out *report.Run) *runner {
 	o.Parallel, o.Repeat = max(o.Parallel, 1), max(o.Repeat, 1)
-	if o.CaseTime == 0 {
-		o.CaseTime = time.Minute
-	}
+	o.CaseTime = cmp.Or(o.CaseTime, time.Minute)
 	return &runner{o: o, run: out}
 }
 
-// done adds a case to the report.
 func (r *runner) done(c report.Case) {
 	r.reporting.Lock()
 	defer r.reporting.Unlock()
@@ -182,7 +178,6 @@ func (r *runner) note(format string, args ...any) {
 	}
 }
 
-// file runs the selected cases of one file.
 func (r *runner) file(ctx context.Context, f *scenario.File, selected []scenario.Selected) error {
 	begun := len(r.run.Cases)
 	defer func() { r.inOrder(begun, selected) }()

@@ -44,7 +44,6 @@ type Stand struct {
 	tools   tally
 }
 
-// open opens the site of a file.
 func (r *runner) open(ctx context.Context, f *scenario.File) (*Stand, error) {
 	on := &Stand{runner: r, file: f, guests: guests{callers: map[string]transport.Credential{}},
 		tools: tally{declared: map[string]bool{}, called: map[string]bool{}}}
@@ -55,7 +54,6 @@ func (r *runner) open(ctx context.Context, f *scenario.File) (*Stand, error) {
 	return on, nil
 }
 
-// problem is something in the file that is not possible.
 func (on *Stand) problem(at scenario.Position, format string, args ...any) error {
 	return &scenario.Problems{List: []scenario.Problem{problem(on.file, at, format, args...)}}
 }
@@ -116,7 +114,6 @@ func (on *Stand) open(ctx context.Context) error {
 	return on.look(ctx, cmp.Or(folder, site.URL), t)
 }
 
-// look waits until the site is open.
 func (on *Stand) look(ctx context.Context, name string, t *app.Target) error {
 	c, err := on.app.Manager.Await(ctx, bridge.Ref{Site: on.site, Caller: operator()})
 	if err != nil {
@@ -323,7 +320,6 @@ func (n *tally) ran(tool string) {
 	n.called[tool] = true
 }
 
-// changed notes a value that is accepted.
 func (n *tally) changed(want scenario.Value, actual []byte) {
 	n.counting.Lock()
 	defer n.counting.Unlock()

@@ -1,12 +1,14 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -47,7 +49,6 @@ func late(s *scenario.Step, took time.Duration) *report.Failure {
 		s.Within))
 }
 
-// call calls a tool, and compares what comes of it.
 func (t *attempt) call(ctx context.Context, s *scenario.Step) *report.Failure {
 	with := json.RawMessage("{}")
 	want := s.Expect
@@ -101,7 +102,6 @@ func (t *attempt) call(ctx context.Context, s *scenario.Step) *report.Failure {
 	return nil
 }
 
-// compare holds what a call came to against what is expected.
 func (t *attempt) compare(s *scenario.Step, r *result, want scenario.Value) *report.Failure {
 	if f := r.ended(s, s.ExpectError.Exists()); f != nil {
 		if r.err == nil {
@@ -175,22 +175,12 @@ func (t *attempt) cannotTell(why string) {
 // parallel runs steps at once. The first failure, in the order of the file, counts.
 func (t *attempt) parallel(ctx context.Context, s *scenario.Step) *report.Failure {
 	failures := make([]*report.Failure, len(s.Parallel))
-	done := make(chan struct{})
+	var running sync.WaitGroup
 	for i := range s.Parallel {
-		go func() { // all are waited for
-			defer func() { done <- struct{}{} }()
-			failures[i], _ = t.whole(ctx, &s.Parallel[i], s)
-		}()
+		running.Go(func() { failures[i], _ = t.whole(ctx, &s.Parallel[i], s) })
 	}
-	for range s.Parallel {
-		<-done
-	}
-	for _, f := range failures {
-		if f != nil {
-			return f
-		}
-	}
-	return nil
+	running.Wait()
+	return cmp.Or(failures...)
 }
 
 // Times that something of the page may take that comes after what a step did.
@@ -221,7 +211,6 @@ func eventually(ctx context.Context, patience time.Duration, try func() (*scenar
 	}
 }
 
-// list compares the list of tools.
 func (t *attempt) list(ctx context.Context, s *scenario.Step) *report.Failure {
 	patience := time.Duration(s.Tools.Eventually)
 	m, err := eventually(ctx, patience, func() (*scenario.Mismatch, error) {
@@ -238,7 +227,6 @@ func (t *attempt) list(ctx context.Context, s *scenario.Step) *report.Failure {
 	return nil
 }
 
-// navigate opens another address of the site.
 func (t *attempt) navigate(ctx context.Context, s *scenario.Step) *report.Failure {
 	address, err := t.scope.Text(s.Open)
 	if err != nil {
@@ -260,12 +248,8 @@ func (t *attempt) went(ctx context.Context, s *scenario.Step, err error) *report
 	return nil
 }
 
-// wait waits for a tool, an element, or quiet.
 func (t *attempt) wait(ctx context.Context, s *scenario.Step) *report.Failure {
-	patience := s.Within
-	if patience == 0 {
-		patience = scenario.DefaultWait
-	}
+	patience := cmp.Or(s.Within, scenario.DefaultWait)
 	w := s.Wait
 	if w.Idle {
 		return t.idle(ctx, s, patience)
@@ -323,7 +307,6 @@ func (t *attempt) looks(ctx context.Context, s *scenario.Step) *report.Failure {
 	return nil
 }
 
-// lookedAt returns what is looked at, in words.
 func lookedAt(l *scenario.Look) string {
 	kind := "text"
 	switch {
@@ -337,7 +320,6 @@ func lookedAt(l *scenario.Look) string {
 	return kind + " of " + scenario.Quoted(l.Selector())
 }
 
-// look returns what an element shows, as JSON.
 func (t *attempt) look(ctx context.Context, l *scenario.Look) (json.RawMessage, error) {
 	e, err := t.probe.Look(ctx, l.Selector())
 	if err != nil {
@@ -359,7 +341,6 @@ func (t *attempt) look(ctx context.Context, l *scenario.Look) (json.RawMessage, 
 // quietTime is how long a page sends no request that is idle.
 const quietTime = 500 * time.Millisecond
 
-// idle waits until the page sends no request.
 func (t *attempt) idle(ctx context.Context, s *scenario.Step, patience time.Duration) *report.Failure {
 	deadline := time.Now().Add(patience)
 	for {

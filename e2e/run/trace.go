@@ -95,7 +95,6 @@ func (r *tracing) of(s *scenario.Step) *trace.Action {
 	return nil
 }
 
-// add changes the action of a step that runs.
 func (r *tracing) add(s *scenario.Step, change func(*trace.Action)) {
 	if r == nil {
 		return
@@ -107,7 +106,6 @@ func (r *tracing) add(s *scenario.Step, change func(*trace.Action)) {
 	}
 }
 
-// over ends the action of a step.
 func (r *tracing) over(s *scenario.Step, f *report.Failure) {
 	if r == nil {
 		return
@@ -271,7 +269,6 @@ func (t *attempt) traced(ctx context.Context, c *report.Case) {
 	c.Trace = filepath.ToSlash(name)
 }
 
-// tell adds what the page said and asked for.
 func (r *tracing) tell(seen *session.Traced) {
 	r.collecting.Lock()
 	defer r.collecting.Unlock()

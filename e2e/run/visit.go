@@ -215,7 +215,7 @@ func (c *Called) Effects(ctx context.Context) (*check.Effects, error) {
 		return nil, err
 	}
 	age := time.Since(v.began)
-	if got := touched(all, &v.alone); isNothing(got) {
+	if got := touched(all, &v.alone); got.None() {
 		return got, nil
 	}
 	if v.idle == nil {
@@ -227,10 +227,6 @@ func (c *Called) Effects(ctx context.Context) (*check.Effects, error) {
 		return nil, err
 	}
 	return touched(all, &v.alone), nil
-}
-
-func isNothing(e *check.Effects) bool {
-	return len(e.Requests)+len(e.Storage)+len(e.Navigated)+len(e.Windows)+len(e.Downloads) == 0
 }
 
 // mostIdle is how old a page gets at most that is left alone.
@@ -246,19 +242,7 @@ func (v *Visit) observe(ctx context.Context, alone *effects.Alone, age time.Dura
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	since, err := v.t.probe.Since(ctx, v.opened, settleTime)
-	if err != nil {
-		return err
-	}
-	// What it kept while it was loaded is left out: tools change that later.
-	whole, err := v.t.probe.Since(ctx, session.Mark{Cookies: v.opened.Cookies}, 0)
-	if err != nil {
-		return err
-	}
-	whole.Writes = nil
-	alone.Add(since)
-	alone.Add(whole)
-	return nil
+	return alone.Watch(ctx, v.t.probe, v.opened, settleTime)
 }
 
 // Mismatch is the failure of a call whose effects are not as they must be.

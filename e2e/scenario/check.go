@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -44,20 +45,21 @@ func (d *decoder) exactlyOne(at Position, what string, keys []string, set ...boo
 		}
 	}
 	if n != 1 {
-		d.add(at, "invalid %s: it has %d of %s; write exactly one", what, n, listed(keys))
+		d.add(at, "invalid %s: it has %d of %s; write exactly one", what, n, strings.Join(keys, ", "))
 	}
 	return n == 1
 }
 
-func listed(words []string) string { return strings.Join(words, ", ") }
-
 // exactlyOneOf is the same for the JSON Schema.
-func exactlyOneOf(keys ...string) object {
-	var forms []any
+func exactlyOneOf(keys ...string) object { return object{"oneOf": eachRequired(keys...)} }
+
+func required(keys ...string) object { return object{"required": keys} }
+
+func eachRequired(keys ...string) (forms []any) {
 	for _, key := range keys {
-		forms = append(forms, object{"required": []string{key}})
+		forms = append(forms, required(key))
 	}
-	return object{"oneOf": forms}
+	return forms
 }
 
 var networkKeys = []string{"record", "replay"}
@@ -86,8 +88,7 @@ func (l *Look) check(d *decoder) {
 
 func (*Look) constraints() object {
 	o := exactlyOneOf(lookKeys...)
-	o["anyOf"] = []any{object{"required": []string{"visible"}},
-		object{"required": []string{"matches"}}}
+	o["anyOf"] = eachRequired("visible", "matches")
 	return o
 }
 
@@ -109,13 +110,8 @@ func (t *Tools) check(d *decoder) {
 }
 
 func (*Tools) constraints() object {
-	var forms []any
-	for _, key := range []string{"include", "exclude", "exactly"} {
-		forms = append(forms, object{"required": []string{key}})
-	}
-	no := object{"anyOf": forms[:2]}
-	return object{"anyOf": forms, "if": object{"required": []string{"exactly"}},
-		"then": object{"not": no}}
+	return object{"anyOf": eachRequired("include", "exclude", "exactly"), "if": required("exactly"),
+		"then": object{"not": object{"anyOf": eachRequired("include", "exclude")}}}
 }
 
 func (s *Site) check(d *decoder) {
@@ -172,10 +168,9 @@ func configKeys() []string {
 
 func (*Site) constraints() object {
 	return object{
-		"anyOf": []any{object{"required": []string{"dir"}},
-			object{"required": []string{"url"}}},
+		"anyOf":             eachRequired("dir", "url"),
 		"dependentRequired": object{"serve": []string{"url"}},
-		"not":               object{"required": []string{"dir", "serve"}},
+		"not":               required("dir", "serve"),
 	}
 }
 
@@ -189,9 +184,7 @@ func (e *Entry) check(d *decoder) {
 		d.add(e.Position, "invalid answer: a question of the kind %s takes no value; write accept or "+
 			"decline", e.On.Kind)
 	}
-	if e.Times == 0 {
-		e.Times = 1
-	}
+	e.Times = cmp.Or(e.Times, 1)
 	e.Answer.After, e.Answer.From = e.After, e.From
 }
 
@@ -205,7 +198,7 @@ func (s *Step) check(d *decoder) {
 	without := slices.DeleteFunc(slices.Clone(kinds), func(k Kind) bool { return k == DoPage })
 	if len(kinds) == 0 || len(without) > 1 {
 		d.add(s.Position, "invalid step: it has %d of %s, page; write one, page may be beside it",
-			len(without), listed(names))
+			len(without), strings.Join(names, ", "))
 		return
 	}
 	kind := s.Kind()
@@ -270,7 +263,6 @@ func (s *Step) checkError(d *decoder) {
 	}
 }
 
-// code is the code that expect-error names, or nil.
 func (s *Step) code() *node {
 	if s.ExpectError.n == nil {
 		return nil
@@ -291,9 +283,7 @@ func (s *Step) ErrorCode() bridge.Code {
 }
 
 func (*Step) constraints() object {
-	alone := func(key string) object { return object{"required": []string{key}} }
-	kinds := []any{alone("call"), alone("tools"), alone("open"), alone("wait-for"), alone("reload"),
-		alone("parallel")}
+	kinds := eachRequired("call", "tools", "open", "wait-for", "reload", "parallel")
 	needs := object{"name": []string{"call"}}
 	for _, key := range ofCalls {
 		needs[key] = []string{"call"}
@@ -303,10 +293,10 @@ func (*Step) constraints() object {
 		"oneOf":             append(slices.Clone(kinds), pageAlone),
 		"dependentRequired": needs,
 		"not": object{"anyOf": []any{
-			object{"required": []string{"expect", "expect-error"}},
+			required("expect", "expect-error"),
 			object{
-				"anyOf": []any{alone("tools"), alone("parallel")},
-				"allOf": []any{object{"anyOf": []any{alone("page"), alone("within")}}},
+				"anyOf": eachRequired("tools", "parallel"),
+				"allOf": []any{object{"anyOf": eachRequired("page", "within")}},
 			},
 		}},
 	}
@@ -315,16 +305,10 @@ func (*Step) constraints() object {
 // file reads the file and checks what is more than one place of it.
 func (d *decoder) file(root *yaml.Node, f *File) {
 	d.structure(root, "the file", reflect.ValueOf(f))
-	f.Via = allDoors(f.Via)
-	if len(f.Via) == 0 {
-		f.Via = Doors()
-	}
+	f.Via = doors(f.Via, Doors())
 	seen := map[string]int{}
 	for _, c := range f.Cases {
-		c.Via = allDoors(c.Via)
-		if len(c.Via) == 0 {
-			c.Via = f.Via
-		}
+		c.Via = doors(c.Via, f.Via)
 		for _, tag := range f.Tags {
 			if !slices.Contains(c.Tags, tag) {
 				c.Tags = append(c.Tags, tag)
@@ -339,17 +323,14 @@ func (d *decoder) file(root *yaml.Node, f *File) {
 	}
 }
 
-func allDoors(list []Door) []Door {
-	if slices.Contains(list, throughAll) {
-		return Doors()
+// doors returns the doors of a list in their order, and others without a list.
+func doors(list, others []Door) []Door {
+	if len(list) == 0 {
+		return others
 	}
-	var out []Door
-	for _, door := range Doors() {
-		if slices.Contains(list, door) {
-			out = append(out, door)
-		}
-	}
-	return out
+	return slices.DeleteFunc(Doors(), func(door Door) bool {
+		return !slices.Contains(list, throughAll) && !slices.Contains(list, door)
+	})
 }
 
 // references checks that what the steps of a case refer to comes before them.

@@ -3,7 +3,6 @@ package scenario
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
@@ -80,8 +79,7 @@ func unlike(want *node, x, y schema.Value, at path) *difference {
 		return differs(at, "one has %s, the other %s", text.Count(x.Len(), "element"), text.Count(y.Len(), "element"))
 	case x.IsArray() && y.IsArray():
 		others := slices.Collect(y.Elements())
-		i := 0
-		for v := range x.Elements() {
+		for i, v := range x.Items() {
 			var inner *node
 			if want != nil && want.kind == '[' && i < len(want.vals) {
 				inner = want.vals[i]
@@ -89,7 +87,6 @@ func unlike(want *node, x, y schema.Value, at path) *difference {
 			if d := unlike(inner, v, others[i], at.to(i)); d != nil {
 				return d
 			}
-			i++
 		}
 		return nil
 	case x.Exists() && y.Exists() && x.Equal(y):
@@ -99,17 +96,9 @@ func unlike(want *node, x, y schema.Value, at path) *difference {
 }
 
 func unlikeMembers(want *node, x, y schema.Value, at path) *difference {
-	var names []string
-	for name := range x.Members() {
-		names = append(names, name)
-	}
-	for name := range y.Members() {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	slices.SortFunc(names, strings.Compare)
-	for _, name := range names {
+	names := slices.Concat(x.Names(), y.Names())
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
 		a, b := x.Get(name), y.Get(name)
 		if !a.Exists() || !b.Exists() {
 			return differs(at.to(name), "only one has it")

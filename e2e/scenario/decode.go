@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -30,7 +31,6 @@ type (
 	object  = map[string]any
 )
 
-// field is a field of a struct of the format.
 type field struct {
 	key   string
 	tag   reflect.StructTag
@@ -47,7 +47,6 @@ func fieldsOf(v reflect.Value) (all []field) {
 	return all
 }
 
-// structure fills the struct that into points to.
 func (d *decoder) structure(n *yaml.Node, what string, into reflect.Value) {
 	v := into.Elem()
 	if p := v.FieldByName("Position"); p.IsValid() {
@@ -84,7 +83,6 @@ func (d *decoder) structure(n *yaml.Node, what string, into reflect.Value) {
 	}
 }
 
-// decode fills one field.
 func (d *decoder) decode(n *yaml.Node, f field) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -99,6 +97,9 @@ func (d *decoder) decode(n *yaml.Node, f field) {
 		return
 	case *time.Duration:
 		*into = d.duration(n, f.key)
+		return
+	case *json.RawMessage:
+		*into, _ = d.builder("verbatim").build(n).json() // it has no matchers and no references
 		return
 	}
 	switch f.value.Kind() {
@@ -168,6 +169,9 @@ func singular(key string) string {
 // text fills a string: of texts, words of an enum, and names.
 func (d *decoder) text(n *yaml.Node, f field) {
 	switch {
+	case f.tag.Get("value") == "verbatim":
+		f.value.SetString(d.builder("verbatim").build(n).text)
+		return
 	case n.Kind != yaml.ScalarNode || n.Tag != "!!str" && (n.Tag == "!!null" ||
 		f.tag.Get("enum") == ""):
 		what := "a list or a mapping"
@@ -384,7 +388,6 @@ func (p *problems) add(at Position, format string, args ...any) {
 	p.list = append(p.list, Problem{p.file, at, text.EscapeLine(fmt.Sprintf(format, args...))})
 }
 
-// err returns what was collected, or nil.
 func (p *problems) err() error {
 	if len(p.list) == 0 {
 		return nil

@@ -108,7 +108,6 @@ func caseOf(name string, arguments []byte, made, asks bool) *yaml.Node {
 		"steps", listOf(mapping("call", name, key, with)))
 }
 
-// siteOf is the site of a file: a folder, or an address.
 func siteOf(dir, url string) *yaml.Node {
 	return mapping("dir", dir, "url", strings.ReplaceAll(url, "${", "$${"))
 }
@@ -161,7 +160,6 @@ func mapping(pairs ...any) *yaml.Node {
 	return n
 }
 
-// inline writes a list or an object on one line.
 func inline(n *yaml.Node) *yaml.Node {
 	n.Style = yaml.FlowStyle
 	return n

@@ -77,7 +77,6 @@ func (e *Effects) check(d *decoder) {
 
 func (*Effects) constraints() object { return object{"minProperties": 1} }
 
-// values are all that is expected.
 func (e *Effects) values() (all []Value) {
 	for _, l := range e.lists(check.Effects{}) {
 		all = append(all, l.want.Items...)
@@ -210,39 +209,25 @@ func (l *touchedList) mismatch(at int, why string) *Mismatch {
 
 // Match returns nil when the list of tools is as it must be.
 func (t *Tools) Match(names []string) *Mismatch {
-	missing := func(want []string) *Mismatch {
+	for _, want := range [][]string{t.Include, t.Exactly} {
 		for _, name := range want {
 			if !slices.Contains(names, name) {
-				return t.mismatch(names, want, fmt.Sprintf("the tool %s is missing%s", Quoted(name), hint(name,
-					names)))
+				return t.mismatch(names, want, name, "is missing"+hint(name, names))
 			}
 		}
-		return nil
-	}
-	if m := missing(t.Include); m != nil {
-		return m
-	}
-	for _, name := range t.Exclude {
-		if slices.Contains(names, name) {
-			return t.mismatch(names, t.Exclude, fmt.Sprintf("the tool %s is there, and must not be",
-				Quoted(name)))
-		}
-	}
-	if t.Exactly == nil {
-		return nil
-	}
-	if m := missing(t.Exactly); m != nil {
-		return m
 	}
 	for _, name := range names {
-		if !slices.Contains(t.Exactly, name) {
-			return t.mismatch(names, t.Exactly, fmt.Sprintf("the tool %s is not expected", Quoted(name)))
+		switch {
+		case slices.Contains(t.Exclude, name):
+			return t.mismatch(names, t.Exclude, name, "is there, and must not be")
+		case t.Exactly != nil && !slices.Contains(t.Exactly, name):
+			return t.mismatch(names, t.Exactly, name, "is not expected")
 		}
 	}
 	return nil
 }
 
-func (t *Tools) mismatch(names, want []string, why string) *Mismatch {
+func (t *Tools) mismatch(names, want []string, name, what string) *Mismatch {
 	list := func(texts []string) string {
 		out := &node{kind: '['}
 		for _, text := range slices.Sorted(slices.Values(texts)) {
@@ -250,5 +235,6 @@ func (t *Tools) mismatch(names, want []string, why string) *Mismatch {
 		}
 		return show(out, nil)
 	}
-	return &Mismatch{Path: "tools", Why: text.EscapeLine(why) + ".", Expected: list(want), Actual: list(names)}
+	why := fmt.Sprintf("the tool %s %s.", Quoted(name), what)
+	return &Mismatch{Path: "tools", Why: text.EscapeLine(why), Expected: list(want), Actual: list(names)}
 }

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -30,12 +29,13 @@ type Eval struct {
 
 // Message is a message of a conversation with a model, in the form of webmcp-evals.
 type Message struct {
-	Role      string          `json:"role"`              // "user" or "model"
-	Type      string          `json:"type"`              // message, functioncall or functionresponse
-	Content   string          `json:"content,omitempty"` // of a message
-	Name      string          `json:"name,omitempty"`    // of the tool
-	Arguments json.RawMessage `json:"arguments,omitempty"`
-	Response  json.RawMessage `json:"response,omitempty"`
+	Role string `json:"role" key:"role" enum:"user,model" required:"yes" help:"user or model"`
+	Type string `json:"type" key:"type" enum:"message,functioncall,functionresponse" required:"yes" help:"message, functioncall or functionresponse"`
+	// Content belongs to a message, and Name to the tool.
+	Content   string          `json:"content,omitempty" key:"content" value:"verbatim"`
+	Name      string          `json:"name,omitempty" key:"name"`
+	Arguments json.RawMessage `json:"arguments,omitempty" key:"arguments"`
+	Response  json.RawMessage `json:"response,omitempty" key:"response"`
 }
 
 // ExpectedCall is a call that a model should make, or a group of them: exactly one of Function,
@@ -56,22 +56,12 @@ type ExpectedCall struct {
 	Unordered []ExpectedCall `key:"unordered" help:"calls in any order"`
 }
 
-// evalCase is a case as evals.json has it.
 type evalCase struct {
 	Position
 	Name     string    `key:"name"`
-	Messages []message `key:"messages" required:"yes" help:"what the model is told"`
+	Messages []Message `key:"messages" required:"yes" help:"what the model is told"`
 	Calls    calls     `key:"expectedCall" required:"yes" help:"the calls that a model should make, or null for none"`
 	Tools    []string  `key:"expectTools" help:"tools that are there at the end"`
-}
-
-type message struct {
-	Role      string `key:"role" enum:"user,model" required:"yes" help:"user or model"`
-	Type      string `key:"type" enum:"message,functioncall,functionresponse" required:"yes" help:"message, functioncall or functionresponse"`
-	Content   Value  `key:"content" value:"verbatim"`
-	Name      string `key:"name"`
-	Arguments Value  `key:"arguments" value:"verbatim"`
-	Response  Value  `key:"response" value:"verbatim"`
 }
 
 // calls are a list, or null for no call.
@@ -130,14 +120,12 @@ func ReadEvals(name string, text []byte) (*File, error) {
 // scenario makes a case, whose name is unlike those before.
 func (e *evalCase) scenario(index int, before map[string]bool) *Case {
 	c := &Case{Position: e.Position, Via: Doors(),
-		Eval: &Eval{Expected: e.Calls.list, NoCall: e.Calls.none, Tools: e.Tools}}
+		Eval: &Eval{Messages: e.Messages, Expected: e.Calls.list, NoCall: e.Calls.none, Tools: e.Tools}}
 	title := e.Name
-	for i := range e.Messages {
-		m := e.Messages[i].message()
+	for _, m := range e.Messages {
 		if title == "" && m.Type == "message" {
 			title = m.Content
 		}
-		c.Eval.Messages = append(c.Eval.Messages, m)
 	}
 	c.Name = nameFor(title, index, before)
 	for i := range e.Calls.list {
@@ -174,17 +162,6 @@ func nameFor(title string, index int, before map[string]bool) string {
 	return name
 }
 
-func (m *message) message() Message {
-	out := Message{Role: m.Role, Type: m.Type, Name: m.Name}
-	out.Arguments, _ = m.Arguments.JSON() // none, or verbatim
-	out.Response, _ = m.Response.JSON()
-	if m.Content.n != nil {
-		out.Content = m.Content.n.text
-	}
-	return out
-}
-
-// steps are the required calls, as steps.
 func (c *ExpectedCall) steps() (all []Step) {
 	for _, group := range [][]ExpectedCall{c.Ordered, c.Unordered} {
 		for i := range group {
@@ -295,11 +272,7 @@ func sampleOfPattern(pattern string) string {
 			pattern = after
 		}
 	}
-	text := strings.TrimSpace(patternSample.Replace(pattern))
-	if text == "" {
-		return "sample"
-	}
-	return text
+	return cmp.Or(strings.TrimSpace(patternSample.Replace(pattern)), "sample")
 }
 
 // exportedCase and exportedCall are written, in the order in which people read them.
@@ -342,15 +315,8 @@ func ExportEvals(f *File) ([]byte, error) {
 			out = append(out, x)
 		}
 	}
-	words, err := schema.Encode(out)
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	if err := json.Indent(&b, words, "", "  "); err != nil {
-		return nil, err
-	}
-	return []byte(text.Escape(b.String()) + "\n"), nil
+	words, err := schema.EncodeFile(out)
+	return []byte(text.Escape(string(words))), err
 }
 
 func exportGroup(list []ExpectedCall) []any {
@@ -394,7 +360,6 @@ func exportSteps(steps []Step) (out []any) {
 
 const anything = `{"$any":true}`
 
-// exported is the value as evals have it, or nil.
 func (v Value) exported() json.RawMessage {
 	if v.n == nil {
 		return nil

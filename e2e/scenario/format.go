@@ -29,7 +29,6 @@ func Schema() json.RawMessage {
 // constrained types add constraints to the schema of their fields.
 type constrained interface{ constraints() object }
 
-// objectOf describes a struct.
 func objectOf(t reflect.Type) object {
 	v := reflect.New(t)
 	properties, required := object{}, []string{}
@@ -125,7 +124,6 @@ func textSchema(tag reflect.StructTag) object {
 	return s
 }
 
-// expectedSchema describes values with matchers.
 func expectedSchema() object {
 	self := object{"$ref": "#/$defs/expected"}
 	properties := object{}

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -83,7 +84,6 @@ func (p path) String() string {
 
 func (p path) to(step any) path { return append(slices.Clip(p), step) }
 
-// difference is one place where a value is not as expected.
 type difference struct {
 	at  path
 	why string // what follows the name of the place
@@ -94,11 +94,7 @@ type difference struct {
 }
 
 func (d *difference) sentence() string {
-	where := d.at.String()
-	if where == "" {
-		where = "the value"
-	}
-	return where + " " + d.why
+	return cmp.Or(d.at.String(), "the value") + " " + d.why
 }
 
 func differs(at path, format string, args ...any) *difference {
@@ -155,31 +151,22 @@ func matchObject(want *node, got schema.Value, at path, exact bool) *difference 
 	for i, key := range want.keys {
 		member := got.Get(key)
 		if !member.Exists() {
-			var names []string
-			for name := range got.Members() {
-				names = append(names, name)
-			}
-			d := differs(at.to(key), "is missing%s", hint(key, names))
-			d.want, d.got = want, got
-			return d
+			return differs(at.to(key), "is missing%s", hint(key, got.Names()))
 		}
 		if d := match(want.vals[i], member, at.to(key), exact); d != nil {
 			return d
 		}
 	}
 	if exact && got.Len() > len(want.keys) {
-		for name := range got.Members() {
+		for _, name := range got.Names() {
 			if !slices.Contains(want.keys, name) {
-				d := differs(at.to(name), "is not expected")
-				d.want, d.got = want, got
-				return d
+				return differs(at.to(name), "is not expected")
 			}
 		}
 	}
 	return nil
 }
 
-// hint names the member that was probably meant.
 func hint(key string, names []string) string {
 	if near := text.Nearest(key, names); near != "" {
 		return fmt.Sprintf("; there is %s", Quoted(near))
@@ -191,15 +178,13 @@ func matchArray(want *node, got schema.Value, at path, exact bool) *difference {
 	if !got.IsArray() {
 		return differs(at, "is %s, and must be an array", brief(got))
 	}
-	i := 0
-	for x := range got.Elements() {
+	for i, x := range got.Items() {
 		if i == len(want.vals) {
 			break
 		}
 		if d := match(want.vals[i], x, at.to(i), exact); d != nil {
 			return d
 		}
-		i++
 	}
 	if got.Len() != len(want.vals) {
 		return differs(at, "has %s, and must have %d", text.Count(got.Len(), "element"),
@@ -270,7 +255,6 @@ func isUndecided(err error) bool {
 	return errors.As(err, &v) && v.Undecided
 }
 
-// kindOf is the type of a value, in words.
 func kindOf(v schema.Value) string {
 	switch {
 	case !v.Exists():
@@ -279,24 +263,16 @@ func kindOf(v schema.Value) string {
 		return "an object"
 	case v.IsArray():
 		return "an array"
-	}
-	return kindOfScalar(v.Text()[0])
-}
-
-func kindOfScalar(first byte) string {
-	switch first {
-	case '"':
+	case v.IsString():
 		return "a string"
-	case 'n':
+	case v.IsNull():
 		return "null"
-	case 't', 'f':
+	case v.Text()[0] == 't', v.Text()[0] == 'f':
 		return "a boolean"
-	default:
-		return "a number"
 	}
+	return "a number"
 }
 
-// brief is a value in a sentence.
 func brief(v schema.Value) string {
 	if v.IsArray() || v.IsObject() {
 		return kindOf(v)

@@ -26,7 +26,6 @@ type matcher struct {
 	match func(o *op, v schema.Value, at path) *difference
 }
 
-// op is a matcher with its value.
 type op struct {
 	matcher *matcher
 	arg     *node
@@ -58,7 +57,6 @@ var (
 	listArg   = object{"type": "array", "items": valueArg, "minItems": 1, "maxItems": mostUnordered}
 )
 
-// matchers is the table of all.
 var matchers = allMatchers()
 
 func allMatchers() []*matcher {

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -74,7 +75,7 @@ func (w *patternWriter) write() string {
 			w.class()
 			continue
 		case r == '(':
-			w.group()
+			w.copy(len(groupStart.FindString(w.text)))
 			continue
 		case r == '^' && w.lines:
 			w.out.WriteString(`(?:^|(?<=` + lineEnds + `))`)
@@ -110,15 +111,11 @@ func (w *patternWriter) cases(r rune) []rune {
 	return all
 }
 
-// group copies what opens a group, with its name.
-func (w *patternWriter) group() {
-	size := 1
-	if rest, ok := strings.CutPrefix(w.text, "(?<"); ok && !strings.HasPrefix(rest, "=") &&
-		!strings.HasPrefix(rest, "!") {
-		size = strings.IndexByte(w.text, '>') + 1
-	}
-	w.copy(max(size, 1))
-}
+// What stands for itself as a whole: what opens a group, with its name, and an escape.
+var (
+	groupStart = regexp.MustCompile(`^\((?:\?<[^=!][^>]*>)?`)
+	escapeForm = regexp.MustCompile(`(?s)^\\(?:x..|u\{[^}]*\}|u....|[pP]\{[^}]*\}|k<[^>]*>|c.|.)?`)
+)
 
 func (w *patternWriter) copy(size int) {
 	w.out.WriteString(w.text[:size])
@@ -127,7 +124,7 @@ func (w *patternWriter) copy(size int) {
 
 // escape copies an escape. The letter after \ never stands for itself.
 func (w *patternWriter) escape() string {
-	size := escapeSize(w.text)
+	size := len(escapeForm.FindString(w.text))
 	if size < 2 {
 		return "the pattern ends with \\"
 	}
@@ -142,27 +139,6 @@ func (w *patternWriter) escape() string {
 	}
 	w.copy(size)
 	return ""
-}
-
-// escapeSize is the length of the escape that text begins with.
-func escapeSize(text string) int {
-	if len(text) < 2 {
-		return len(text)
-	}
-	_, size := utf8.DecodeRuneInString(text[1:])
-	size++
-	digits := map[byte]int{'x': 2, 'u': 4, 'c': 1}[text[1]]
-	switch {
-	case strings.HasPrefix(text[size:], "{") && strings.IndexByte("upP", text[1]) >= 0,
-		strings.HasPrefix(text[size:], "<") && text[1] == 'k':
-		if end := strings.IndexAny(text[size:], "}>"); end >= 0 {
-			return size + end + 1
-		}
-		return size
-	case len(text) >= size+digits:
-		return size + digits
-	}
-	return size
 }
 
 // escaped is the character that an escape with its number stands for.
@@ -208,7 +184,7 @@ func (w *patternWriter) member() (rune, int) {
 	if w.text[0] != '\\' {
 		return utf8.DecodeRuneInString(w.text)
 	}
-	size := escapeSize(w.text)
+	size := len(escapeForm.FindString(w.text))
 	if r, ok := escaped(w.text[:size]); ok {
 		return r, size
 	}

@@ -186,7 +186,6 @@ func (a *RecordedAnswer) node() *yaml.Node {
 		"message", message, "answer", said)
 }
 
-// step is the step of a call.
 func (c *RecordedCase) step(i int) *yaml.Node {
 	call := c.Calls[i]
 	var with *yaml.Node
@@ -221,7 +220,6 @@ func (r *RecordedCall) expected(v schema.Value, at path) *yaml.Node {
 	})
 }
 
-// styleOf writes what is short on one line.
 func styleOf(v schema.Value) yaml.Style {
 	const short = 80
 	if len(v.Text()) <= short {
@@ -246,7 +244,6 @@ func (c *RecordedCase) sent(v schema.Value, before int) *yaml.Node {
 	})
 }
 
-// dotted is a path behind a name.
 func dotted(at path) string {
 	text := at.String()
 	if text == "" || text[0] == '[' {
@@ -255,7 +252,6 @@ func dotted(at path) string {
 	return "." + text
 }
 
-// in returns the value at a path, or none.
 func (p path) in(v schema.Value) schema.Value {
 	for _, step := range p {
 		v = part(v, fmt.Sprint(step))
@@ -272,9 +268,7 @@ func (c *RecordedCase) named(i int) string {
 		}) {
 		return call.Tool
 	}
-	if call.Name == "" {
-		call.Name = fmt.Sprintf("step-%d", i+1)
-	}
+	call.Name = cmp.Or(call.Name, fmt.Sprintf("step-%d", i+1))
 	return call.Name
 }
 
@@ -299,7 +293,6 @@ func (r *Recording) Loosen(f *File, changes []Change) bool {
 	return changed
 }
 
-// loosen compares what was recorded with what came later.
 func (r *RecordedCall) loosen(was, is schema.Value, at path) (changed bool) {
 	if _, done := r.loose[at.String()]; done || was.Equal(is) {
 		return false
@@ -315,11 +308,9 @@ func (r *RecordedCall) loosen(was, is schema.Value, at path) (changed bool) {
 		}
 		return changed
 	case was.IsArray() && is.IsArray() && was.Len() == is.Len():
-		i := 0
 		later := slices.Collect(is.Elements())
-		for item := range was.Elements() {
+		for i, item := range was.Items() {
 			changed = r.loosen(item, later[i], at.to(i)) || changed
-			i++
 		}
 		return changed
 	case kindOf(was) == kindOf(is):

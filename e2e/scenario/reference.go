@@ -39,44 +39,35 @@ func (r *reference) String() string {
 
 var (
 	kindsOfReferences = []string{"steps", "env", "unique"}
+	markOfReference   = regexp.MustCompile(`\$\$\{|\$\{([^}]*\}?)`)
 	nameOfVariable    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	stepOfPath        = regexp.MustCompile(`^(?:\.([^.[]+)|\[([0-9]{1,10})\]|\[("(?:[^"\\]|\\.)*")\])`)
 )
 
 // splitReferences cuts a text at its references. The second result says what is wrong, or is "".
 func splitReferences(words string) (pieces []piece, wrong string) {
-	var plain strings.Builder
-	for rest := words; rest != ""; {
-		i := strings.IndexByte(rest, '$')
-		switch {
-		case i < 0:
-			plain.WriteString(rest)
-			rest = ""
-		case strings.HasPrefix(rest[i:], "$${"):
-			plain.WriteString(rest[:i] + "${")
-			rest = rest[i+3:]
-		case strings.HasPrefix(rest[i:], "${"):
-			body, after, closed := strings.Cut(rest[i+2:], "}")
-			if !closed {
-				return nil, fmt.Sprintf("invalid text %s: ${ has no }; write $${ for the text ${", Quoted(words))
-			}
-			ref, wrong := readReference(body)
-			if wrong != "" {
-				return nil, wrong
-			}
-			plain.WriteString(rest[:i])
-			if plain.Len() > 0 {
-				pieces = append(pieces, piece{text: plain.String()})
-				plain.Reset()
-			}
-			pieces = append(pieces, piece{ref: ref})
-			rest = after
-		default:
-			plain.WriteString(rest[:i+1])
-			rest = rest[i+1:]
+	plain, end := "", 0
+	for _, m := range markOfReference.FindAllStringSubmatchIndex(words, -1) {
+		plain, end = plain+words[end:m[0]], m[1]
+		if m[2] < 0 { // $${
+			plain += "${"
+			continue
 		}
+		body, closed := strings.CutSuffix(words[m[2]:m[3]], "}")
+		if !closed {
+			return nil, fmt.Sprintf("invalid text %s: ${ has no }; write $${ for the text ${", Quoted(words))
+		}
+		ref, wrong := readReference(body)
+		if wrong != "" {
+			return nil, wrong
+		}
+		if plain != "" {
+			pieces, plain = append(pieces, piece{text: plain}), ""
+		}
+		pieces = append(pieces, piece{ref: ref})
 	}
-	if plain.Len() > 0 {
-		pieces = append(pieces, piece{text: plain.String()})
+	if plain += words[end:]; plain != "" {
+		pieces = append(pieces, piece{text: plain})
 	}
 	return pieces, ""
 }
@@ -114,35 +105,18 @@ func stepOf(name string, known []string) (step, path string, ok bool) {
 // readPath splits a path such as .content[0].text or ["a.b"] into names and indices.
 func readPath(path string) (steps []string, ok bool) {
 	for path != "" {
-		switch {
-		case strings.HasPrefix(path, `["`):
-			quotedName, err := strconv.QuotedPrefix(path[1:])
-			if err != nil || !strings.HasPrefix(path[1+len(quotedName):], "]") {
-				return nil, false
-			}
-			name, err := strconv.Unquote(quotedName)
-			if err != nil {
-				return nil, false
-			}
-			steps, path = append(steps, name), path[len(quotedName)+2:]
-		case path[0] == '[':
-			index, rest, closed := strings.Cut(path[1:], "]")
-			if _, err := strconv.ParseUint(index, 10, 31); err != nil || !closed {
-				return nil, false
-			}
-			steps, path = append(steps, index), rest
-		case path[0] == '.':
-			end := strings.IndexAny(path[1:], ".[")
-			if end < 0 {
-				end = len(path) - 1
-			}
-			if end == 0 {
-				return nil, false
-			}
-			steps, path = append(steps, path[1:1+end]), path[1+end:]
-		default:
+		m := stepOfPath.FindStringSubmatch(path)
+		if m == nil {
 			return nil, false
 		}
+		name := m[1] + m[2]
+		if m[3] != "" {
+			var err error
+			if name, err = strconv.Unquote(m[3]); err != nil {
+				return nil, false
+			}
+		}
+		steps, path = append(steps, name), path[len(m[0]):]
 	}
 	return steps, true
 }
@@ -247,7 +221,6 @@ func (s *Scope) join(pieces []piece) (string, error) {
 	return b.String(), nil
 }
 
-// value returns the value of a reference, as text.
 func (s *Scope) value(r *reference) (string, error) {
 	switch r.kind {
 	case "unique":
@@ -312,16 +285,14 @@ func part(v schema.Value, step string) schema.Value {
 	if err != nil {
 		return schema.Value{}
 	}
-	for x := range v.Elements() {
-		if index == 0 {
+	for i, x := range v.Items() {
+		if i == index {
 			return x
 		}
-		index--
 	}
 	return schema.Value{}
 }
 
-// hasReferences reports whether anything in n must be expanded.
 func (n *node) hasReferences() bool {
 	found := false
 	n.walk(func(x *node) { found = found || x.refs != nil })

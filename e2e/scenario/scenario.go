@@ -134,7 +134,6 @@ func (s *Step) Kind() Kind {
 	return DoPage
 }
 
-// kinds returns the step's keys that are kinds.
 func (s *Step) kinds() (all []Kind) {
 	for _, k := range []struct {
 		kind Kind

@@ -20,11 +20,17 @@ const (
 	mostDepth = 100
 )
 
+func tooLong(text []byte, p *problems) bool {
+	if len(text) <= mostBytes {
+		return false
+	}
+	p.add(Position{1, 1}, "the file has %d bytes: split it; a file has at most %d", len(text), mostBytes)
+	return true
+}
+
 // parseYAML returns the one document of a file; nil when it has problems, which p gets.
 func parseYAML(text []byte, p *problems) *yaml.Node {
-	if len(text) > mostBytes {
-		p.add(Position{1, 1}, "the file has %d bytes: split it; a file has at most %d", len(text),
-			mostBytes)
+	if tooLong(text, p) {
 		return nil
 	}
 	var doc, more yaml.Node
@@ -74,7 +80,6 @@ func count(n *yaml.Node, left, depth int) int {
 
 var lineOfError = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+)(?:, column (\d+))?: )?(.*)`)
 
-// addSyntax words an error of the parser.
 func addSyntax(err error, p *problems) {
 	m := lineOfError.FindStringSubmatch(strings.ReplaceAll(err.Error(), "\n", " "))
 	line, _ := strconv.Atoi(m[1])
@@ -83,14 +88,11 @@ func addSyntax(err error, p *problems) {
 		"indentation of this line and the one before", m[3])
 }
 
-// at is where a node begins.
 func at(n *yaml.Node) Position { return Position{n.Line, n.Column} }
 
 // parseJSON reads JSON strictly into the same nodes, so that both formats have one decoder.
 func parseJSON(text []byte, p *problems) *yaml.Node {
-	if len(text) > mostBytes {
-		p.add(Position{1, 1}, "the file has %d bytes: split it; a file has at most %d", len(text),
-			mostBytes)
+	if tooLong(text, p) {
 		return nil
 	}
 	r := &jsonTree{text: text, line: 1, column: 1, left: mostNodes}
@@ -111,7 +113,6 @@ func parseJSON(text []byte, p *problems) *yaml.Node {
 	return n
 }
 
-// jsonTree makes nodes of the tokens of JSON.
 type jsonTree struct {
 	dec                *json.Decoder
 	text               []byte

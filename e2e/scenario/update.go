@@ -71,7 +71,6 @@ func tree(text []byte) (*yaml.Node, error) {
 	return root, p.err()
 }
 
-// edit writes a value anew that begins at a place.
 type edit struct {
 	at    Position
 	value schema.Value
@@ -98,10 +97,8 @@ func accept(want *node, got schema.Value) []edit {
 		}
 		return all
 	case want.kind == '[' && got.IsArray() && got.Len() == len(want.vals):
-		i := 0
-		for x := range got.Elements() {
+		for i, x := range got.Items() {
 			all = append(all, accept(want.vals[i], x)...)
-			i++
 		}
 		return all
 	}
@@ -341,14 +338,6 @@ func same(a, b *yaml.Node) bool {
 	if a.Kind == yaml.AliasNode {
 		return b.Kind == yaml.AliasNode && a.Value == b.Value && same(a.Alias, b.Alias)
 	}
-	if a.Kind != b.Kind || a.ShortTag() != b.ShortTag() || a.Value != b.Value ||
-		len(a.Content) != len(b.Content) {
-		return false
-	}
-	for i := range a.Content {
-		if !same(a.Content[i], b.Content[i]) {
-			return false
-		}
-	}
-	return true
+	return a.Kind == b.Kind && a.ShortTag() == b.ShortTag() && a.Value == b.Value &&
+		slices.EqualFunc(a.Content, b.Content, same)
 }

@@ -90,7 +90,6 @@ func Expected(text []byte) (Value, error) {
 	return Value{b.build(n)}, p.err()
 }
 
-// node is a value or a part of one.
 type node struct {
 	kind byte   // 'n', 't', 'f', '0', '"', '[', '{', or '$' for matchers
 	text string // of a string, and the literal of a number
@@ -101,7 +100,6 @@ type node struct {
 	at   Position
 }
 
-// role says what a value may hold.
 type role int
 
 const (
@@ -111,7 +109,6 @@ const (
 	foreign              // expected, as evals.json has it: matchers, no references, no escapes
 )
 
-// builder makes values of the nodes of a file.
 type builder struct {
 	*problems
 	role role
@@ -351,7 +348,6 @@ func literal(v schema.Value, at Position) *node {
 	return n
 }
 
-// get returns the member of an object, or nil.
 func (n *node) get(key string) *node {
 	if i := slices.Index(n.keys, key); i >= 0 {
 		return n.vals[i]

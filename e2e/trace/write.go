@@ -3,6 +3,7 @@ package trace
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"crypto/sha1" //nolint:gosec // the format names files by it
 	"encoding/base64"
 	"encoding/hex"
@@ -24,7 +25,6 @@ import (
 	"github.com/pagetools/pagetools/e2e/har"
 )
 
-// version is the version of the format.
 const version = 8
 
 // What a trace holds at most, in bytes before they are compressed.
@@ -43,7 +43,6 @@ const (
 	frameID = "frame@1"
 )
 
-// writer collects the files of one trace.
 type writer struct {
 	t     *Trace
 	left  int // bytes
@@ -264,7 +263,7 @@ func (w *writer) entry(r *Request) entry {
 		Response: har.Response{Status: r.Status, StatusText: name(r.StatusText), HTTPVersion: protocol,
 			Cookies: []har.Pair{}, Headers: pairs(har.Headers(r.ResponseHeaders)), HeadersSize: -1,
 			BodySize: int(r.Size), Failed: name(r.Failed),
-			Content: har.Content{Size: r.Size, MimeType: mimeType(r.MIMEType)}},
+			Content: har.Content{Size: r.Size, MimeType: name(cmp.Or(r.MIMEType, "x-unknown"))}},
 	}}
 	if r.Status == 0 {
 		e.Response.Status = -1
@@ -277,13 +276,6 @@ func address(text string) string {
 	if u, err := url.Parse(text); err == nil && u.User != nil {
 		u.User = nil
 		text = u.String()
-	}
-	return name(text)
-}
-
-func mimeType(text string) string {
-	if text == "" {
-		return "x-unknown"
 	}
 	return name(text)
 }

@@ -47,10 +47,9 @@ func (a *awaiter) find(ctx context.Context, d *document) {
 	if err != nil {
 		return // the document went away
 	}
-	yes := true
 	found, err := cdp.Call(ctx, a.page, runtime.Evaluate, runtime.EvaluateParams{
 		Expression: shim.WaitFor(a.Selector), ContextID: world.ExecutionContextID,
-		AwaitPromise: &yes, ReturnByValue: &yes, Silent: &yes,
+		AwaitPromise: new(true), ReturnByValue: new(true), Silent: new(true),
 	})
 	if err != nil || found.ExceptionDetails != nil {
 		return
@@ -65,9 +64,8 @@ func (a *awaiter) find(ctx context.Context, d *document) {
 
 // lifecycle takes the event that the network is idle.
 func (a *awaiter) lifecycle(msg *cdproto.Message) {
-	var ev page.EventLifecycleEvent
-	if wire.Decode(msg, &ev) && ev.Name == "networkIdle" && a.doc != nil &&
-		string(ev.LoaderID) == a.doc.id {
+	ev, ok := wire.Decode[page.EventLifecycleEvent](msg)
+	if ok && ev.Name == "networkIdle" && a.doc != nil && string(ev.LoaderID) == a.doc.id {
 		a.idle = true
 		a.settle()
 	}

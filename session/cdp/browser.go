@@ -1,6 +1,7 @@
 package cdp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -133,7 +134,6 @@ func (b *instance) ping(forgot func()) {
 	}
 }
 
-// alive reports whether the connection stands.
 func (b *instance) alive() bool {
 	select {
 	case <-b.conn.Lost():
@@ -178,10 +178,9 @@ func (b *instance) close(ctx context.Context) {
 // newTarget makes a page and attaches to it: in a browser context of its own,
 // or, when the operator gave a profile, in that profile.
 func (b *instance) newTarget(ctx context.Context) (*wire.Session, cdp.BrowserContextID, cdptarget.ID, error) {
-	yes := true
 	var id cdp.BrowserContextID
 	if !b.keepsProfile {
-		params := cdptarget.CreateBrowserContextParams{DisposeOnDetach: &yes}
+		params := cdptarget.CreateBrowserContextParams{DisposeOnDetach: new(true)}
 		created, err := cdp.Call(ctx, b.root, cdptarget.CreateBrowserContext, params)
 		if err != nil {
 			return nil, "", "", fmt.Errorf("making a browser context: %w", err)
@@ -195,14 +194,13 @@ func (b *instance) newTarget(ctx context.Context) (*wire.Session, cdp.BrowserCon
 // newPage makes a page in a browser context and attaches to it.
 func (b *instance) newPage(ctx context.Context,
 	in cdp.BrowserContextID) (*wire.Session, cdptarget.ID, error) {
-	yes := true
 	page, err := cdp.Call(ctx, b.root, cdptarget.CreateTarget,
-		cdptarget.CreateTargetParams{URL: "about:blank", BrowserContextID: in, NewWindow: &yes})
+		cdptarget.CreateTargetParams{URL: "about:blank", BrowserContextID: in, NewWindow: new(true)})
 	if err != nil {
 		return nil, "", fmt.Errorf("making a page: %w", err)
 	}
 	attached, err := cdp.Call(ctx, b.root, cdptarget.AttachToTarget,
-		cdptarget.AttachToTargetParams{TargetID: page.TargetID, Flatten: &yes})
+		cdptarget.AttachToTargetParams{TargetID: page.TargetID, Flatten: new(true)})
 	if err != nil {
 		return nil, page.TargetID, fmt.Errorf("attaching to a page: %w", err)
 	}
@@ -211,11 +209,7 @@ func (b *instance) newPage(ctx context.Context,
 
 // adoptWindows makes the browser attach us to every page before its scripts run.
 func (b *instance) adoptWindows(ctx context.Context) error {
-	yes := true
-	_, err := cdp.Call(ctx, b.root, cdptarget.SetAutoAttach, cdptarget.SetAutoAttachParams{
-		AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &yes,
-		Filter: cdptarget.Filter{{Exclude: false, Type: "page"}},
-	})
+	_, err := cdp.Call(ctx, b.root, cdptarget.SetAutoAttach, wire.AutoAttach("page"))
 	if err != nil {
 		return fmt.Errorf("adopting windows: %w", err)
 	}
@@ -234,9 +228,7 @@ func (b *instance) confine(p *egress.Proxy) {
 // admit makes the credential with which a page reaches the network, and says what ends it.
 func (b *instance) admit(reach *policy.Reach,
 	refused func(context.Context, *egress.Refusal)) (*egress.Grant, func()) {
-	if reach == nil {
-		reach = &policy.Reach{}
-	}
+	reach = cmp.Or(reach, &policy.Reach{})
 	switch {
 	case b.proxy == nil:
 		return nil, func() {}
@@ -271,7 +263,6 @@ func (b *instance) forgot(ctx context.Context) bool {
 // networkProcess is the browser's name of the process that speaks to the network.
 const networkProcess = "network.mojom.NetworkService"
 
-// closeTarget closes a page, if it is there.
 func (b *instance) closeTarget(id cdptarget.ID) {
 	bounded, cancel := farewell()
 	defer cancel()

@@ -1,6 +1,7 @@
 package cdp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -87,7 +88,6 @@ func (c *call) notSent(ctx context.Context) *bridge.Error {
 	return session.Stopped(ctx, bridge.NotRun)
 }
 
-// end takes a call from the tab.
 func (c *call) end() {
 	if !c.leads {
 		c.unwatchForm()
@@ -234,10 +234,7 @@ func refused(r *shim.Reply) *bridge.Error {
 		return bridge.Errorf(bridge.ToolError, "", bridge.Unknown, "%s", r.Message)
 	case shim.OK, shim.Failed, shim.Submitted, shim.Handled, shim.Asking:
 	}
-	message := r.Message
-	if message == "" {
-		message = "The tool failed without saying why."
-	}
+	message := cmp.Or(r.Message, "The tool failed without saying why.")
 	return bridge.Errorf(bridge.ToolError, "", bridge.Failed, "%s", message).Detail("name", r.Name)
 }
 

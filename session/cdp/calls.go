@@ -80,7 +80,6 @@ type calls struct {
 	count int // those that have not ended, with those that are given up
 }
 
-// begin makes a call to a document.
 func (cs *calls) begin(d *document, inv *session.Invocation) *call {
 	c := &call{of: cs, doc: d, id: d.ids.take(), caller: inv.Caller, maxBytes: inv.MaxBytes,
 		dialogs: make(chan *dialog, 1)}
@@ -91,7 +90,6 @@ func (cs *calls) begin(d *document, inv *session.Invocation) *call {
 	return c
 }
 
-// inFlight counts the calls that have not ended.
 func (cs *calls) inFlight() int {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -161,7 +159,7 @@ func (cs *calls) pulse(ctx context.Context, d *document) *bridge.Error {
 }
 
 // nothing is an expression that a page answers as soon as it can.
-var nothing = evaluateParams{Expression: `""`, ReturnByValue: true, Silent: true}
+var nothing = runtime.EvaluateParams{Expression: `""`, ReturnByValue: new(true), Silent: new(true)}
 
 // react waits until a target ran an empty expression.
 func react(ctx context.Context, in *wire.Session) error {

@@ -60,7 +60,6 @@ func (d *dialog) leave() {
 	}
 }
 
-// answer closes the dialog.
 func (d *dialog) answer(ok bool, text string) error {
 	bounded, cancel := farewell()
 	defer cancel()

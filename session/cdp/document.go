@@ -67,26 +67,7 @@ const (
 	denied
 )
 
-// evaluateParams is Runtime.evaluate as we use it: by value, awaited, and
-// neither broken into by a debugger nor reported.
-type evaluateParams struct {
-	Expression    string `json:"expression"`
-	AwaitPromise  bool   `json:"awaitPromise"`
-	ReturnByValue bool   `json:"returnByValue"`
-	Silent        bool   `json:"silent"`
-	DisableBreaks bool   `json:"disableBreaks"`
-}
-
-// callParams is Runtime.callFunctionOn in the same way.
-type callParams struct {
-	FunctionDeclaration string                 `json:"functionDeclaration"`
-	ObjectID            runtime.RemoteObjectID `json:"objectId"`
-	AwaitPromise        bool                   `json:"awaitPromise"`
-	ReturnByValue       bool                   `json:"returnByValue"`
-	Silent              bool                   `json:"silent"`
-}
-
-// evaluateResult is the part of their results that we read. The page script returns
+// evaluateResult is the part of the results of evaluations that we read. The page script returns
 // only strings.
 type evaluateResult struct {
 	Result struct {
@@ -159,14 +140,16 @@ func (d *document) leftBy(ctx context.Context, cause *cdproto.Error) *bridge.Err
 }
 
 // evaluation is the command that runs an expression of the page script in the
-// document and awaits it.
+// document and awaits it. No debugger breaks into it, and its exceptions are not reported.
 func (d *document) evaluation(expression string) (method string, params any) {
 	if object := d.object.Load(); object != nil {
-		return runtime.CommandCallFunctionOn, callParams{FunctionDeclaration: shim.Function(expression), ObjectID: *object,
-			AwaitPromise: true, ReturnByValue: true, Silent: true}
+		return runtime.CommandCallFunctionOn, runtime.CallFunctionOnParams{
+			FunctionDeclaration: shim.Function(expression), ObjectID: *object,
+			AwaitPromise: new(true), ReturnByValue: new(true), Silent: new(true)}
 	}
-	return runtime.CommandEvaluate, evaluateParams{Expression: expression, AwaitPromise: true,
-		ReturnByValue: true, Silent: true, DisableBreaks: true}
+	return runtime.CommandEvaluate, runtime.EvaluateParams{
+		Expression: expression, DisableBreaks: new(true),
+		AwaitPromise: new(true), ReturnByValue: new(true), Silent: new(true)}
 }
 
 // send dispatches an expression to the document.

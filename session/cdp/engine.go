@@ -83,7 +83,7 @@ const (
 	LostSilent = "silent" // it did not answer any more
 )
 
-// Counts are how many browsers an engine started, could not start, and lost by cause:
+// Counts counts the browsers that an engine started, could not start, and lost by cause:
 // LostEnded, LostSilent. Those that it ended itself are not lost.
 type Counts struct {
 	Started, Failed int
@@ -155,9 +155,7 @@ func NewRemote(o RemoteOptions) (*Engine, error) {
 }
 
 func newEngine(log *slog.Logger) *Engine {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	e := &Engine{log: log, times: usualTimes}
 	e.life, e.stop = context.WithCancel(context.Background())
 	return e
@@ -333,7 +331,6 @@ func (e *Engine) instance(ctx context.Context, forTab bool) (*instance, error) {
 	}
 }
 
-// startTime bounds the start of a browser.
 const startTime = 20 * time.Second
 
 // start starts a browser and tells who waits.
@@ -404,7 +401,6 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// lose counts a browser that was lost.
 func (e *Engine) lose(cause string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

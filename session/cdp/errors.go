@@ -78,10 +78,8 @@ func loadError(text, address string) *bridge.Error {
 	case name == "ERR_ABORTED":
 		say = "the site sent no page"
 	}
-	where := "The page"
-	where = cmp.Or(origin.Of(address), where)
 	return bridge.Errorf(bridge.InternalError, reason, bridge.NotRun,
-		"%s cannot be opened: %s (%s).", where, say, name)
+		"%s cannot be opened: %s (%s).", cmp.Or(origin.Of(address), "The page"), say, name)
 }
 
 // late returns the outcome of work before a call whose context ended.

@@ -42,7 +42,6 @@ func findings(d *document) []bridge.Finding {
 // longestName is how many characters the name of a tool may have in a browser.
 const longestName = 128
 
-// problem turns what went wrong into a finding.
 func problem(p shim.Problem) bridge.Finding {
 	f := bridge.Finding{Rule: "console-error", Message: "console.error: " + p.Message}
 	switch p.Kind {

@@ -179,7 +179,6 @@ func (fs *frames) leave(f *frame) {
 	}
 }
 
-// remove forgets a frame.
 func (fs *frames) remove(f *frame) {
 	if f == fs.top {
 		return

@@ -44,25 +44,18 @@ type view struct {
 	ended  sync.WaitGroup
 }
 
-// View implements session.Watchable.
 func (t *tab) View(ctx context.Context) (bridge.View, error) {
 	v, err := t.openView(ctx)
-	switch {
-	case err == nil:
-		return v, nil
-	case t.target.Reason() != nil:
-		return nil, goneError(t.target.Reason(), bridge.NotRun)
-	case ctx.Err() != nil:
-		return nil, late(ctx, "The page did not show itself in time.")
+	if err != nil {
+		return nil, t.unread(ctx, err, "The page did not show itself in time.",
+			"This page cannot be watched.")
 	}
-	return nil, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun,
-		"This page cannot be watched.").With(err)
+	return v, nil
 }
 
 func (t *tab) openView(ctx context.Context) (*view, error) {
-	yes, quality := true, int64(viewQuality)
 	attached, err := cdp.Call(ctx, t.browser.root, cdptarget.AttachToTarget,
-		cdptarget.AttachToTargetParams{TargetID: t.id, Flatten: &yes})
+		cdptarget.AttachToTargetParams{TargetID: t.id, Flatten: new(true)})
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +68,9 @@ func (t *tab) openView(ctx context.Context) (*view, error) {
 	err = errors.Join(
 		v.target.Call(ctx, page.CommandEnable, nil, nil),
 		v.target.Call(ctx, page.CommandStartScreencast,
-			page.StartScreencastParams{Format: page.StartScreencastFormatJpeg, Quality: &quality,
-				MaxWidth: viewSide, MaxHeight: viewSide, EveryNthFrame: 1, MaxFramesInFlight: 1, SendLastFrame: &yes}, nil))
+			page.StartScreencastParams{Format: page.StartScreencastFormatJpeg,
+				Quality: new(int64(viewQuality)), MaxWidth: viewSide, MaxHeight: viewSide,
+				EveryNthFrame: 1, MaxFramesInFlight: 1, SendLastFrame: new(true)}, nil))
 	if err != nil {
 		v.Close()
 		return nil, err
@@ -84,7 +78,6 @@ func (t *tab) openView(ctx context.Context) (*view, error) {
 	return v, nil
 }
 
-// Frames implements bridge.View.
 func (v *view) Frames() <-chan bridge.Frame { return v.frames }
 
 // show takes the pictures, and asks for the next when it is due. It ends with the
@@ -96,9 +89,8 @@ func (v *view) show() {
 	for {
 		select {
 		case msg := <-v.target.Events():
-			var ev page.EventScreencastFrame
-			if msg.Method != cdproto.EventPageScreencastFrame || !wire.Decode(msg, &ev) ||
-				ev.Metadata == nil {
+			ev, ok := wire.Decode[page.EventScreencastFrame](msg)
+			if msg.Method != cdproto.EventPageScreencastFrame || !ok || ev.Metadata == nil {
 				continue
 			}
 			v.put(bridge.Frame{JPEG: ev.Data, Width: ev.Metadata.DeviceWidth,
@@ -149,7 +141,6 @@ func (v *view) acknowledge(number int64, pace *time.Timer) bool {
 	}
 }
 
-// Act implements bridge.View.
 func (v *view) Act(ctx context.Context, in bridge.Input) error {
 	select {
 	case v.turn <- struct{}{}:
@@ -193,7 +184,6 @@ func (v *view) collect() {
 	}
 }
 
-// Close implements bridge.View.
 func (v *view) Close() {
 	v.once.Do(func() {
 		close(v.done)
@@ -208,22 +198,15 @@ func (v *view) Close() {
 
 var _ session.Photographer = (*tab)(nil)
 
-// Screenshot implements session.Photographer.
 func (t *tab) Screenshot(ctx context.Context) ([]byte, error) {
 	shot, err := cdp.Call(ctx, t.target, page.CaptureScreenshot, page.CaptureScreenshotParams{})
-	switch {
-	case err == nil:
-		return shot.Data, nil
-	case t.target.Reason() != nil:
-		return nil, goneError(t.target.Reason(), bridge.NotRun)
-	case ctx.Err() != nil:
-		return nil, late(ctx, "The page shows nothing now: a dialog may be open in it.")
+	if err != nil {
+		return nil, t.unread(ctx, err, "The page shows nothing now: a dialog may be open in it.",
+			"There is no picture of this page.")
 	}
-	return nil, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun,
-		"There is no picture of this page.").With(err)
+	return shot.Data, nil
 }
 
-// mouseTypes are the types of the protocol.
 var mouseTypes = map[bridge.InputType]input.DispatchMouseEventType{
 	bridge.MouseMove: input.DispatchMouseEventTypeMouseMoved,
 	bridge.MouseDown: input.DispatchMouseEventTypeMousePressed,
@@ -234,7 +217,6 @@ var mouseTypes = map[bridge.InputType]input.DispatchMouseEventType{
 // buttons are the bits of the buttons that are held.
 var buttons = map[string]int64{"left": 1, "right": 2, "middle": 4}
 
-// inputCommand returns the protocol's command for a person's input.
 func inputCommand(in bridge.Input) wire.Command {
 	switch in.Type {
 	case bridge.Text:

@@ -56,7 +56,8 @@ func (n *native) commands() []wire.Command {
 // page has no WebMCP, and knows the policy of it.
 func (n *native) ready(ctx context.Context, s *wire.Session) error {
 	var res evaluateResult
-	params := evaluateParams{Expression: shim.HasNative, ReturnByValue: true, Silent: true}
+	params := runtime.EvaluateParams{Expression: shim.HasNative, ReturnByValue: new(true),
+		Silent: new(true)}
 	if err := s.Call(ctx, runtime.CommandEvaluate, params, &res); err != nil {
 		return err
 	}
@@ -131,7 +132,7 @@ type nativeCall struct {
 	id     atomic.Pointer[string]
 }
 
-// nativeAnswer is how a call went on: the browser responded, refused it, or was
+// nativeAnswer says how a call went on: the browser responded, refused it, or was
 // lost with the document.
 type nativeAnswer struct {
 	nativeResponse

@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/cdproto/webmcp"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/shim"
@@ -312,7 +313,8 @@ func TestNativeRemote(t *testing.T) {
 	t.Parallel()
 	needsWhole(t)
 	host := somebodysBrowser(t, true)
-	e, err := NewRemote(RemoteOptions{URL: "http://" + host, Native: true})
+	e, err := NewRemote(RemoteOptions{URL: "http://" + host, Native: true,
+		Words: text.Words{"use a newer one, or the engine shim": "it needs --enable-features=WebMCP"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package cdp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -120,9 +121,7 @@ func formError(a nativeAnswer) *bridge.Error {
 	if a.Exception != nil {
 		name, message = thrown(a.Exception)
 	}
-	if message == "" {
-		message = "The form did not answer."
-	}
+	message = cmp.Or(message, "The form did not answer.")
 	return bridge.Errorf(bridge.ToolError, "", outcome, "%s", message).Detail("name", name)
 }
 

@@ -103,24 +103,21 @@ func (n *native) catchUp(ctx context.Context, d *document) {
 func (n *native) event(from *wire.Session, msg *cdproto.Message) {
 	switch msg.Method {
 	case cdproto.EventWebMCPToolsAdded:
-		var ev webmcp.EventToolsAdded
-		if wire.Decode(msg, &ev) {
+		if ev, ok := wire.Decode[webmcp.EventToolsAdded](msg); ok {
 			for _, x := range ev.Tools {
 				n.added(n.documentOf(from, x.FrameID), x)
 			}
 		}
 	case cdproto.EventWebMCPToolsRemoved:
-		var ev webmcp.EventToolsRemoved
-		if wire.Decode(msg, &ev) {
+		if ev, ok := wire.Decode[webmcp.EventToolsRemoved](msg); ok {
 			for _, x := range ev.Tools {
 				n.removed(n.documentOf(from, x.FrameID), x)
 			}
 		}
 	case cdproto.EventWebMCPToolResponded:
-		r := nativeResponse{after: n.watcher.frames.handled}
-		if wire.Decode(msg, &r.EventToolResponded) {
-			r.of = invocation{from, r.InvocationID}
-			n.responses.responded(r)
+		if ev, ok := wire.Decode[webmcp.EventToolResponded](msg); ok {
+			n.responses.responded(nativeResponse{of: invocation{from, ev.InvocationID},
+				after: n.watcher.frames.handled, EventToolResponded: ev})
 		}
 	}
 }

@@ -92,8 +92,8 @@ func (n *reaching) mayShow(address string, top bool) bool {
 
 // requestPaused judges a request for a document at the top, and lets all others go on.
 func (n *reaching) requestPaused(o *owner, from *wire.Session, msg *cdproto.Message) {
-	var ev fetch.EventRequestPaused
-	if !wire.Decode(msg, &ev) || ev.Request == nil {
+	ev, ok := wire.Decode[fetch.EventRequestPaused](msg)
+	if !ok || ev.Request == nil {
 		return
 	}
 	if ev.ResponseStatusCode != 0 || ev.ResponseErrorReason != "" {
@@ -102,8 +102,7 @@ func (n *reaching) requestPaused(o *owner, from *wire.Session, msg *cdproto.Mess
 	}
 	if ofTop(o.frames, &ev) && !n.mayShow(ev.Request.URL, o.frames.all[ev.FrameID] == o.frames.top) {
 		// With any other reason than this an error takes the place of the page.
-		params := fetch.FailRequestParams{RequestID: ev.RequestID, ErrorReason: network.ErrorReasonAborted}
-		_, _ = from.Send(context.Background(), fetch.CommandFailRequest, params)
+		fail(from, ev.RequestID, network.ErrorReasonAborted)
 		n.refuse(session.Refused{URL: ev.Request.URL, Why: n.notShown(origin.Of(ev.Request.URL))})
 		return
 	}
@@ -116,8 +115,8 @@ func (n *reaching) requestPaused(o *owner, from *wire.Session, msg *cdproto.Mess
 // again: then the page is about to close. A site that asks for a login cannot be opened: one kind
 // of browser would fail, and the other take the text of the response for the page.
 func (n *reaching) authRequired(o *owner, from *wire.Session, msg *cdproto.Message) {
-	var ev fetch.EventAuthRequired
-	if !wire.Decode(msg, &ev) || ev.AuthChallenge == nil {
+	ev, ok := wire.Decode[fetch.EventAuthRequired](msg)
+	if !ok || ev.AuthChallenge == nil {
 		return
 	}
 	answer := &fetch.AuthChallengeResponse{Response: fetch.AuthChallengeResponseResponseDefault}
@@ -197,9 +196,10 @@ func hostPort(address string) string {
 
 // netError is Chromium's name for why a connection of the proxy failed.
 func netError(err error) string {
+	var unresolved *net.DNSError
 	var timeout net.Error
 	switch {
-	case isType[*net.DNSError](err):
+	case errors.As(err, &unresolved):
 		return "ERR_NAME_NOT_RESOLVED"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "ERR_CONNECTION_REFUSED"
@@ -215,11 +215,6 @@ func netError(err error) string {
 		return "ERR_INVALID_HTTP_RESPONSE"
 	}
 	return "ERR_CONNECTION_FAILED"
-}
-
-func isType[E error](err error) bool {
-	_, ok := errors.AsType[E](err)
-	return ok
 }
 
 // between has a session.Network decide about the requests of a page. The owner asks, and
@@ -245,9 +240,7 @@ func (b *between) settles(from *wire.Session, ev *fetch.EventRequestPaused) bool
 	case session.Answer:
 		fulfill(from, ev.RequestID, x)
 	case session.Refuse:
-		params := fetch.FailRequestParams{RequestID: ev.RequestID,
-			ErrorReason: network.ErrorReasonBlockedByClient}
-		_, _ = from.Send(context.Background(), fetch.CommandFailRequest, params)
+		fail(from, ev.RequestID, network.ErrorReasonBlockedByClient)
 	case session.Watch:
 		b.mu.Lock()
 		b.waiting[exchangeKey{from.ID(), ev.RequestID}] = x
@@ -270,11 +263,16 @@ func (b *between) watches(from *wire.Session, ev *fetch.EventRequestPaused) *boo
 	return &watched
 }
 
+// fail ends a request without a response.
+func fail(from *wire.Session, id fetch.RequestID, why network.ErrorReason) {
+	_, _ = from.Send(context.Background(), fetch.CommandFailRequest,
+		fetch.FailRequestParams{RequestID: id, ErrorReason: why})
+}
+
 // fulfill answers a request with the response of an exchange. One without a status failed.
 func fulfill(from *wire.Session, id fetch.RequestID, x *session.Exchange) {
 	if x.Status == 0 {
-		params := fetch.FailRequestParams{RequestID: id, ErrorReason: network.ErrorReasonFailed}
-		_, _ = from.Send(context.Background(), fetch.CommandFailRequest, params)
+		fail(from, id, network.ErrorReasonFailed)
 		return
 	}
 	params := fetch.FulfillRequestParams{RequestID: id, ResponseCode: int64(x.Status), Body: x.Content}
@@ -335,10 +333,7 @@ func isEndless(ev *fetch.EventRequestPaused, x *session.Exchange) bool {
 
 // declared is the length of the body that a response declares; zero is none.
 func declared(h http.Header) int64 {
-	n, err := strconv.ParseInt(h.Get("Content-Length"), 10, 64)
-	if err != nil {
-		return 0
-	}
+	n, _ := strconv.ParseInt(h.Get("Content-Length"), 10, 64)
 	return n
 }
 

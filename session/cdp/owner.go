@@ -126,7 +126,6 @@ func (o *owner) end() {
 	}
 }
 
-// handle handles an event.
 func (o *owner) handle(msg *cdproto.Message) {
 	o.frames.handled++
 	from := o.frames.targets[msg.SessionID]
@@ -135,24 +134,21 @@ func (o *owner) handle(msg *cdproto.Message) {
 	}
 	switch msg.Method {
 	case cdproto.EventPageFrameAttached:
-		var ev page.EventFrameAttached
-		if wire.Decode(msg, &ev) {
+		if ev, ok := wire.Decode[page.EventFrameAttached](msg); ok {
 			o.frames.place(ev.FrameID, ev.ParentFrameID)
 		}
 	case cdproto.EventPageFrameNavigated:
-		var ev page.EventFrameNavigated
-		if wire.Decode(msg, &ev) && ev.Frame != nil {
+		if ev, ok := wire.Decode[page.EventFrameNavigated](msg); ok && ev.Frame != nil {
 			o.navigated(from, ev.Frame)
 		}
 	case cdproto.EventPageFrameDetached:
-		var ev page.EventFrameDetached
-		if wire.Decode(msg, &ev) {
+		if ev, ok := wire.Decode[page.EventFrameDetached](msg); ok {
 			o.frames.detached(from, &ev)
 		}
 	case cdproto.EventPageFrameStoppedLoading:
-		var ev page.EventFrameStoppedLoading
-		if wire.Decode(msg, &ev) && o.frames.all[ev.FrameID] != nil {
-			o.frames.all[ev.FrameID].stopped = o.frames.handled
+		ev, ok := wire.Decode[page.EventFrameStoppedLoading](msg)
+		if f := o.frames.all[ev.FrameID]; ok && f != nil {
+			f.stopped = o.frames.handled
 		}
 	case cdproto.EventPageFrameRequestedNavigation:
 		var ev page.EventFrameRequestedNavigation
@@ -171,8 +167,7 @@ func (o *owner) handle(msg *cdproto.Message) {
 			o.watcher.after(session.Loaded{Document: o.frames.top.doc.id})
 		}
 	case cdproto.EventPageJavascriptDialogOpening:
-		var ev page.EventJavascriptDialogOpening
-		if wire.Decode(msg, &ev) {
+		if ev, ok := wire.Decode[page.EventJavascriptDialogOpening](msg); ok {
 			o.dialogs.opens(from, &ev)
 		}
 	case cdproto.EventPageJavascriptDialogClosed:
@@ -196,17 +191,16 @@ func (o *owner) handle(msg *cdproto.Message) {
 func (o *owner) targetEvent(from *wire.Session, msg *cdproto.Message) {
 	switch msg.Method {
 	case cdproto.EventTargetAttachedToTarget:
-		var ev cdptarget.EventAttachedToTarget
+		ev, ok := wire.Decode[cdptarget.EventAttachedToTarget](msg)
 		switch {
-		case !wire.Decode(msg, &ev) || ev.TargetInfo == nil:
+		case !ok || ev.TargetInfo == nil:
 		case ev.TargetInfo.Type == "page":
 			o.windows.attached(&ev)
 		default:
 			o.attached(from, &ev)
 		}
 	case cdproto.EventTargetDetachedFromTarget:
-		var ev cdptarget.EventDetachedFromTarget
-		if wire.Decode(msg, &ev) {
+		if ev, ok := wire.Decode[cdptarget.EventDetachedFromTarget](msg); ok {
 			o.frames.targetGone(ev.SessionID, wire.ErrClosed)
 		}
 	case cdproto.EventInspectorTargetCrashed:
@@ -257,7 +251,7 @@ func (o *owner) attached(from *wire.Session, ev *cdptarget.EventAttachedToTarget
 	}
 }
 
-// tasks are how other goroutines hand work to the owner of a page.
+// tasks takes work from other goroutines to the owner of a page.
 type tasks struct {
 	queue chan task
 	gone  <-chan struct{} // the page is

@@ -16,7 +16,6 @@ var (
 	_ session.Driver = (*tab)(nil)
 )
 
-// Probe implements session.Prober.
 func (t *tab) Probe() *session.Probe {
 	if t.probe == nil {
 		return nil
@@ -40,7 +39,6 @@ func (t *tab) Execute(ctx context.Context, tool string, input json.RawMessage) b
 	return c.dispatched(ctx, ch, err)
 }
 
-// Reload implements session.Driver.
 func (t *tab) Reload(ctx context.Context) error {
 	if t.calls.inFlight() > 0 {
 		t.abortAll(ctx)

@@ -8,7 +8,7 @@ import (
 	"github.com/pagetools/pagetools/session/cdp/wire"
 )
 
-// responses are how the browser says that calls through its WebMCP ended. The browser
+// responses joins the ends of calls through the browser's WebMCP to the calls. The browser
 // names a call in the reply to the command, and its end in an event: either may be
 // read first. It is safe for concurrent use.
 type responses struct {
@@ -30,7 +30,7 @@ type invocation struct {
 	id     string
 }
 
-// nativeResponse is how the browser says that a call ended.
+// nativeResponse holds the end of a call.
 type nativeResponse struct {
 	of    invocation
 	after int64

@@ -68,19 +68,11 @@ var refusedSettings = map[string]string{
 	emulation.CommandSetLocaleOverride:   "config.locale: the browser knows no such locale",
 }
 
-// settingsError says which setting a page did not take; nil when the
-// command is not one of settings.
-func settingsError(method string, cause *cdproto.Error) error {
-	if message := refusedSettings[method]; message != "" {
-		return configError(message).With(cause)
-	}
-	return nil
-}
-
 // everywhere are the commands for what every script of the page has to see alike:
 // those in workers and in frames of other sites, too.
 func (s *settings) everywhere() (commands []wire.Command) {
-	if speaks := cmp.Or(languages(s.Locale), s.languages); s.UserAgent != "" || speaks != "" {
+	speaks := cmp.Or(chrome.LanguageList(s.Locale), s.languages)
+	if s.UserAgent != "" || speaks != "" {
 		// Without a user agent the browser keeps its own, with its client hints.
 		commands = append(commands,
 			wire.Command{Method: emulation.CommandSetUserAgentOverride,
@@ -110,7 +102,7 @@ func (s *settings) frame() []wire.Command {
 			wire.Command{Method: emulation.CommandSetEmulatedMedia,
 				Params: emulation.SetEmulatedMediaParams{
 					Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
-						Value: string(s.ColorScheme)}}}})
+						Value: s.ColorScheme}}}})
 	}
 	return commands
 }
@@ -158,20 +150,8 @@ func (s *settings) worker() []wire.Command {
 	if s.IsZero() {
 		return s.everywhere() // those that it starts itself are as the browser's flags have them
 	}
-	yes := true
 	return append(s.everywhere(),
-		wire.Command{Method: cdptarget.CommandSetAutoAttach,
-			Params: cdptarget.SetAutoAttachParams{AutoAttach: true,
-				WaitForDebuggerOnStart: true, Flatten: &yes, Filter: cdptarget.Filter{{Exclude: false,
-					Type: "worker"}}}})
-}
-
-// languages returns the list for a locale: "de-CH,de".
-func languages(locale string) string {
-	if base, _, more := strings.Cut(locale, "-"); more {
-		return locale + "," + base
-	}
-	return locale
+		wire.Command{Method: cdptarget.CommandSetAutoAttach, Params: wire.AutoAttach("worker")})
 }
 
 // furnish puts into a new browser context what the first document finds there.
@@ -259,15 +239,10 @@ type setup struct {
 
 // scripted are the commands for a target that gets the page script.
 func (s *setup) scripted() []wire.Command {
-	yes := true
 	return append([]wire.Command{
 		{Method: page.CommandEnable, Params: page.EnableParams{}},
 		{Method: inspector.CommandEnable},
-		{Method: cdptarget.CommandSetAutoAttach, Params: cdptarget.SetAutoAttachParams{
-			AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &yes,
-			Filter: cdptarget.Filter{{Exclude: false, Type: frameType},
-				{Exclude: false, Type: "worker"}},
-		}},
+		{Method: cdptarget.CommandSetAutoAttach, Params: wire.AutoAttach(frameType, "worker")},
 	}, s.invoker...)
 }
 
@@ -296,16 +271,15 @@ func apply(ctx context.Context, s *wire.Session, commands []wire.Command,
 }
 
 // errNoWebMCP says that a browser has no WebMCP of its own.
-var errNoWebMCP = errors.New("the browser has no WebMCP of its own: use a newer one " +
-	"(one that you start yourself needs --enable-features=WebMCP), or the engine shim")
+var errNoWebMCP = errors.New("the browser has no WebMCP of its own")
 
 // setupError says which command a page did not take.
 func setupError(method string, cause *cdproto.Error) error {
 	if method == webmcp.CommandEnable {
 		return fmt.Errorf("%w (%w)", errNoWebMCP, cause)
 	}
-	if err := settingsError(method, cause); err != nil {
-		return err
+	if message := refusedSettings[method]; message != "" {
+		return configError(message).With(cause)
 	}
 	return &wire.RefusedError{Method: method, Cause: cause}
 }

@@ -135,14 +135,14 @@ func TestScreen(t *testing.T) {
 	if got := plain.must("screen", "{}"); !strings.HasSuffix(got, `1,false,false,true"`) {
 		t.Fatalf("without settings: %s", got)
 	}
-	phone := openLookers(t, pageconfig.Settings{Viewport: &pageconfig.Viewport{Width: 390, Height: 844, DeviceScaleFactor: 3, Mobile: true}, ColorScheme: pageconfig.Dark}, nil)
+	phone := openLookers(t, pageconfig.Settings{Viewport: &pageconfig.Viewport{Width: 390, Height: 844, DeviceScaleFactor: 3, Mobile: true}, ColorScheme: "dark"}, nil)
 	if got := phone.must("screen", "{}"); got != `"390,844,3,true,true,false"` {
 		t.Errorf("the page sees %s", got)
 	}
 	if got := phone.must("farDark", "{}"); got != "true" {
 		t.Errorf("a frame of another site is dark: %s", got)
 	}
-	wide := openLookers(t, pageconfig.Settings{Viewport: &pageconfig.Viewport{Width: 1111, Height: 222}, ColorScheme: pageconfig.Light}, nil)
+	wide := openLookers(t, pageconfig.Settings{Viewport: &pageconfig.Viewport{Width: 1111, Height: 222}, ColorScheme: "light"}, nil)
 	if got := wide.must("screen", "{}"); got != `"1111,222,1,false,false,true"` {
 		t.Errorf("the page sees %s", got)
 	}

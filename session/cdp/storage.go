@@ -1,6 +1,7 @@
 package cdp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,11 +35,8 @@ func (b *instance) setCookies(ctx context.Context, in cdp.BrowserContextID, orig
 	params := storage.SetCookiesParams{BrowserContextID: in}
 	for _, c := range all {
 		p := &network.CookieParam{Name: c.Name, Value: string(c.Value), URL: origin + "/",
-			Path: c.Path, Secure: c.Secure, HTTPOnly: c.HTTPOnly,
+			Path: cmp.Or(c.Path, "/"), Secure: c.Secure, HTTPOnly: c.HTTPOnly,
 			SameSite: network.CookieSameSite(c.SameSite)}
-		if p.Path == "" {
-			p.Path = "/"
-		}
 		if len(c.Domain) > 0 && c.Domain[0] == '.' { // with any domain the browser sends it to hosts below, too
 			p.Domain = c.Domain
 		}
@@ -134,8 +132,8 @@ func showEmpty(ctx context.Context, t *wire.Session, origin string) error {
 	for {
 		select {
 		case msg := <-t.Events():
-			var ev fetch.EventRequestPaused
-			if msg.Method != cdproto.EventFetchRequestPaused || !wire.Decode(msg, &ev) {
+			ev, ok := wire.Decode[fetch.EventRequestPaused](msg)
+			if msg.Method != cdproto.EventFetchRequestPaused || !ok {
 				continue
 			}
 			answer := fetch.FulfillRequestParams{RequestID: ev.RequestID, ResponseCode: 200,

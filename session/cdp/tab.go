@@ -3,6 +3,7 @@ package cdp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -81,6 +82,9 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions,
 		defer cancel()
 		_ = b.dispose(bounded, in, id)
 		t.reaching.end()
+		if errors.Is(err, errNoWebMCP) {
+			err = fmt.Errorf("%w: %s", err, b.words.Of("use a newer one, or the engine shim"))
+		}
 		return nil, fmt.Errorf("preparing a page: %w", err)
 	}
 	go t.owner.own()

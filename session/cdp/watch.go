@@ -245,7 +245,6 @@ func (w *watcher) take(d *document, state *shim.State) {
 	w.report(d)
 }
 
-// report reports the tools of a document.
 func (w *watcher) report(d *document) {
 	set := session.ToolsChanged{
 		Document: d.id, Frame: d.where, Revision: d.state.Revision * revisions, Title: d.state.Doc.Title, Icon: icon(d),

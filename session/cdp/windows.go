@@ -47,7 +47,6 @@ func (w *windows) opens() {
 	}
 }
 
-// swept ends a sweep.
 func (w *windows) swept() {
 	w.sweeping = false
 	if w.again {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -57,12 +58,10 @@ func (x *exit) isOurs(to netip.AddrPort) bool {
 	if err != nil {
 		return true
 	}
-	for _, a := range all {
-		if n, ok := a.(*net.IPNet); ok && n.IP.String() == to.Addr().String() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, func(a net.Addr) bool {
+		n, ok := a.(*net.IPNet)
+		return ok && n.IP.String() == to.Addr().String()
+	})
 }
 
 // upstreamOf is http.Transport's Proxy.

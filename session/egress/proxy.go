@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -55,9 +56,7 @@ type Counts struct {
 
 // Start listens on a loopback port of its own. The caller must Close the proxy.
 func Start(ctx context.Context, o Options) (*Proxy, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	up, err := newUpstream(o.Upstream)
 	if err != nil {
 		return nil, err
@@ -75,17 +74,15 @@ func Start(ctx context.Context, o Options) (*Proxy, error) {
 			counts: counts{refused: map[Kind]*atomic.Int64{}},
 		},
 	}
-	for _, k := range Kinds() {
+	for _, k := range []Kind{Private, Port, Bridge} {
 		p.exit.counts.refused[k] = &atomic.Int64{}
 	}
 	p.Keep(l.Addr().String())
 	p.server = &http.Server{Handler: p, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)}
-	go p.serve()
+	go func() { _ = p.server.Serve(l) }() // ends with Close
 	return p, nil
 }
-
-func (p *Proxy) serve() { _ = p.server.Serve(p.listener) } // ends with Close
 
 // Address is host:port of the proxy.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }

@@ -21,9 +21,6 @@ const (
 	Bridge  Kind = "bridge"  // it is a listener of pagetools itself
 )
 
-// Kinds are all of them.
-func Kinds() []Kind { return []Kind{Private, Port, Bridge} }
-
 // Refusal is the error of a connection that a page may not have.
 type Refusal struct {
 	Kind Kind

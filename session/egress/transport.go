@@ -34,7 +34,6 @@ type granted struct {
 	to *http.Transport
 }
 
-// RoundTrip implements http.RoundTripper.
 func (g granted) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := g.literal(origin.HostPort(r.URL)); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/base64"
@@ -42,10 +43,7 @@ func newUpstream(u *url.URL) (*upstream, error) {
 	if u == nil {
 		return nil, nil
 	}
-	port := u.Port()
-	if port == "" {
-		port = defaultPorts[u.Scheme]
-	}
+	port := cmp.Or(u.Port(), defaultPorts[u.Scheme])
 	if port == "" {
 		return nil, fmt.Errorf("a proxy cannot have the scheme %q", u.Scheme)
 	}

@@ -45,7 +45,6 @@ func (s Settings) check(site *url.URL) error {
 	return nil
 }
 
-// siteURL parses the origin of a site.
 func siteURL(site string) (*url.URL, error) {
 	known, ok := origin.Parse(site)
 	if !ok {

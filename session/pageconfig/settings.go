@@ -46,8 +46,9 @@ type Settings struct {
 	// Geolocation is the place that the site's origin sees; it may ask without a
 	// person.
 	Geolocation *Geolocation `json:"geolocation,omitempty"`
-	// ColorScheme is light, dark or no-preference.
-	ColorScheme ColorScheme `json:"colorScheme,omitempty"`
+	// ColorScheme is the user's preference as a page sees it: light, dark or no-preference; empty
+	// means the browser's own.
+	ColorScheme string `json:"colorScheme,omitempty"`
 	// UserAgent takes the place of the browser's own, in client hints too where
 	// it names Chromium.
 	UserAgent string `json:"userAgent,omitempty"`
@@ -118,17 +119,6 @@ type Geolocation struct {
 	Accuracy float64 `json:"accuracy,omitempty"`
 }
 
-// ColorScheme is the user's preference as a page sees it; empty means the
-// browser's own.
-type ColorScheme string
-
-// The color schemes.
-const (
-	Light        ColorScheme = "light"
-	Dark         ColorScheme = "dark"
-	NoPreference ColorScheme = "no-preference"
-)
-
 // IsZero reports whether the settings change nothing.
 func (s Settings) IsZero() bool {
 	return !s.Storage() && len(s.Headers) == 0 && s.BasicAuth == nil && s.Bearer == "" &&
@@ -164,7 +154,7 @@ func (s Settings) String() string {
 	word("locale", s.Locale != "", s.Locale)
 	word("timezone", s.Timezone != "", s.Timezone)
 	word("geolocation", s.Geolocation != nil, "") // where somebody is concerns nobody
-	word("colorScheme", s.ColorScheme != "", string(s.ColorScheme))
+	word("colorScheme", s.ColorScheme != "", s.ColorScheme)
 	word("userAgent", s.UserAgent != "", strconv.Quote(s.UserAgent))
 	word("login", s.Login != nil, "")
 	return "settings{" + strings.Join(parts, " ") + "}"
@@ -209,7 +199,7 @@ func (s Settings) Digest() string {
 	if g := s.Geolocation; g != nil {
 		d.numbers(g.Latitude, g.Longitude, g.Accuracy)
 	}
-	d.text(string(s.ColorScheme), s.UserAgent)
+	d.text(s.ColorScheme, s.UserAgent)
 	return hex.EncodeToString(d.Sum(nil))
 }
 

@@ -21,7 +21,7 @@ func fullSettings() Settings {
 		Viewport:     &Viewport{Width: 800, Height: 600, DeviceScaleFactor: 2},
 		Locale:       "de-CH", Timezone: "Europe/Zurich",
 		Geolocation: &Geolocation{Latitude: 47, Longitude: 8, Accuracy: 10},
-		ColorScheme: Dark, UserAgent: "agent/1",
+		ColorScheme: "dark", UserAgent: "agent/1",
 		Login: &Stored{
 			Cookies:      []Cookie{{Name: "old", Value: "s3cret-s", Domain: ".shop.example", Path: "/"}},
 			LocalStorage: map[string]Secret{"kept": "s3cret-k"},

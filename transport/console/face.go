@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -42,24 +43,22 @@ type Face struct {
 
 // New makes the face of a bridge.
 func New(b *bridge.Bridge, o Options) *Face {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Links == nil {
-		o.Links = &Links{}
-	}
-	return &Face{b: b, done: o.Done, peers: o.Peers, named: o.Named, links: o.Links, words: o.Words, log: o.Log}
+	return &Face{b: b, done: o.Done, peers: o.Peers, named: o.Named, words: o.Words,
+		links: cmp.Or(o.Links, &Links{}), log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
 }
 
-// operator returns the caller, when it may see and answer questions.
-func (f *Face) operator(w http.ResponseWriter, r *http.Request) (bridge.Caller, bool) {
-	c := transport.CallerOf(r.Context())
-	if c.Can(bridge.MayAnswer) {
-		return f.operatorName(r, c), true
+// operating serves a caller that may see and answer questions, and refuses others.
+func (f *Face) operating(
+	serve func(http.ResponseWriter, *http.Request, bridge.Caller)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		c := transport.CallerOf(r.Context())
+		if !c.Can(bridge.MayAnswer) {
+			transport.WriteError(w, r, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
+				"This credential may not answer questions."))
+			return
+		}
+		serve(w, r, f.operatorName(r, c))
 	}
-	transport.WriteError(w, r, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
-		"This credential may not answer questions."))
-	return c, false
 }
 
 // OperatorHeader names the operator in a request that a process passes on to another one

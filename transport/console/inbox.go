@@ -183,11 +183,7 @@ const heartbeat = 15 * time.Second
 
 // events streams what opens and closes. A slow reader misses questions that were open for
 // a short time.
-func (f *Face) events(w http.ResponseWriter, r *http.Request) {
-	c, ok := f.operator(w, r)
-	if !ok {
-		return
-	}
+func (f *Face) events(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")

@@ -61,7 +61,7 @@ func (l *Links) take(code string, now time.Time) (token string, ok bool) {
 	return l.token, there && now.Before(until)
 }
 
-// pageAddress is where a person can answer.
+// pageAddress says where a person can answer.
 type pageAddress struct {
 	URL string `json:"url"`
 }

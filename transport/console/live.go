@@ -42,7 +42,6 @@ type order struct {
 	Input *bridge.Input `json:"input"`
 }
 
-// told is a message to the viewer.
 type told struct {
 	Type string `json:"type"` // state, size or error
 	*state
@@ -50,7 +49,6 @@ type told struct {
 	Error *transport.ErrorBody `json:"error,omitempty"`
 }
 
-// state tells a viewer about the call.
 type state struct {
 	Question *bridge.Question `json:"question"` // null while the call runs
 	Pen      string           `json:"pen"`      // name of its holder; empty is nobody
@@ -65,11 +63,7 @@ type size struct {
 }
 
 // live shows the page that asks, and lets a person act in it.
-func (f *Face) live(w http.ResponseWriter, r *http.Request) {
-	c, ok := f.operator(w, r)
-	if !ok {
-		return
-	}
+func (f *Face) live(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	id := r.PathValue("id")
 	view, err := f.b.Live(r.Context(), c, id)
 	if err != nil {

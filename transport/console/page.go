@@ -27,7 +27,7 @@ func pageRoutes() []transport.Route {
 }
 
 func static(path, contentType, text string) transport.Route {
-	serve := func(w http.ResponseWriter, r *http.Request) {
+	return transport.Get(path, func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Type", contentType)
 		h.Set("Content-Length", strconv.Itoa(len(text)))
@@ -41,7 +41,5 @@ func static(path, contentType, text string) transport.Route {
 		if r.Method != http.MethodHead {
 			_, _ = io.WriteString(w, text) // a client that is gone
 		}
-	}
-	return transport.Route{Pattern: path,
-		Methods: map[string]http.HandlerFunc{http.MethodGet: serve}}
+	})
 }

@@ -11,11 +11,7 @@ import (
 	"github.com/pagetools/pagetools/transport"
 )
 
-func (f *Face) list(w http.ResponseWriter, r *http.Request) {
-	c, ok := f.operator(w, r)
-	if !ok {
-		return
-	}
+func (f *Face) list(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	list := f.open(r.Context(), c)
 	if f.mayLookElsewhere(c) {
 		list = append(list, Ask(r.Context(), f.peers())...)
@@ -35,11 +31,7 @@ func (f *Face) open(ctx context.Context, c bridge.Caller) []bridge.OpenQuestion 
 }
 
 // question is one question that is open, or {} for one that was.
-func (f *Face) question(w http.ResponseWriter, r *http.Request) {
-	c, ok := f.operator(w, r)
-	if !ok {
-		return
-	}
+func (f *Face) question(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	if !f.b.Asked(r.PathValue("id")) {
 		transport.WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
 			"There is no such question."))
@@ -55,11 +47,7 @@ func (f *Face) question(w http.ResponseWriter, r *http.Request) {
 	transport.WriteJSON(w, r, http.StatusOK, struct{}{})
 }
 
-func (f *Face) answer(w http.ResponseWriter, r *http.Request) {
-	c, ok := f.operator(w, r)
-	if !ok {
-		return
-	}
+func (f *Face) answer(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	a, err := readAnswer(r)
 	if err == nil {
 		err = f.b.Answer(c, r.PathValue("id"), a)
@@ -74,11 +62,7 @@ func (f *Face) answer(w http.ResponseWriter, r *http.Request) {
 }
 
 // picture shows the page that asks.
-func (f *Face) picture(w http.ResponseWriter, r *http.Request) {
-	c, ok := f.operator(w, r)
-	if !ok {
-		return
-	}
+func (f *Face) picture(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	png, err := f.b.Screenshot(r.Context(), c, r.PathValue("id"))
 	if err != nil {
 		transport.WriteError(w, r, bridge.AsError(err))
@@ -119,18 +103,14 @@ func readAnswer(r *http.Request) (bridge.Answer, error) {
 			a.Value = value.Text()
 			continue
 		default:
-			return a, malformed("An answer has ok, and perhaps value and always.")
+			return a, transport.Malformed("An answer has ok, and perhaps value and always.")
 		}
 		if value.IsNull() || json.Unmarshal(value.Text(), into) != nil {
-			return a, malformed(name + " must be true or false.")
+			return a, transport.Malformed(name + " must be true or false.")
 		}
 	}
 	if !said {
-		return a, malformed("ok is missing: true or false.")
+		return a, transport.Malformed("ok is missing: true or false.")
 	}
 	return a, nil
-}
-
-func malformed(message string) error {
-	return bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "%s", message)
 }

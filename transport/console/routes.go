@@ -11,32 +11,27 @@ import (
 // Routes are the paths of the API and of its page.
 func (f *Face) Routes() []transport.Route {
 	return append(pageRoutes(), []transport.Route{
-		{Pattern: "/api/questions", Methods: map[string]http.HandlerFunc{http.MethodGet: f.list}},
+		transport.Get("/api/questions", f.operating(f.list)),
 		{Pattern: "/api/questions/{id}", Methods: map[string]http.HandlerFunc{
-			http.MethodGet: f.elsewhere(f.question), http.MethodPost: f.elsewhere(f.answer)}},
-		{Pattern: "/api/questions/{id}/picture",
-			Methods: map[string]http.HandlerFunc{http.MethodGet: f.elsewhere(f.picture)}},
-		{Pattern: "/api/questions/{id}/live",
-			Methods: map[string]http.HandlerFunc{http.MethodGet: f.elsewhere(f.live)}},
-		{Pattern: "/api/events", Methods: map[string]http.HandlerFunc{http.MethodGet: f.events}},
-		{Pattern: "/api/console", Methods: map[string]http.HandlerFunc{http.MethodGet: f.page}},
-		{Pattern: "/api/links", Methods: map[string]http.HandlerFunc{http.MethodPost: f.link}},
+			http.MethodGet:  f.elsewhere(f.operating(f.question)),
+			http.MethodPost: f.elsewhere(f.operating(f.answer))}},
+		transport.Get("/api/questions/{id}/picture", f.elsewhere(f.operating(f.picture))),
+		transport.Get("/api/questions/{id}/live", f.elsewhere(f.operating(f.live))),
+		transport.Get("/api/events", f.operating(f.events)),
+		transport.Get("/api/console", f.operating(f.page)),
+		{Pattern: "/api/links", Methods: map[string]http.HandlerFunc{
+			http.MethodPost: f.operating(f.link)}},
 		{Pattern: "/api/login", Methods: map[string]http.HandlerFunc{http.MethodPost: f.login}},
 	}...)
 }
 
-func (f *Face) page(w http.ResponseWriter, r *http.Request) {
-	if _, ok := f.operator(w, r); ok {
-		w.Header().Set("Cache-Control", "no-store")
-		transport.WriteJSON(w, r, http.StatusOK, pageAddress{f.links.Page()})
-	}
+func (f *Face) page(w http.ResponseWriter, r *http.Request, _ bridge.Caller) {
+	w.Header().Set("Cache-Control", "no-store")
+	transport.WriteJSON(w, r, http.StatusOK, pageAddress{f.links.Page()})
 }
 
 // link makes a link that logs in once.
-func (f *Face) link(w http.ResponseWriter, r *http.Request) {
-	if _, ok := f.operator(w, r); !ok {
-		return
-	}
+func (f *Face) link(w http.ResponseWriter, r *http.Request, _ bridge.Caller) {
 	address := f.links.New(time.Now())
 	if address == "" {
 		transport.WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,

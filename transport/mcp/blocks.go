@@ -17,7 +17,6 @@ type block struct{ bridge.Value }
 
 func (b block) kind() string { return b.Get("type").String() }
 
-// text is the text of a text block.
 func (b block) text() string { return b.Get("text").String() }
 
 // verbatim is a block that goes out as the page wrote it. It is one of the library's

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
 
-// stream is where what we say before the reply to a request goes.
+// stream takes what we say before the reply to a request.
 type stream interface {
 	// event sends a notification or a request. An error means that the client is
 	// gone, or that it cannot be told anything but the reply.
@@ -193,9 +194,7 @@ func (x *exchange) complete(r *mcpgo.Result) {
 	if !x.protocol.Modern() {
 		return
 	}
-	if r.ResultType == "" {
-		r.ResultType = mcpgo.ResultTypeComplete
-	}
+	r.ResultType = cmp.Or(r.ResultType, mcpgo.ResultTypeComplete)
 	r.EnsureResultMeta().SetServerInfo(x.face.info)
 }
 

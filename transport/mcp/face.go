@@ -61,9 +61,7 @@ type Face struct {
 
 // New makes the face of a bridge.
 func New(b *bridge.Bridge, o Options) (*Face, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s, err := newSeal(o.Key)
 	if err != nil {
 		return nil, err

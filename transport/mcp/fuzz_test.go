@@ -51,7 +51,7 @@ func checkReply(t *testing.T, id json.RawMessage, text []byte) {
 		t.Fatalf("%s: %v", text, err)
 	}
 	if id == nil {
-		id = nullID
+		id = json.RawMessage("null")
 	}
 	if string(v.Get("id").Text()) != string(id) || v.Get("result").Exists() == v.Get("error").Exists() {
 		t.Errorf("%s replies to %s", text, id)

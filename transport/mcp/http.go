@@ -255,14 +255,11 @@ func accepts(r *http.Request, mediaType string) bool {
 		return true
 	}
 	family, _, _ := strings.Cut(mediaType, "/")
-	for _, part := range strings.Split(strings.Join(values, ","), ",") {
+	taken := []string{mediaType, family + "/*", "*/*"}
+	return slices.ContainsFunc(strings.Split(strings.Join(values, ","), ","), func(part string) bool {
 		name, _, _ := strings.Cut(part, ";")
-		if slices.Contains([]string{mediaType, family + "/*", "*/*"},
-			strings.ToLower(strings.TrimSpace(name))) {
-			return true
-		}
-	}
-	return false
+		return slices.Contains(taken, strings.ToLower(strings.TrimSpace(name)))
+	})
 }
 
 // get streams what a client of an older protocol version should know besides its requests.
@@ -348,7 +345,6 @@ type httpStream struct {
 	failed  error
 }
 
-// event implements stream.
 func (s *httpStream) event(text []byte) error {
 	return s.write(eventOf(text))
 }

@@ -53,9 +53,6 @@ func noMethod(format string, args ...any) *rpcError {
 	return rpcErrorf(mcpgo.METHOD_NOT_FOUND, format, args...)
 }
 
-// nullID is the id of a reply to a message whose id is not known.
-var nullID = json.RawMessage("null")
-
 // readMessage takes a message apart. With an error, m has the id where it is known.
 func readMessage(text []byte) (m *message, e *rpcError) {
 	m = &message{}
@@ -122,7 +119,7 @@ func (m *message) text(name string) (string, *rpcError) {
 	return v.String(), nil
 }
 
-// elicits is how a client can ask its person. kit marks the client of our test kit, which is told
+// elicits says how a client can ask its person. kit marks the client of our test kit, which is told
 // which question it asks.
 type elicits struct{ form, url, kit bool }
 
@@ -156,7 +153,7 @@ func replyText(id, result json.RawMessage) []byte {
 // errorText is a reply with an error. Without an id it is null.
 func errorText(id json.RawMessage, e *rpcError) []byte {
 	if id == nil {
-		id = nullID
+		id = json.RawMessage("null")
 	}
 	text := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
 	text = append(append(text, `,"error":`...), encode(e)...)

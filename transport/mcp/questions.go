@@ -94,7 +94,7 @@ func (x *exchange) stillAsks(call string, q *bridge.Question) *bridge.Error {
 	return bridge.Errorf(code, "", outcome, "%s", text).Detail("question", forModels(q)).Detail(bridge.DetailCall, call)
 }
 
-// operators is where a person answers; "" when there is no such page.
+// operators returns where a person answers; "" when there is no such page.
 func (x *exchange) operators() string {
 	if x.face.o.Operators == nil {
 		return ""

@@ -243,34 +243,15 @@ func wellFormed(data json.RawMessage) json.RawMessage {
 
 // deep reports whether a JSON value is nested deeper than all clients read.
 func deep(data []byte) bool {
-	for i, level := 0, 0; i < len(data); i++ {
-		switch data[i] {
-		case '"':
-			i = endOfString(data, i)
-		case '{', '[':
-			if level++; level > maxDepth {
-				return true
-			}
-		case '}', ']':
-			level--
+	d := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowInvalidUTF8(true),
+		jsontext.AllowDuplicateNames(true))
+	for {
+		if _, err := d.ReadToken(); err != nil {
+			return false // it ends
 		}
-	}
-	return false
-}
-
-// endOfString is where the string ends that begins at i: at the next quote that no odd number
-// of backslashes stands before.
-func endOfString(data []byte, i int) int {
-	for from := i + 1; ; {
-		end := bytes.IndexByte(data[from:], '"')
-		if end < 0 {
-			return len(data)
+		if d.StackDepth() > maxDepth {
+			return true
 		}
-		end += from
-		if text := data[i+1 : end]; (len(text)-len(bytes.TrimRight(text, `\`)))%2 == 0 {
-			return end
-		}
-		from = end + 1
 	}
 }
 

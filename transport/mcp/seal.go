@@ -71,5 +71,3 @@ func (s *seal) open(text string) (carried, error) {
 	}
 	return c, nil
 }
-
-func newID() string { return rand.Text() }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"crypto/rand"
 	"sync"
 	"time"
 )
@@ -31,7 +32,7 @@ type sessions struct {
 
 // open makes a session.
 func (s *sessions) open(sc scope) *httpSession {
-	made := &httpSession{peer: newPeer(), id: newID(), scope: sc, used: time.Now()}
+	made := &httpSession{peer: newPeer(), id: rand.Text(), scope: sc, used: time.Now()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.makeRoom(sc.caller.Name)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"io"
@@ -197,12 +198,13 @@ func (s *stdio) batch(ctx context.Context, line []byte) {
 
 // refusal is a reply to what could not be read.
 func (s *stdio) refusal(id json.RawMessage, e *rpcError) []byte {
-	return s.face.refusal(newID(), s.scope.caller.Name, id, e)
+	return s.face.refusal(rand.Text(), s.scope.caller.Name, id, e)
 }
 
 // exchange is a request of the client.
 func (s *stdio) exchange(m *message) *exchange {
-	x := &exchange{face: s.face, scope: s.scope, message: m, peer: s.peer, out: s.out, id: newID()}
+	x := &exchange{face: s.face, scope: s.scope, message: m, peer: s.peer, out: s.out,
+		id: rand.Text()}
 	x.protocol, x.can = s.peer.client()
 	if v := protocol(m.meta.version); v.Modern() {
 		x.protocol = v
@@ -265,7 +267,6 @@ type lines struct {
 	w  *bufio.Writer
 }
 
-// event implements stream.
 func (l *lines) event(text []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,7 +1,6 @@
 package openapi
 
 import (
-	"cmp"
 	"net/http"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -18,22 +17,14 @@ func (f *Face) call(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	run, end := f.b.Serve(r.Context(), c)
-	_ = run.Deliver(func() error { // after an error, the client may come back for it
-		gone := r.Context().Err() // before: who has read the reply may leave
-		switch {
-		case end.Err != nil && gone != nil:
-			transport.Abandon(r, end.Err)
-		case end.Err != nil:
+	transport.Deliver(w, r, run, end.Err, func() {
+		if end.Err != nil {
 			transport.SetResume(w, end.Err)
 			transport.WriteError(w, r, end.Err)
-		default:
-			w.Header().Set("Cache-Control", "no-store")
-			transport.WriteBytes(w, r, http.StatusOK, end.Data)
+			return
 		}
-		if run.Token() == "" {
-			return nil
-		}
-		return cmp.Or(http.NewResponseController(w).Flush(), gone)
+		w.Header().Set("Cache-Control", "no-store")
+		transport.WriteBytes(w, r, http.StatusOK, end.Data)
 	})
 }
 

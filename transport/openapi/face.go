@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -52,24 +53,19 @@ const mostHeld = 16 << 20
 
 // New makes the face of a bridge.
 func New(b *bridge.Bridge, o Options) *Face {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.Version = cmp.Or(o.Version, "dev")
 	return &Face{b: b, o: o, parts: map[string]*held{}, whole: map[string]*written{}}
 }
 
 // Routes are the paths of the contract: the documents, and an operation for each tool.
 func (f *Face) Routes() []transport.Route {
-	get := func(h http.HandlerFunc) map[string]http.HandlerFunc {
-		return map[string]http.HandlerFunc{http.MethodGet: h}
-	}
 	return []transport.Route{
-		{Pattern: "/openapi.json", Methods: get(f.document)},
-		{Pattern: "/.well-known/openapi.json", Methods: get(f.document)},
-		{Pattern: "/.well-known/llm.json", Methods: get(f.discovery)},
-		{Pattern: "/sites/{site}/openapi.json", Methods: get(f.document)},
-		{Pattern: "/sites/{site}/.well-known/llm.json", Methods: get(f.discovery)},
+		transport.Get("/openapi.json", f.document),
+		transport.Get("/.well-known/openapi.json", f.document),
+		transport.Get("/.well-known/llm.json", f.discovery),
+		transport.Get("/sites/{site}/openapi.json", f.document),
+		transport.Get("/sites/{site}/.well-known/llm.json", f.discovery),
 		{Pattern: "/tools/{site}/{tool}", Methods: map[string]http.HandlerFunc{http.MethodPost: f.call}},
 	}
 }
@@ -165,13 +161,7 @@ func (f *Face) read(ctx context.Context, ref bridge.Ref) ([]*part, error) {
 		})
 	}
 	wait.Wait()
-	var read []*part
-	for _, p := range all {
-		if p != nil {
-			read = append(read, p)
-		}
-	}
-	return read, ctx.Err()
+	return slices.DeleteFunc(all, func(p *part) bool { return p == nil }), ctx.Err()
 }
 
 // part returns what the document has of a site; the one before, while nothing changed.

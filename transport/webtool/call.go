@@ -1,7 +1,6 @@
 package webtool
 
 import (
-	"cmp"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -41,20 +40,12 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 			slog.String("session_id", text.Short(m.correlation, transport.MaxSession)))
 	}
 	run, end := f.b.Serve(r.Context(), call)
-	_ = run.Deliver(func() error { // after an error, the client may come back for it
-		gone := r.Context().Err() // before: who has read the reply may leave
-		switch {
-		case end.Err != nil && r.Context().Err() != nil:
-			transport.Abandon(r, end.Err)
-		case end.Err != nil:
+	transport.Deliver(w, r, run, end.Err, func() {
+		if end.Err != nil {
 			reply.fail(w, r, end.Err, !call.Single && isUnknownAction(end.Err))
-		default:
+		} else {
 			reply.succeed(w, r, end)
 		}
-		if run.Token() == "" {
-			return nil
-		}
-		return cmp.Or(http.NewResponseController(w).Flush(), gone)
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/pagetools/pagetools/transport"
 )
 
-// codec is how a dialect replies.
+// codec writes the replies of a dialect.
 type codec struct {
 	succeed func(w http.ResponseWriter, r *http.Request, end bridge.Step)
 	// fail writes an error; action is true when the webtool exists and the

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/transport"
 )
@@ -158,10 +159,6 @@ func (m *message) addResume(h http.Header) *bridge.Error {
 	if !ok {
 		return nil // the bridge says what is wrong with config
 	}
-	quoted, err := json.Marshal(token)
-	if err != nil { // a string of visible ASCII: cannot happen
-		panic("encoding a token: " + err.Error())
-	}
 	if other, ok := config["resume"]; ok {
 		var inBody string
 		if json.Unmarshal(other, &inBody) != nil || inBody != token {
@@ -169,10 +166,8 @@ func (m *message) addResume(h http.Header) *bridge.Error {
 		}
 		return nil
 	}
-	config["resume"] = quoted
-	if m.config, err = json.Marshal(config); err != nil { // raw values that were read a moment ago
-		panic("encoding config: " + err.Error())
-	}
+	config["resume"] = schema.MustEncode(token)
+	m.config = schema.MustEncode(config) // raw values that were read a moment ago
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package webtool
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"regexp"
@@ -23,9 +24,7 @@ type Face struct {
 
 // New makes the face of a bridge.
 func New(b *bridge.Bridge, o Options) *Face {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Face{b: b, log: o.Log}
 }
 
@@ -36,7 +35,7 @@ func (f *Face) Routes() []transport.Route {
 	read := map[string]http.HandlerFunc{http.MethodGet: f.get}
 	both := map[string]http.HandlerFunc{http.MethodGet: f.get, http.MethodPost: f.post}
 	return []transport.Route{
-		{Pattern: "/webtools", Methods: map[string]http.HandlerFunc{http.MethodGet: f.index}},
+		transport.Get("/webtools", f.index),
 		{Pattern: site, Methods: both},
 		{Pattern: site + "/{version}", Methods: read, When: versions},
 		{Pattern: action, Methods: both},

@@ -101,7 +101,6 @@ func page(text string) string {
 	return "<!doctype html><html lang=en><title>pagetools</title><p>" + text + "\n"
 }
 
-// wait waits for the browser, and returns the code.
 func (b *back) wait(ctx context.Context, s *server) (Secret, error) {
 	var answer url.Values
 	select {

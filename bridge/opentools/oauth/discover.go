@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,10 +135,7 @@ func trimmed(s string) string {
 // OpenAPI 3.2. ok is false when it has none.
 func (k *Keeper) named(ctx context.Context, t Target, o *schemeObject, s *server,
 ) (ok bool, err error) {
-	ref := o.OpenIDConnectURL
-	if ref == "" {
-		ref = o.MetadataURL
-	}
+	ref := cmp.Or(o.OpenIDConnectURL, o.MetadataURL)
 	if ref == "" {
 		return false, nil
 	}

@@ -131,7 +131,6 @@ func New(o Options) *Keeper {
 // the body of such an answer would not end with its request.
 type bounded struct{ to http.RoundTripper }
 
-// RoundTrip implements http.RoundTripper.
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), askTime)
 	res, err := b.to.RoundTrip(r.WithContext(ctx))

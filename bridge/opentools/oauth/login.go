@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -87,9 +88,7 @@ func (k *Keeper) Login(ctx context.Context, t Target, l Login) (Entry, error) {
 	if err := s.check(); err != nil {
 		return Entry{}, err
 	}
-	if l.Flow == "" {
-		l.Flow = o.flow()
-	}
+	l.Flow = cmp.Or(l.Flow, o.flow())
 	ctx, cancel := context.WithTimeoutCause(ctx, loginTime,
 		errors.New("nobody logged in within ten minutes"))
 	defer cancel()
@@ -181,7 +180,6 @@ func (l *Login) warn(format string, args ...any) {
 	}
 }
 
-// config returns the library's configuration.
 func (c *client) config(s *server, scopes []string) *oauth2.Config {
 	return &oauth2.Config{ClientID: c.ID, ClientSecret: string(c.Secret), Scopes: scopes,
 		Endpoint: oauth2.Endpoint{AuthURL: s.Authorize, TokenURL: s.Token, DeviceAuthURL: s.Device,
@@ -256,11 +254,8 @@ func (k *Keeper) device(ctx context.Context, s *server, l *Login, scopes []strin
 	if err != nil {
 		return nil, k.failed(err, c.Secret)
 	}
-	open := d.VerificationURI
-	if d.VerificationURIComplete != "" {
-		open = d.VerificationURIComplete
-	}
-	u, err := endpoint("the page for the code", open, nil, s.local)
+	page := cmp.Or(d.VerificationURIComplete, d.VerificationURI)
+	u, err := endpoint("the page for the code", page, nil, s.local)
 	if err != nil {
 		return nil, err
 	}
@@ -305,16 +300,12 @@ func (k *Keeper) client(ctx context.Context, s *server, l *Login, redirect strin
 ) (*client, error) {
 	c := &client{ID: l.ClientID, Secret: l.ClientSecret, TokenURL: s.Token, RevokeURL: s.Revoke,
 		Resource: s.resource, Flow: l.Flow}
-	if c.Flow == "" {
-		c.Flow = CodeFlow
-	}
 	switch {
 	case c.ID != "":
 	case l.ClientDocument != "" && s.ClientURLs:
 		c.ID, c.Secret = l.ClientDocument, ""
 	case s.Register != "":
-		err := k.register(ctx, s, c, redirect)
-		return c, err
+		return c, k.register(ctx, s, c, redirect)
 	default:
 		return nil, fmt.Errorf("the authorization server %s registers no clients by itself: register "+
 			"pagetools there, with the redirect address http://127.0.0.1/callback, and give its %s",

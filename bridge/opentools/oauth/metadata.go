@@ -81,7 +81,7 @@ func wellKnown(u *url.URL, name string) string {
 	return origin.OfURL(u) + "/.well-known/" + name + strings.TrimRight(u.EscapedPath(), "/")
 }
 
-// placesOf are where the metadata of an issuer can be, in the order in which they are asked.
+// placesOf returns where the metadata of an issuer can be, in the order in which they are asked.
 func placesOf(issuer *url.URL) []string {
 	places := []string{wellKnown(issuer, "oauth-authorization-server"),
 		wellKnown(issuer, "openid-configuration")}
@@ -140,7 +140,6 @@ type cancelBody struct {
 	cancel context.CancelFunc
 }
 
-// Close implements io.Closer.
 func (b *cancelBody) Close() error {
 	defer b.cancel()
 	return b.ReadCloser.Close()

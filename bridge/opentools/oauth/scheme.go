@@ -131,7 +131,7 @@ func (o *schemeObject) readSecret(s Secret) error {
 	}
 }
 
-// place is where the scheme puts its credential; "" is nowhere in the request. No two schemes of
+// place says where the scheme puts its credential; "" is nowhere in the request. No two schemes of
 // one request may have the same.
 func (o *schemeObject) place() string {
 	switch {

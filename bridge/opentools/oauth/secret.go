@@ -25,7 +25,7 @@ func (s Secret) String() string {
 	return "[secret]"
 }
 
-// LogValue implements slog.LogValuer.
+// LogValue hides it from slog.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 // maxSecret is the most bytes of a secret that is sent in a header.

@@ -48,7 +48,6 @@ type sealed struct {
 	Data []byte `json:"data"` // nonce, ciphertext and tag of AES-256-GCM
 }
 
-// content is the file.
 type content struct {
 	Version int      `json:"version"`
 	Records []sealed `json:"records"`
@@ -366,7 +365,6 @@ func (s *Store) put(ctx context.Context, key Key, r *record) error {
 	}, key, r)
 }
 
-// remove forgets a record.
 func (s *Store) remove(ctx context.Context, key Key) error {
 	return s.change(ctx, func(Key) bool { return false }, key, nil)
 }

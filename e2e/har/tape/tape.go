@@ -36,7 +36,6 @@ type Tape struct {
 // held is how much is held: numbers of requests, their bytes, and those of responses.
 type held struct{ requests, sent, content atomic.Int64 }
 
-// kept is the track of a test.
 type kept struct {
 	*Track
 	by string
@@ -187,7 +186,6 @@ type Track struct {
 	lacks []string
 }
 
-// taken is an exchange that is recorded.
 type taken struct {
 	x     *session.Exchange // nil when it is answered
 	entry *har.Entry        // nil until then
@@ -232,7 +230,6 @@ func (t *Track) room(x *session.Exchange) bool {
 	return t.tape.holds.requests.Add(1) <= har.MaxEntries && sent <= maxSent
 }
 
-// answer answers a request from the recording.
 func (t *Track) answer(x *session.Exchange, served bool) session.Ruling {
 	e := t.player.Next(x.Method, x.URL, x.Header, x.Body)
 	if e == nil && served {
@@ -296,10 +293,8 @@ func (t *Track) entries() (all []har.Entry) {
 // unknown is a version of HTTP that the browser does not tell.
 const unknown = "unknown"
 
-// dated is a moment as HAR writes it.
 func dated(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// entry describes an exchange.
 func (t *Track) entry(x *session.Exchange) *har.Entry {
 	took := float64(time.Since(x.Began).Microseconds()) / 1000 // HAR wants milliseconds
 	e := &har.Entry{Started: dated(x.Began), Time: took, Timings: har.Timings{Wait: took}}

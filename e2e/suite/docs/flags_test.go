@@ -21,13 +21,11 @@ var ofCommand = regexp.MustCompile("(^|[^-a-z])--[a-z]|pagetools (serve|mcp|tool
 var mayName = []struct{ file, literal, why string }{
 	{"session/cdp/chrome/flags.go", "", "flags of the browser"},
 	{"session/cdp/chrome/proc_linux.go", "--user-data-dir=", "a flag of the browser"},
-	{"session/cdp/settings.go", "--enable-features=WebMCP", "a flag of the browser"},
 	{"e2e/scenario/draft.go", "pagetools init wrote", "a file says which program wrote it"},
 	{"e2e/scenario/recording.go", "# Written by pagetools record.", "a file says which program wrote it"},
 	{"e2e/scenario/scenario.go", "rules of pagetools check", "the name of a set of rules"},
 	{"bridge/store/mark.go", "pagetools audit ", "what a signature is for"},
 	{"bridge/store/record.go", "pagetools audit record 1", "what a digest is for"},
-	{"e2e/check/file.go", "pagetools tools --format json", "the name of a file format"},
 }
 
 // TestNoFlagsBelowCmd: only cmd names a flag or a command of pagetools, because that is wrong advice for callers from

@@ -1,6 +1,7 @@
 package chrome
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -11,7 +12,7 @@ import (
 	"strings"
 )
 
-// Kind is how a browser is built.
+// Kind says how a browser is built.
 type Kind string
 
 const (
@@ -38,29 +39,27 @@ var ErrNoBrowser = errors.New("no Chrome, Chromium or Edge was found")
 // ErrNoShell means that a headless shell was asked for and none was found.
 var ErrNoShell = errors.New("no headless shell was found")
 
-// usualPlaces are where packages put the real binaries of whole browsers. They come before
+// usualPlaces lists where packages put the real binaries of whole browsers. They come before
 // $PATH, because some distributions put a wrapper script there that adds flags.
 func usualPlaces() []string {
-	switch runtime.GOOS {
-	case "darwin":
+	if runtime.GOOS == "darwin" {
 		return []string{
 			"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 			"/Applications/Chromium.app/Contents/MacOS/Chromium",
 			"/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
 		}
-	default:
-		return []string{
-			"/opt/google/chrome/chrome",
-			"/usr/lib/chromium/chromium",
-			"/usr/lib/chromium-browser/chromium-browser",
-			"/opt/microsoft/msedge/msedge",
-			"/snap/bin/chromium",
-		}
+	}
+	return []string{
+		"/opt/google/chrome/chrome",
+		"/usr/lib/chromium/chromium",
+		"/usr/lib/chromium-browser/chromium-browser",
+		"/opt/microsoft/msedge/msedge",
+		"/snap/bin/chromium",
 	}
 }
 
-// usualShells are where packages put headless shells.
-func usualShells() []string { return []string{"/usr/lib/chromium/chromium-headless-shell"} }
+// usualShells lists where packages put headless shells.
+var usualShells = []string{"/usr/lib/chromium/chromium-headless-shell"}
 
 // namesInPath are the commands of whole browsers that are looked for in $PATH, and
 // shellsInPath those of headless shells.
@@ -92,7 +91,7 @@ func Find(o Options) (path string, kind Kind, err error) {
 	if o.Path != "" {
 		return o.named()
 	}
-	return o.find(usualPlaces(), usualShells())
+	return o.find(usualPlaces(), usualShells)
 }
 
 // named returns the binary that the options name.
@@ -107,7 +106,7 @@ func (o *Options) named() (path string, kind Kind, err error) {
 	}
 	found = realBinary(found)
 	kind = KindOf(found)
-	if asked := o.asked(); asked != Auto && asked != kind {
+	if asked := cmp.Or(o.Kind, Auto); asked != Auto && asked != kind {
 		return "", "", fmt.Errorf("%s %s and %s %s contradict each other, because that is a %s by "+
 			"its name: leave one of them out", o.Words.Of("Kind"), asked, o.Words.Of("Path"), o.Path, kind)
 	}
@@ -118,16 +117,8 @@ func (o *Options) named() (path string, kind Kind, err error) {
 	return found, kind, o.fits(kind)
 }
 
-// asked is the kind that the options ask for.
-func (o *Options) asked() Kind {
-	if o.Kind == "" {
-		return Auto
-	}
-	return o.Kind
-}
-
 func (o *Options) find(places, shells []string) (path string, kind Kind, err error) {
-	kind = o.asked()
+	kind = cmp.Or(o.Kind, Auto)
 	if kind == Shell && o.Headful {
 		return "", "", fmt.Errorf("%s shell has no windows to show, and %s asks for them: leave one "+
 			"of them out", o.Words.Of("Kind"), o.Words.Of("Headful"))

@@ -89,11 +89,9 @@ func (o *Options) checkArgs() error {
 				"confines them: leave it out; %s and %s are options of pagetools itself", option, name,
 				o.Words.Of("ProxyServer"), o.Words.Of("Private"))
 		}
-		for _, f := range forbiddenArgs {
-			if name == f {
-				return fmt.Errorf("%s: %s cannot be set, because pagetools needs it for itself: leave it out",
-					option, name)
-			}
+		if slices.Contains(forbiddenArgs, name) {
+			return fmt.Errorf("%s: %s cannot be set, because pagetools needs it for itself: leave it out",
+				option, name)
 		}
 	}
 	return nil
@@ -117,10 +115,15 @@ func (o *Options) Languages() string {
 			lang = value
 		}
 	}
-	if base, _, more := strings.Cut(lang, "-"); more {
-		return lang + "," + base
+	return LanguageList(lang)
+}
+
+// LanguageList returns the Accept-Language for a locale, such as "de-CH,de" for "de-CH".
+func LanguageList(locale string) string {
+	if base, _, more := strings.Cut(locale, "-"); more {
+		return locale + "," + base
 	}
-	return lang
+	return locale
 }
 
 // arguments builds the command line of a browser of a kind.

@@ -140,7 +140,6 @@ func writtenBy(dir string) Kind {
 	return ""
 }
 
-// marked reports whether the profile has our mark.
 func marked(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, kindName))
 	return err == nil

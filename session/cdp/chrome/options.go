@@ -85,7 +85,7 @@ const usualWidth, usualHeight = 1280, 720
 // Kind returns the kind of the browser that Start starts.
 func (l *Launcher) Kind() Kind { return l.kind }
 
-// View is how a page looks that nobody sees.
+// View says how a page looks that nobody sees.
 type View struct {
 	Width, Height int    // pixels
 	Languages     string // as in "de-CH,de"

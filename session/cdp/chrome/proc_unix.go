@@ -11,7 +11,7 @@ import (
 
 const noFollow = syscall.O_NOFOLLOW
 
-// freeSpace is how many bytes this user may write where the folder is; 0 when it is not there.
+// freeSpace returns how many bytes this user may write where the folder is; 0 when it is not there.
 func freeSpace(dir string) uint64 {
 	var st syscall.Statfs_t
 	if syscall.Statfs(dir, &st) != nil {
@@ -20,7 +20,6 @@ func freeSpace(dir string) uint64 {
 	return uint64(st.Bavail) * uint64(st.Bsize) //nolint:unconvert // elsewhere the types are others
 }
 
-// mine reports whether the entry belongs to this user.
 func mine(e fs.DirEntry) bool {
 	info, err := e.Info()
 	if err != nil {

@@ -166,7 +166,6 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// lines returns the last n lines.
 func (t *tail) lines(n int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -39,7 +39,7 @@ const tmpName = "t"
 // what the address of a socket holds.
 const maxBase = maxSocketPath - len("/"+profilePrefix+"4294967295/"+tmpName+"/org.chromium.Chromium.XXXXXX/SingletonSocket")
 
-// profileBase is where profiles go: base when it is not empty, else the folder
+// profileBase returns where profiles go: base when it is not empty, else the folder
 // for temporary files, or /tmp where that one's path is too long.
 func profileBase(base string) string {
 	if base == "" {

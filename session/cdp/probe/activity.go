@@ -101,7 +101,6 @@ func (a *activity) cutOff() {
 	a.touch()
 }
 
-// sent notes a request.
 func (a *activity) sent(id string, f flight) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -188,7 +187,7 @@ func (a *activity) underWay() *navigation {
 	return nil
 }
 
-// count is how much is kept.
+// count counts what is kept.
 func (a *activity) count() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -272,7 +271,6 @@ type flying struct {
 	sent float64
 }
 
-// traced returns what is kept.
 func (t *tracer) traced() *session.Traced {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -306,8 +304,11 @@ type tracedResponse struct {
 }
 
 func (t *tracer) request(msg *cdproto.Message) {
-	var ev tracedRequest
-	if t == nil || !wire.Decode(msg, &ev) {
+	if t == nil {
+		return
+	}
+	ev, ok := wire.Decode[tracedRequest](msg)
+	if !ok {
 		return
 	}
 	t.mu.Lock()
@@ -404,7 +405,6 @@ func (t *tracer) note(x session.Said, level string, at runtime.Timestamp) {
 	}
 }
 
-// consoleSaid returns a message of the console.
 func consoleSaid(ev *runtime.EventConsoleAPICalled) session.Said {
 	var parts []string
 	for _, arg := range ev.Args {

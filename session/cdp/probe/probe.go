@@ -68,9 +68,8 @@ func New(o Options) *Probe {
 
 // Open attaches to the tab's page, before that shows anything.
 func (p *Probe) Open(ctx context.Context) error {
-	yes := true
 	attached, err := cdp.Call(ctx, p.o.Browser, cdptarget.AttachToTarget,
-		cdptarget.AttachToTargetParams{TargetID: p.o.ID, Flatten: &yes})
+		cdptarget.AttachToTargetParams{TargetID: p.o.ID, Flatten: new(true)})
 	if err != nil {
 		return fmt.Errorf("attaching to a page to watch it: %w", err)
 	}
@@ -80,7 +79,7 @@ func (p *Probe) Open(ctx context.Context) error {
 	go p.watch.read(p.o.Target.Gone())
 	commands := append(p.watch.commands(true), wire.Command{Method: browser.CommandSetDownloadBehavior,
 		Params: browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorDeny,
-			BrowserContextID: p.o.Context, EventsEnabled: &yes}})
+			BrowserContextID: p.o.Context, EventsEnabled: new(true)}})
 	return on.Apply(ctx, commands, func() error { return nil })
 }
 
@@ -199,10 +198,9 @@ func (p *Probe) settle(ctx context.Context, m session.Mark, quiet time.Duration)
 
 // Evaluate implements session.Inspector.
 func (p *Probe) Evaluate(ctx context.Context, expression string) (string, error) {
-	yes := true
 	found, err := cdp.Call(ctx, p.o.Target, runtime.Evaluate, runtime.EvaluateParams{
-		Expression: expression, AwaitPromise: &yes, ReturnByValue: &yes, Silent: &yes,
-		DisableBreaks: &yes,
+		Expression: expression, DisableBreaks: new(true),
+		AwaitPromise: new(true), ReturnByValue: new(true), Silent: new(true),
 	})
 	if err != nil {
 		return "", p.o.Unread(ctx, err, "The expression did not end in time.",
@@ -278,10 +276,9 @@ func (p *Probe) lookAt(ctx context.Context, expression string, into any) error {
 	if err != nil {
 		return p.o.Unread(ctx, err, late, other)
 	}
-	yes := true
 	found, err := cdp.Call(ctx, p.o.Target, runtime.Evaluate, runtime.EvaluateParams{
 		Expression: expression, ContextID: world.ExecutionContextID,
-		ReturnByValue: &yes, Silent: &yes,
+		ReturnByValue: new(true), Silent: new(true),
 	})
 	if err != nil {
 		return p.o.Unread(ctx, err, late, other)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto"
+	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/domstorage"
 	cdplog "github.com/chromedp/cdproto/log"
@@ -83,16 +84,13 @@ func newSurveyor(on *wire.Session, top cdp.FrameID, seen *activity) *surveyor {
 
 // commands returns the commands that observe a target. Responses are not kept for us.
 func (s *surveyor) commands(document bool) []wire.Command {
-	yes, body, kept := true, int64(maxBody), int64(1)
 	all := []wire.Command{
 		{Method: network.CommandEnable, Params: network.EnableParams{
-			MaxPostDataSize: &body, MaxTotalBufferSize: &kept, MaxResourceBufferSize: &kept}},
+			MaxPostDataSize: new(int64(maxBody)), MaxTotalBufferSize: new(int64(1)),
+			MaxResourceBufferSize: new(int64(1))}},
 		{Method: runtime.CommandEnable},
-		{Method: cdptarget.CommandSetAutoAttach, Params: cdptarget.SetAutoAttachParams{
-			AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &yes,
-			Filter: cdptarget.Filter{{Type: frameType}, {Type: "worker"}, {Type: "shared_worker"},
-				{Type: "service_worker"}},
-		}},
+		{Method: cdptarget.CommandSetAutoAttach,
+			Params: wire.AutoAttach(frameType, "worker", "shared_worker", "service_worker")},
 	}
 	if s.bypass {
 		all = append(all, wire.Command{Method: network.CommandSetBypassServiceWorker,
@@ -171,7 +169,6 @@ func (s *surveyor) catchUp(ctx context.Context) {
 	}
 }
 
-// handle handles an event.
 func (s *surveyor) handle(msg *cdproto.Message) {
 	from, known := s.targets[msg.SessionID]
 	if !known {
@@ -179,16 +176,14 @@ func (s *surveyor) handle(msg *cdproto.Message) {
 	}
 	switch msg.Method {
 	case cdproto.EventTargetAttachedToTarget:
-		var ev cdptarget.EventAttachedToTarget
-		if wire.Decode(msg, &ev) && ev.TargetInfo != nil {
+		if ev, ok := wire.Decode[cdptarget.EventAttachedToTarget](msg); ok && ev.TargetInfo != nil {
 			worker := ev.TargetInfo.Type != frameType
 			child := watchedTarget{Session: from.Child(ev.SessionID), worker: worker}
 			s.targets[ev.SessionID] = child
 			child.Begin(s.commands(!child.worker))
 		}
 	case cdproto.EventTargetDetachedFromTarget:
-		var ev cdptarget.EventDetachedFromTarget
-		if wire.Decode(msg, &ev) {
+		if ev, ok := wire.Decode[cdptarget.EventDetachedFromTarget](msg); ok {
 			if t, there := s.targets[ev.SessionID]; there && t.Session != s.page {
 				t.Fail(wire.ErrClosed)
 				delete(s.targets, ev.SessionID)
@@ -231,8 +226,8 @@ type requestEvent struct {
 }
 
 func (s *surveyor) request(from watchedTarget, msg *cdproto.Message) {
-	var ev requestEvent
-	if !wire.Decode(msg, &ev) {
+	ev, ok := wire.Decode[requestEvent](msg)
+	if !ok {
 		return
 	}
 	id := ev.RequestID
@@ -294,8 +289,8 @@ func (s *surveyor) cookies(headers map[string]string) {
 func (s *surveyor) moves(from watchedTarget, msg *cdproto.Message) {
 	switch msg.Method {
 	case cdproto.EventPageFrameNavigated:
-		var ev page.EventFrameNavigated
-		if !wire.Decode(msg, &ev) || ev.Frame == nil {
+		ev, ok := wire.Decode[page.EventFrameNavigated](msg)
+		if !ok || ev.Frame == nil {
 			return
 		}
 		s.follow(from.Session, ev.Frame)
@@ -303,8 +298,8 @@ func (s *surveyor) moves(from watchedTarget, msg *cdproto.Message) {
 			s.seen.arrived(text.Short(cmp.Or(ev.Frame.UnreachableURL, ev.Frame.URL), maxAddress))
 		}
 	case cdproto.EventPageFrameRequestedNavigation:
-		var ev page.EventFrameRequestedNavigation
-		if !wire.Decode(msg, &ev) {
+		ev, ok := wire.Decode[page.EventFrameRequestedNavigation](msg)
+		if !ok {
 			return
 		}
 		submitted := ev.Reason == page.ClientNavigationReasonFormSubmissionGet ||
@@ -317,21 +312,16 @@ func (s *surveyor) moves(from watchedTarget, msg *cdproto.Message) {
 		n := &navigation{url: address, submitted: submitted, arrived: ev.FrameID != s.top}
 		s.seen.note(n, len(address))
 	case cdproto.EventPageWindowOpen:
-		var ev page.EventWindowOpen
-		if wire.Decode(msg, &ev) {
+		if ev, ok := wire.Decode[page.EventWindowOpen](msg); ok {
 			s.seen.note(window(text.Short(cmp.Or(ev.URL, "about:blank"), maxAddress)), len(ev.URL))
 		}
 	case cdproto.EventPageJavascriptDialogOpening:
-		var ev page.EventJavascriptDialogOpening
-		if wire.Decode(msg, &ev) {
+		if ev, ok := wire.Decode[page.EventJavascriptDialogOpening](msg); ok {
 			text := text.Short(ev.Message, maxSaid)
 			s.seen.note(session.Dialog{Kind: string(ev.Type), Message: text}, len(text))
 		}
 	case cdproto.EventBrowserDownloadWillBegin:
-		var ev struct {
-			URL string `json:"url"`
-		}
-		if wire.Decode(msg, &ev) {
+		if ev, ok := wire.Decode[browser.EventDownloadWillBegin](msg); ok {
 			s.seen.loads(text.Short(ev.URL, maxAddress))
 		}
 	}
@@ -405,8 +395,8 @@ type storedEvent struct {
 }
 
 func (s *surveyor) stored(msg *cdproto.Message) {
-	var ev storedEvent
-	if !wire.Decode(msg, &ev) {
+	ev, ok := wire.Decode[storedEvent](msg)
+	if !ok {
 		return
 	}
 	w := session.Write{Key: ev.Key}
@@ -432,8 +422,8 @@ func (s *surveyor) said(msg *cdproto.Message) {
 	var at runtime.Timestamp
 	switch msg.Method {
 	case cdproto.EventRuntimeConsoleAPICalled:
-		var ev runtime.EventConsoleAPICalled
-		if !wire.Decode(msg, &ev) {
+		ev, ok := wire.Decode[runtime.EventConsoleAPICalled](msg)
+		if !ok {
 			return
 		}
 		level, at = cmp.Or(levels[ev.Type], "log"), ev.Timestamp
@@ -442,8 +432,8 @@ func (s *surveyor) said(msg *cdproto.Message) {
 		}
 		x = consoleSaid(&ev)
 	case cdproto.EventRuntimeExceptionThrown:
-		var ev runtime.EventExceptionThrown
-		if !wire.Decode(msg, &ev) || ev.ExceptionDetails == nil {
+		ev, ok := wire.Decode[runtime.EventExceptionThrown](msg)
+		if !ok || ev.ExceptionDetails == nil {
 			return
 		}
 		thrown := ev.ExceptionDetails
@@ -451,8 +441,8 @@ func (s *surveyor) said(msg *cdproto.Message) {
 		x = session.Said{Kind: "exception", Text: exception(thrown), URL: thrown.URL,
 			Line: int(thrown.LineNumber) + 1}
 	default:
-		var ev cdplog.EventEntryAdded
-		if !wire.Decode(msg, &ev) || ev.Entry == nil || ev.Entry.Level != cdplog.EntryLevelError {
+		ev, ok := wire.Decode[cdplog.EventEntryAdded](msg)
+		if !ok || ev.Entry == nil || ev.Entry.Level != cdplog.EntryLevelError {
 			return
 		}
 		x = session.Said{Kind: "browser", Text: ev.Entry.Text, URL: ev.Entry.URL,

@@ -7,6 +7,7 @@ import (
 	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/cdproto/runtime"
+	cdptarget "github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 )
 
@@ -14,6 +15,17 @@ import (
 type Command struct {
 	Method string
 	Params any
+}
+
+// AutoAttach returns the parameters with which the browser attaches us to targets of these
+// types, before their scripts run.
+func AutoAttach(types ...string) cdptarget.SetAutoAttachParams {
+	p := cdptarget.SetAutoAttachParams{AutoAttach: true, WaitForDebuggerOnStart: true,
+		Flatten: new(true), Filter: make(cdptarget.Filter, len(types))}
+	for i, t := range types {
+		p.Filter[i].Type = t
+	}
+	return p
 }
 
 // RefusedError is the error of a command that the browser refuses.
@@ -64,6 +76,7 @@ func (s *Session) Apply(ctx context.Context, commands []Command, meanwhile func(
 }
 
 // Decode decodes the parameters of an event, and reports whether it could.
-func Decode(msg *cdproto.Message, v any) bool {
-	return jsonv2.Unmarshal(msg.Params, v, chromedp.DefaultUnmarshalOptions) == nil
+func Decode[E any](msg *cdproto.Message) (ev E, ok bool) {
+	err := jsonv2.Unmarshal(msg.Params, &ev, chromedp.DefaultUnmarshalOptions)
+	return ev, err == nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -91,10 +93,7 @@ func (c *Conn) fail(err error) {
 		close(c.lost)
 		_ = c.inner.Close()
 		c.mu.Lock()
-		all := make([]*Session, 0, len(c.sessions))
-		for _, s := range c.sessions {
-			all = append(all, s)
-		}
+		all := slices.Collect(maps.Values(c.sessions))
 		c.mu.Unlock()
 		for _, s := range all {
 			s.Fail(ErrLost)

@@ -47,8 +47,7 @@ var _ chromedp.Transport = (*pipe)(nil)
 
 // NewPipe makes the Transport over the pipes of a browser, which writes to r and reads
 // from w.
-func NewPipe(r io.ReadCloser,
-	w io.WriteCloser) chromedp.Transport {
+func NewPipe(r io.ReadCloser, w io.WriteCloser) chromedp.Transport {
 	return newPipe(r, w, maxMessage)
 }
 

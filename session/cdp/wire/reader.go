@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto"
-	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/cdproto/runtime"
 	cdptarget "github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
@@ -80,8 +79,8 @@ func (c *Conn) ours(msg *cdproto.Message) bool {
 
 // detached ends the session of a target that is gone.
 func (c *Conn) detached(msg *cdproto.Message) {
-	var ev cdptarget.EventDetachedFromTarget
-	if jsonv2.Unmarshal(msg.Params, &ev, chromedp.DefaultUnmarshalOptions) != nil {
+	ev, ok := Decode[cdptarget.EventDetachedFromTarget](msg)
+	if !ok {
 		return
 	}
 	c.mu.Lock()
@@ -108,9 +107,8 @@ func (c *Conn) Adopt(id cdptarget.ID, s *Session) {
 // for us: one that a page opened goes to its opener, others may run. It reports
 // whether that was so.
 func (c *Conn) attached(msg *cdproto.Message) bool {
-	var ev cdptarget.EventAttachedToTarget
-	err := jsonv2.Unmarshal(msg.Params, &ev, chromedp.DefaultUnmarshalOptions)
-	if err != nil || ev.TargetInfo == nil || !ev.WaitingForDebugger {
+	ev, ok := Decode[cdptarget.EventAttachedToTarget](msg)
+	if !ok || ev.TargetInfo == nil || !ev.WaitingForDebugger {
 		return false
 	}
 	c.mu.Lock()

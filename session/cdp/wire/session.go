@@ -28,7 +28,7 @@ var (
 // fills it is closed.
 const eventQueue = 2048
 
-// inbox is where the events of one page wait: those of its own target and of the
+// inbox holds the events of one page: those of its own target and of the
 // frames that are targets of their own, in one order.
 type inbox struct {
 	wanted map[cdproto.MethodType]bool // the others are dropped

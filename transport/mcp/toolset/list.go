@@ -59,7 +59,7 @@ func (p Protocol) Modern() bool { return p >= "2026-07-28" }
 // Since reports whether the version is v or later.
 func (p Protocol) Since(v string) bool { return p == "" || string(p) >= v }
 
-// index is where a List keeps what differs between protocol versions.
+// index returns where a List keeps what differs between protocol versions.
 func (p Protocol) index() int {
 	if p.Modern() {
 		return 1

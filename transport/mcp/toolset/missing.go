@@ -25,7 +25,7 @@ const (
 	minSimilar = 0.5
 )
 
-// Past is where the tools of earlier lists were, by their names there. It does not change.
+// Past says where the tools of earlier lists were, by their names there. It does not change.
 type Past map[string]gone
 
 // gone is a tool that an earlier list had.

@@ -63,7 +63,7 @@ func finders() []entry {
 		IdempotentHint: new(true), OpenWorldHint: new(false)}
 	calls := annotations{ReadOnlyHint: new(false), DestructiveHint: new(true),
 		IdempotentHint: new(false), OpenWorldHint: new(true)}
-	tools := []definition{{
+	return []entry{ownEntry(definition{
 		Name: Search, Title: "Search for tools of web pages", Annotations: reads,
 		Description: "Finds tools that web applications offer, by words in their names, titles, descriptions and parameters. " +
 			"The best match comes first. Without words it lists them all. Read what you find with " + Describe + ", and run it with " + Call + ".",
@@ -71,25 +71,20 @@ func finders() []entry {
 			`"query":{"type":"string","description":"What the tool should do, in a few words: \"add to cart\"."},` +
 			`"limit":{"type":"integer","minimum":1,"maximum":50,"default":10,"description":"The most tools to list."}},` +
 			`"required":["query"],"additionalProperties":false}`),
-	}, {
+	}), ownEntry(definition{
 		Name: Describe, Title: "Describe a tool of a web page", Annotations: reads,
 		Description: "Gives the whole definition of one tool that " + Search + " found: its description, and the JSON Schema of its arguments.",
 		InputSchema: json.RawMessage(`{"type":"object","properties":{` +
 			`"name":{"type":"string","description":"The name as ` + Search + ` gives it."}},` +
 			`"required":["name"],"additionalProperties":false}`),
-	}, {
+	}), ownEntry(definition{
 		Name: Call, Title: "Call a tool of a web page", Annotations: calls,
 		Description: "Runs one tool that " + Search + " found. The arguments have to fit the schema that " + Describe + " gives.",
 		InputSchema: json.RawMessage(`{"type":"object","properties":{` +
 			`"name":{"type":"string","description":"The name as ` + Search + ` gives it."},` +
 			`"arguments":{"type":"object","description":"The arguments of that tool.","default":{},"properties":{}}},` +
 			`"required":["name"],"additionalProperties":false}`),
-	}}
-	entries := make([]entry, len(tools))
-	for i, t := range tools {
-		entries[i] = ownEntry(t)
-	}
-	return entries
+	})}
 }
 
 // Answer runs Search or Describe, and names the tools that it found. Arguments that do not

@@ -5,6 +5,7 @@ package clients
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,7 +20,7 @@ import (
 // TokenVariable carries the token of a server that asks for one.
 const TokenVariable = "PAGETOOLS_TOKEN"
 
-// Client is what we know of a client's own configuration.
+// Client holds what we know of a client's own configuration.
 type Client struct {
 	Name, Title string
 	// page is the documentation that the file's place and form follow.
@@ -153,18 +154,14 @@ func (c *Client) Fit(s *Server) error {
 	if c.noUnderscores {
 		s.Name = strings.ReplaceAll(s.Name, "_", "-")
 	}
-	all := slices.Concat([]string{s.Command, s.URL}, s.Args)
-	for _, v := range s.Env {
-		all = append(all, v)
-	}
+	all := slices.Concat([]string{s.Command, s.URL}, s.Args, slices.Collect(maps.Values(s.Env)))
 	for _, v := range all {
 		switch {
 		case !utf8.ValidString(v):
 			return fmt.Errorf("%q is not UTF-8, and the file of %s is", v, c.Title)
 		case c.expands != nil && c.expands.MatchString(v):
 			return fmt.Errorf("%s would put a variable's value into %s; name it in a "+
-				"configuration file, and that with --config",
-				c.Title, text.Line(v))
+				"configuration file, and that with --config", c.Title, text.Line(v))
 		}
 	}
 	return nil
@@ -217,7 +214,7 @@ func (c *Client) expand(word string, s Server) (out []string) {
 		e.Name = s.Name
 		return []string{e.json()}
 	case "{--env}":
-		for _, k := range sortedKeys(s.Env) {
+		for _, k := range slices.Sorted(maps.Keys(s.Env)) {
 			out = append(out, "--env", k+"="+s.Env[k])
 		}
 	case "{--header}":
@@ -234,7 +231,7 @@ func (c *Client) expand(word string, s Server) (out []string) {
 	return out
 }
 
-// place is where a client looks for its file.
+// place says where a client looks for its file.
 type place struct {
 	os, home string
 	env      func(string) string
@@ -265,7 +262,7 @@ func (c *Client) file(l place) string {
 	return ""
 }
 
-// appData is where desktop programs keep what is this user's.
+// appData returns where desktop programs keep what is this user's.
 func (l place) appData() string {
 	variable, below := "XDG_CONFIG_HOME", ".config"
 	switch l.os {

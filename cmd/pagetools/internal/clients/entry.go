@@ -1,23 +1,20 @@
 package clients
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
-	"maps"
 	"net/url"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
 
 	"github.com/pagetools/pagetools/bridge/origin"
+	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// entry is what a file says of one server, in its order.
+// entry holds what a file says of one server, in its order.
 type entry struct {
 	Name    string            `json:"name,omitempty"` // only of a command
 	Type    string            `json:"type,omitempty"`
@@ -52,13 +49,7 @@ func (c *Client) entry(s Server) entry {
 
 // json returns the entry on one line, with invisible characters as escapes.
 func (e entry) json() string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(e); err != nil { // texts can always be encoded
-		panic(err)
-	}
-	return text.Escape(strings.TrimSuffix(b.String(), "\n"))
+	return text.Escape(string(schema.MustEncode(e)))
 }
 
 // tree returns the entry as a syntax tree, on one line.
@@ -105,5 +96,3 @@ func (s Server) isOurs(command, address string) bool {
 	}
 	return origin.Loopback(u.Hostname()) || err == nil && origin.SameURL(u, ours)
 }
-
-func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

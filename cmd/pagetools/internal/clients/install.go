@@ -17,7 +17,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// Written is what became of a client's file.
+// Written says what became of a client's file.
 type Written struct {
 	Path   string
 	Same   bool   // the server was there already

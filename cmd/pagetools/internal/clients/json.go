@@ -158,7 +158,7 @@ func nameOf(m hujson.ObjectMember) string {
 	return name.String()
 }
 
-// layout is how an object is spaced: on one line, or on several.
+// layout says how an object is spaced: on one line, or on several.
 type layout struct {
 	newline string // "" for one line
 	indent  string // of the line that it begins on

@@ -127,10 +127,9 @@ func (f *flagValue) Set(text string) error {
 	return setAll(f.field, list)
 }
 
-// String implements pflag.Value.
 func (f *flagValue) String() string { return strings.Join(texts(f.value), " ") }
 
-// Type implements pflag.Value. Help shows it.
+// Type returns a word that help shows.
 func (f *flagValue) Type() string {
 	switch f.value.Kind() {
 	case reflect.Bool:

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -46,9 +47,7 @@ func schemaOf(t reflect.Type, tag reflect.StructTag) object {
 	known, scalar := scalars[t]
 	switch {
 	case scalar:
-		for k, v := range known.schema {
-			s[k] = v
-		}
+		maps.Copy(s, known.schema)
 	case t.Kind() == reflect.Pointer:
 		return schemaOf(t.Elem(), tag)
 	default:

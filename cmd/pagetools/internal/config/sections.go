@@ -59,7 +59,7 @@ type Approval struct {
 	Tools Rules  `key:"tools" unnamed:"yes" help:"levels of single tools, by patterns of their names; an origin and a space in front name the tools of another origin"`
 }
 
-// Results is what callers get of the results of tools.
+// Results says what callers get of the results of tools.
 type Results struct {
 	Budget        int         `key:"budget" min:"1" help:"characters of the text of a result, or of a tool's own error; what is beyond is left out, and a line says how much"`
 	Redact        []Redaction `key:"redact" help:"what is replaced by [redacted] before anybody gets it"`
@@ -100,7 +100,7 @@ type Profile struct {
 	Line         int
 }
 
-// WaitFor is what must hold before a page counts as opened: a tool, an element, an
+// WaitFor says what must hold before a page counts as opened: a tool, an element, an
 // idle network, together.
 type WaitFor struct {
 	Tool     string `key:"tool" unnamed:"yes" help:"a tool with this name"`

@@ -192,7 +192,6 @@ type atMost struct {
 	most  int
 }
 
-// Set implements pflag.Value.
 func (a *atMost) Set(text string) error {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > a.most {
@@ -202,8 +201,6 @@ func (a *atMost) Set(text string) error {
 	return nil
 }
 
-// String implements pflag.Value.
 func (a *atMost) String() string { return "" }
 
-// Type implements pflag.Value.
 func (a *atMost) Type() string { return "number" }

@@ -26,7 +26,6 @@ import (
 	"github.com/pagetools/pagetools/e2e/report"
 )
 
-// checkOptions are the flags of check.
 type checkOptions struct {
 	failOn, reporter, baseline, from, explain string
 	rules, hosts, hostFiles                   []string
@@ -89,7 +88,6 @@ func explainRule(w io.Writer, id string) error {
 	return err
 }
 
-// checker is one run of check.
 type checker struct {
 	p       *Program
 	o       *checkOptions
@@ -138,7 +136,6 @@ func newChecker(p *Program, o *checkOptions) (*checker, error) {
 	return k, err
 }
 
-// checkSmoke checks the flags about calls.
 func (o *checkOptions) checkSmoke() error {
 	switch {
 	case !slices.Contains([]string{"", smokeReadOnly, smokeAll}, o.smoke):
@@ -225,10 +222,8 @@ func (k *checker) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	r := &report.Run{Command: "check", Version: k.p.Version, Started: k.begun, FailOn: check.Severity(k.o.failOn)}
-	for _, rule := range check.Rules() {
-		r.Rules = append(r.Rules, report.Rule{ID: rule.ID, Severity: rule.Severity, What: rule.What, Why: rule.Why})
-	}
+	r := &report.Run{Command: "check", Version: k.p.Version, Started: k.begun, FailOn: check.Severity(k.o.failOn),
+		Rules: describe(check.Rules())}
 	var tables []hosts.Table
 	var found []check.Finding
 	for _, s := range snapshots {
@@ -288,7 +283,6 @@ func (k *checker) compare(r *report.Run, found []check.Finding) error {
 	return nil
 }
 
-// finishRun writes the reports, and says how the run ends.
 func (p *Program) finishRun(r *report.Run, formats []report.Format) error {
 	r.Took = time.Since(r.Started)
 	return p.report(p.reporter(formats), r)
@@ -381,7 +375,6 @@ func (k *checker) page(ctx context.Context, a *app.App, t *app.Target) (check.Pa
 	return effects.Look(ctx, a, t.Name)
 }
 
-// callTools calls the tools of a page, and returns what was seen.
 func (k *checker) callTools(ctx context.Context, a *app.App, t *app.Target, url string) ([]check.Call, error) {
 	defer k.p.Waiting("calling the tools of %s", text.Line(t.Text))()
 	calls, err := effects.Smoke(ctx, a, t.Name, effects.SmokeOptions{All: k.o.smoke == smokeAll, Effects: k.o.effects,

@@ -24,7 +24,6 @@ import (
 	"github.com/pagetools/pagetools/e2e/report"
 )
 
-// diffOptions are the flags of diff.
 type diffOptions struct{ base, failOn, reporter string }
 
 func diffCommand(p *Program) *cobra.Command {
@@ -55,7 +54,6 @@ func diffCommand(p *Program) *cobra.Command {
 var failOn = map[string]check.Severity{"breaking": check.Error, "minor": check.Warning,
 	"any": check.Info, "never": check.Off}
 
-// diffRun compares two lists, and reports how they differ.
 func diffRun(ctx context.Context, p *Program, o *diffOptions, args []string) error {
 	began := time.Now()
 	severity, known := failOn[o.failOn]
@@ -76,7 +74,8 @@ func diffRun(ctx context.Context, p *Program, o *diffOptions, args []string) err
 		return terminal.Usage("%w; give lock files, or the TARGET as it is there", err)
 	}
 	r := &report.Run{Command: "diff", Version: p.Version, Started: began, FailOn: severity,
-		Rules: rulesOf("contract-changed")}
+		Rules: describe(slices.DeleteFunc(check.Rules(),
+			func(r check.Rule) bool { return r.ID != "contract-changed" }))}
 	for _, s := range []*check.Snapshot{before, now} {
 		tools := 0
 		for _, page := range s.Pages {
@@ -108,17 +107,15 @@ var owed = map[schema.Change]struct{ part, note string }{
 		"versioning promises nothing, and 0.4.2 to 0.5.0 is the custom."},
 }
 
-// rulesOf describe rules by their ids.
-func rulesOf(ids ...string) (all []report.Rule) {
-	for _, rule := range check.Rules() {
-		if slices.Contains(ids, rule.ID) {
-			all = append(all, report.Rule{ID: rule.ID, Severity: rule.Severity, What: rule.What, Why: rule.Why})
-		}
+// describe returns rules as reports have them.
+func describe(rules []check.Rule) []report.Rule {
+	all := make([]report.Rule, len(rules))
+	for i, r := range rules {
+		all[i] = report.Rule{ID: r.ID, Severity: r.Severity, What: r.What, Why: r.Why}
 	}
 	return all
 }
 
-// sides reads what is to be compared.
 func (p *Program) sides(ctx context.Context, o *diffOptions,
 	args []string) (before, now *check.Snapshot, err error) {
 	switch {
@@ -159,7 +156,6 @@ func (p *Program) side(ctx context.Context, arg string) (*check.Snapshot, error)
 	return p.open(ctx, arg)
 }
 
-// listOf reads the text of a file.
 func listOf(name string, words []byte) (*check.Snapshot, error) {
 	s, err := check.FromFile(words)
 	if err != nil {
@@ -220,8 +216,8 @@ func (p *Program) toolsOf(ctx context.Context, arg string) (*app.Target, map[str
 // noBase is the source of a lock file that a revision does not have.
 const noBase = "nothing"
 
-// lockOf returns the lock file of a revision. It is the one of this folder, which need not be the
-// repository's first. A revision without the file has no tools.
+// lockOf returns the lock file that a revision has in this folder, which need not be the repository's
+// root. A revision without the file has no tools.
 func lockOf(ctx context.Context, revision string) (*check.Snapshot, error) {
 	name := text.Line(revision) + ":" + lockName
 	if strings.HasPrefix(revision, "-") || strings.ContainsAny(revision, ":\x00") {

@@ -60,8 +60,8 @@ func (k *checker) documents(ctx context.Context, args []string) (all []*check.Sn
 	return all, rest, nil
 }
 
-// documentSeen is what the rules read of a document: the text, what of it is left out, and the tools that models
-// get.
+// documentSeen returns a document as the rules read it: its text, the parts that are left out, and the tools
+// that models get.
 func documentSeen(target string, found *opentools.Found, problem error) *check.Snapshot {
 	api := &check.API{URL: target}
 	s := &check.Snapshot{Target: target, Source: "a document of OpenAPI", API: api}

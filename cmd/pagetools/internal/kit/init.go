@@ -168,7 +168,7 @@ func replace(name string, text []byte) error {
 	return nil
 }
 
-// workflow is what GitHub runs for every commit.
+// workflow returns the file of the workflow that GitHub runs for every commit.
 func workflow(t *app.Target) []byte {
 	start := ""
 	if t.Folder == "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/app"
 )
 
-// Program is what the verbs of the kit share with all others. Functions are called once the
+// Program holds what the verbs of the kit share with all others. Functions are called once the
 // settings are read.
 type Program struct {
 	Stdout, Stderr *terminal.Stream

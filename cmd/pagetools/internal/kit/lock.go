@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"net/url"
@@ -19,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/bridge/files"
+	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
@@ -107,31 +106,23 @@ func lock(ctx context.Context, p *Program, l *Lock, targets []*app.Target, o loc
 	return nil
 }
 
-// printChanges prints what differs, for a person or as lines of JSON.
-func printChanges(w io.Writer, format string, all []change) error {
+func printChanges(out *terminal.Stream, format string, all []change) error {
 	for _, c := range all {
 		if format != "text" {
-			if err := terminal.Encode(w, c); err != nil {
+			if err := terminal.Encode(out, c); err != nil {
 				return err
 			}
 			continue
 		}
-		if _, err := fmt.Fprintf(w, "%-7s  %s  %s\n", c.Change, c.Site,
-			text.Line(c.Tool)); err != nil {
-			return err
-		}
+		fmt.Fprintf(out, "%-7s  %s  %s\n", c.Change, c.Site, text.Line(c.Tool))
 		for _, d := range c.Details {
-			if _, err := fmt.Fprintf(w, "         %s\n", text.Line(d.String())); err != nil {
-				return err
-			}
+			fmt.Fprintf(out, "         %s\n", text.Line(d.String()))
 		}
 		for _, words := range c.Means {
-			if _, err := fmt.Fprintf(w, "         %s\n", text.Line(words)); err != nil {
-				return err
-			}
+			fmt.Fprintf(out, "         %s\n", text.Line(words))
 		}
 	}
-	return nil
+	return out.Err()
 }
 
 // lockedTools are the tools of a site as they are written down.
@@ -194,13 +185,11 @@ func lockKey(text string) string {
 	return filepath.ToSlash(path)
 }
 
-// entry returns the tools of a target.
 func (l *Lock) entry(t *app.Target) (tools map[string]lockedTool, there bool) {
 	e, there := l.Targets[lockKey(t.Text)]
 	return e.Tools, there
 }
 
-// set puts the tools of a target into the file.
 func (l *Lock) set(t *app.Target, tools map[string]lockedTool) {
 	l.Targets[lockKey(t.Text)] = lockedTarget{Tools: tools}
 }
@@ -250,10 +239,7 @@ func (l *Lock) write() error {
 	if err != nil {
 		return err
 	}
-	if err := files.Write(lockName, text, 0o644); err != nil {
-		return terminal.Usage("%w", err)
-	}
-	return nil
+	return replace(lockName, text)
 }
 
 // Has returns the error of a target that the file does not have.
@@ -265,7 +251,7 @@ func (l *Lock) Has(t *app.Target) error {
 	return nil
 }
 
-// Digests are those of a target's tools; never nil, so that a target without tools is
+// Digests returns the digests of a target's tools; never nil, so that a target without tools is
 // locked, too.
 func (l *Lock) Digests(t *app.Target) map[string]string {
 	out := map[string]string{}
@@ -287,7 +273,7 @@ type change struct {
 	Means []string `json:"means,omitempty"`
 }
 
-// difference is what changed in one place of a definition. From is nil where it is new, and
+// difference describes a change in one place of a definition. From is nil where it is new, and
 // To where it is gone.
 type difference struct {
 	Where string `json:"where"`
@@ -298,11 +284,8 @@ type difference struct {
 // String returns the difference in a line, with values as JSON.
 func (d difference) String() string {
 	text := func(v any) string {
-		var b bytes.Buffer
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false)
-		_ = enc.Encode(v) // it was JSON
-		return strings.TrimSpace(b.String())
+		words, _ := schema.Encode(v) // it was JSON
+		return string(words)
 	}
 	switch {
 	case d.From == nil && d.To == nil:
@@ -315,7 +298,6 @@ func (d difference) String() string {
 	return "~ " + d.Where + ": " + text(d.From) + " -> " + text(d.To)
 }
 
-// changes compares tools, by name.
 func changes(t *app.Target, before, now map[string]lockedTool) (all []change) {
 	add := func(word, tool string) *change {
 		all = append(all, change{Change: word, Site: t.Name, Target: lockKey(t.Text), Tool: tool})
@@ -340,7 +322,6 @@ func changes(t *app.Target, before, now map[string]lockedTool) (all []change) {
 	return all
 }
 
-// edits says what changed from one definition to another.
 func edits(a, b lockedTool) (all []difference) {
 	tree := func(t lockedTool) (tree any) {
 		t.Digest = ""
@@ -387,11 +368,7 @@ func diff(where string, a, b any, all *[]difference) {
 	names := slices.Concat(slices.Collect(maps.Keys(inA)), slices.Collect(maps.Keys(inB)))
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		escaped := strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-		if where == "" {
-			diff(escaped, inA[name], inB[name], all)
-		} else {
-			diff(where+"/"+escaped, inA[name], inB[name], all)
-		}
+		at := strings.TrimPrefix(where+schema.Pointer(name), "/")
+		diff(at, inA[name], inB[name], all)
 	}
 }

@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -19,7 +20,6 @@ import (
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
-// recordOptions are the flags of record.
 type recordOptions struct {
 	out, name, mcp string
 	headed, force  bool
@@ -81,9 +81,7 @@ func record(ctx context.Context, p *Program, arg string, o recordOptions) error 
 	if err != nil {
 		return err
 	}
-	if o.out == "" {
-		o.out = t.Name + ".webtool.yaml"
-	}
+	o.out = cmp.Or(o.out, t.Name+".webtool.yaml")
 	if _, err := os.Lstat(o.out); err == nil && !o.force {
 		return terminal.Usage("%s is there: --force writes it again, and -o FILE another one",
 			text.Line(o.out))
@@ -158,7 +156,7 @@ func (p *Program) writeRecording(ctx context.Context, r *scenario.Recording, out
 		if f, err = scenario.Read(out, words); err != nil {
 			return terminal.Usage("%w", err)
 		}
-		if run, err = t.replay(ctx, f, nil); err != nil || failedCases(run) == 0 {
+		if run, err = t.replay(ctx, f, nil); err != nil || run.Count(report.Failed) == 0 {
 			break
 		}
 		if changed, err = t.loosen(ctx, r, f); err != nil || !changed {
@@ -204,16 +202,6 @@ func (t *tester) replay(ctx context.Context, f *scenario.File,
 	return kitrun.Files(ctx, []*scenario.File{f}, o)
 }
 
-func failedCases(run *report.Run) (n int) {
-	for i := range run.Cases {
-		if run.Cases[i].Status == report.Failed {
-			n++
-		}
-	}
-	return n
-}
-
-// replayed says how a replay ended.
 func (p *Program) replayed(run *report.Run, out string) error {
 	for _, c := range run.Cases {
 		if c.Status != report.Failed {
@@ -226,7 +214,7 @@ func (p *Program) replayed(run *report.Run, out string) error {
 		fmt.Fprintf(p.Stderr, "pagetools: %s\n", text.Line(fmt.Sprintf("%s:%d: %s (%s): %s: %s%s",
 			out, c.Failure.Line, c.Name, c.Door, c.Failure.Step, c.Failure.Message, where)))
 	}
-	if n := failedCases(run); n > 0 {
+	if n := run.Count(report.Failed); n > 0 {
 		return terminal.Found("%s was written, and %d of its cases do not pass "+
 			"again: change what they expect", out, n)
 	}

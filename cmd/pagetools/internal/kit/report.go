@@ -6,16 +6,14 @@ import (
 	"slices"
 
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
-	"github.com/pagetools/pagetools/e2e/check"
 	"github.com/pagetools/pagetools/e2e/report"
 )
 
-// reporterHelp is the help of --reporter.
 const reporterHelp = "`formats`, with commas: list, json, junit:FILE, sarif:FILE, github, " +
 	"markdown:FILE, html:FOLDER, tap"
 
-// formats are those of --reporter; without it a list, JSON with --format json, and what GitHub
-// shows beside a change where it runs us.
+// formats reads --reporter; without it there is a list, JSON with --format json, and where GitHub runs
+// us the format that it shows beside a change.
 func formats(p *Program, spec string) ([]report.Format, error) {
 	switch {
 	case spec != "":
@@ -33,7 +31,6 @@ func formats(p *Program, spec string) ([]report.Format, error) {
 	return all, nil
 }
 
-// reporter writes the formats of a run.
 func (p *Program) reporter(all []report.Format) report.Reporter {
 	return report.New(all, report.Options{Out: p.Stdout, Color: terminal.ColorsOf(p.Stdout).On()})
 }
@@ -48,11 +45,7 @@ func (p *Program) report(out report.Reporter, r *report.Run) error {
 	if err := out.Done(r); err != nil {
 		return terminal.Usage("--reporter: %w", err)
 	}
-	order := []check.Severity{check.Error, check.Warning, check.Info}
-	most := slices.Index(order, r.FailOn) // -1 for never
-	if slices.ContainsFunc(r.Findings, func(f check.Finding) bool {
-		return slices.Index(order, f.Severity) <= most
-	}) || slices.ContainsFunc(r.Cases, func(c report.Case) bool { return c.Status == report.Failed }) {
+	if slices.ContainsFunc(r.Findings, r.Fails) || r.Count(report.Failed) > 0 {
 		return &terminal.ShownError{Code: terminal.ExitFindings}
 	}
 	return nil

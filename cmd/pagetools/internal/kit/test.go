@@ -27,7 +27,6 @@ import (
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
-// testOptions are the flags of test.
 type testOptions struct {
 	via, tags, hostFiles    []string
 	run, reporter, host     string
@@ -114,7 +113,6 @@ func (t *tester) run(ctx context.Context, args []string) error {
 	return t.watch(ctx, args)
 }
 
-// headed shows the browser, if that was asked for.
 func (t *tester) headed() error {
 	if !t.o.headed {
 		return nil
@@ -123,12 +121,10 @@ func (t *tester) headed() error {
 	return t.p.NeedsDisplay("test")
 }
 
-// site is that of the command line.
 func (t *tester) site() scenario.Site {
 	return scenario.Site{Dir: t.o.dir, URL: t.o.url, Serve: t.o.serve}
 }
 
-// once runs all cases.
 func (t *tester) once(ctx context.Context, args []string) error {
 	selection, err := t.selection()
 	if err != nil {
@@ -227,7 +223,6 @@ func (t *tester) again(file, name string) string {
 	return line + " " + word(file) + run
 }
 
-// selection reads which cases run.
 func (t *tester) selection() (o scenario.Options, err error) {
 	o.Tags, o.CI = t.o.tags, os.Getenv("CI") != "" && os.Getenv("CI") != "false"
 	if t.o.run != "" {
@@ -285,7 +280,7 @@ func (t *tester) ask(ctx context.Context, r *scenario.ModelRequest) (*scenario.M
 	return scenario.ParseModelReply(reply)
 }
 
-// host is the one under which the pages run, or nil.
+// host returns the host under which the pages run, or nil.
 func (t *tester) host() (*hosts.Host, error) {
 	set, err := knownHosts(t.o.hostFiles)
 	if err != nil || t.o.host == "" {
@@ -367,7 +362,6 @@ func asUsage(err error) error {
 
 const evalsEnding = "evals.json"
 
-// below finds the files below a folder.
 func (t *tester) below(folder string) (names []string, err error) {
 	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -414,7 +408,6 @@ func (t *tester) export(all []*scenario.File) error {
 	return err
 }
 
-// open starts what serves one site.
 func (t *tester) open(ctx context.Context, to *app.Target, complete func(*app.Options)) (*app.App, error) {
 	t.p.About(to)
 	return t.p.Start(ctx, []*app.Target{to}, Opening{Watched: true, Complete: func(o *app.Options) {

@@ -15,7 +15,6 @@ import (
 	kitrun "github.com/pagetools/pagetools/e2e/run"
 )
 
-// errChanged ends a run whose files have changed.
 var errChanged = errors.New("the files have changed")
 
 // watch runs again and again, until ctx ends: each time that something changes which the run reads.
@@ -56,7 +55,6 @@ func (t *tester) watch(ctx context.Context, args []string) error {
 	return nil
 }
 
-// sayChanged names what changed.
 func (t *tester) sayChanged(paths []string) {
 	var names []string
 	for _, path := range paths {
@@ -69,7 +67,7 @@ func (t *tester) sayChanged(paths []string) {
 	t.p.Say("changed: %s", strings.Join(names, ", "))
 }
 
-// reads is what a run reads, as far as its files can be read now, and nothing that it writes.
+// reads lists the files that a run reads, as far as they can be read now, and none that it writes.
 func (t *tester) reads(args []string) watch.Set {
 	if len(args) == 0 {
 		args = []string{"."}

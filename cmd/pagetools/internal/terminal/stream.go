@@ -118,7 +118,6 @@ func (s *Stream) Wait(what string) (done func()) {
 	})
 }
 
-// file returns the file behind a stream, or nil.
 func file(stream any) *os.File {
 	if s, ok := stream.(*Stream); ok {
 		stream = s.w
@@ -136,7 +135,7 @@ func Is(stream any) bool {
 // DefaultWidth is how wide text is where there is no terminal.
 const DefaultWidth = 100
 
-// Width is how many columns the stream has.
+// Width returns the columns of the stream.
 func Width(stream any) int {
 	if f := file(stream); f != nil {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {

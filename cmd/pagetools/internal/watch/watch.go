@@ -21,8 +21,8 @@ const (
 	most  = 400 * time.Millisecond
 )
 
-// Set is what is watched. Paths are as the caller names them; what is not there yet counts when it
-// comes into a folder that is.
+// Set holds what is watched. Paths are as the caller names them; what is not there yet counts when
+// it comes into a folder that is.
 type Set struct {
 	// Files are watched by their names, and of Folders everything below that Below accepts; nil is
 	// all of it. What begins with a dot, and node_modules, is left out of folders.
@@ -124,7 +124,6 @@ func inside(path, folder string) bool {
 	return err == nil && way != ".." && !strings.HasPrefix(way, ".."+string(filepath.Separator))
 }
 
-// counts reports whether a path is watched.
 func (w *Watcher) counts(path string) bool {
 	if slices.Contains(w.set.Files, path) {
 		return true
