@@ -49,6 +49,8 @@ type Question struct {
 	// Page is the page that a call would run in, for consent; nil where a new one is
 	// opened as the site has it.
 	Page *ConfiguredPage `json:"page,omitempty"`
+	// Form is true where a form waits for its submit: a yes submits it, unless somebody did in the page.
+	Form bool `json:"form,omitempty"`
 	// Among is how many calls it may be of, when that is not certain: the page opened a
 	// dialog while several were at work in it. Each of them then asks, and an answer to
 	// one is an answer to all. Foreign is true when they are not all of one caller: then

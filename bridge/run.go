@@ -442,15 +442,15 @@ func (r *Run) bytes() int64 {
 
 // Elicited takes the answer that the caller's own client got from its person to the
 // open question of that id. Errors are *Error: FORBIDDEN without the right to
-// elicit, and for a yes to an act in the page, which is done when the page or an operator
-// says so; CONFLICT when the question is not open any more, SCHEMA_ERROR for an
+// elicit, and for a yes to an act in the page that is no submit of a form, which is done when the page
+// or an operator says so; CONFLICT when the question is not open any more, SCHEMA_ERROR for an
 // answer that does not fit.
 func (r *Run) Elicited(id string, a Answer, by Caller) error {
 	q := r.Asks()
 	if !by.Can(MayElicit) || by.IsRevoked() || by.Name != r.pass.call.Caller.Name || q != nil && q.Foreign {
 		return mayNotAnswer()
 	}
-	if a.OK && q != nil && q.ID == id && q.Kind == Interact {
+	if a.OK && q != nil && q.ID == id && q.Kind == Interact && !q.Form {
 		return mayNotAnswer()
 	}
 	return asPlain(r.answer(id, &a, by.Name))

@@ -36,7 +36,9 @@ const (
 	Awaiting  Kind = "awaiting"
 	Unsure    Kind = "unsure"
 	Handled   Kind = "handled"
-	Asking    Kind = "asking" // it goes on: Wait
+	// Unsubmitted: the form did not leave.
+	Unsubmitted Kind = "unsubmitted"
+	Asking      Kind = "asking" // it goes on: Wait
 )
 
 // A Reply is how one call ended.
@@ -243,7 +245,7 @@ func (r *Reply) payload(text string) error {
 			return fmt.Errorf("the reply's payload: %w", errNotJSON)
 		}
 		r.Payload = raw
-	case Failed, Aborted, Gone, Invalid, TooLarge, Unhandled, Submitted, Awaiting, Unsure, Handled, Asking:
+	case Failed, Aborted, Gone, Invalid, TooLarge, Unhandled, Submitted, Awaiting, Unsure, Handled, Unsubmitted, Asking:
 		if text != "" {
 			return fmt.Errorf("the reply's payload: %d bytes with kind %s", len(text), r.Kind)
 		}

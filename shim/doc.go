@@ -67,6 +67,7 @@
 //	awaiting   a form is filled in, and waits for a person to submit it
 //	unsure     a form was submitted, and the page does not say what came of it; message is why
 //	handled    a script of the page took the submit, without respondWith; Page says what came of it
+//	unsubmitted  a form was not submitted, as its fields are wrong or a person said no; message is why
 //	asking     the call waits for a person, and goes on: the only kind that is not an end. name is interaction
 //	           (requestUserInteraction, pending for 100 ms) or form (filled in; an answer submits it)
 //

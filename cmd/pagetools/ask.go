@@ -118,8 +118,11 @@ func (a *terminalAsker) Ask(ctx context.Context, q bridge.Question) (bridge.Answ
 	if always {
 		choices = "[y/N, always: for all further calls of this tool]"
 	}
-	fmt.Fprintf(a.out, "%s %s ", map[bridge.Kind]string{bridge.Approve: "Allow?",
-		bridge.Confirm: "Confirm?", bridge.Interact: "Say that it is done?"}[q.Kind], choices)
+	ask := map[bridge.Kind]string{bridge.Approve: "Allow?", bridge.Confirm: "Confirm?", bridge.Interact: "Say that it is done?"}[q.Kind]
+	if q.Form {
+		ask = "Submit it?"
+	}
+	fmt.Fprintf(a.out, "%s %s ", ask, choices)
 	said, err := a.line(ctx)
 	switch {
 	case err != nil:

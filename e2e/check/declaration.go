@@ -242,11 +242,21 @@ func findNameBudget(r *run, t *tool) {
 func findDuplicates(r *run, p *page) {
 	seen := map[string]int{}
 	for _, t := range p.all {
+		if t.rejected != nil && !t.rejected.isTaken() {
+			continue // what is wrong with it is said by other rules
+		}
 		if seen[t.Name]++; seen[t.Name] == 2 && t.Name != "" {
 			r.report(t.at("/name"), "More than one tool of the page is called %s: "+
 				"rename all but one.", text.Quote(t.Name))
 		}
 	}
+}
+
+// isTaken reports whether a declaration was refused because another one has its name, in the words of the
+// browser, of the page script or of the bridge.
+func (r *Rejected) isTaken() bool {
+	return r.Reason == "duplicate-name" || strings.Contains(r.Message, "Duplicate tool name") ||
+		strings.Contains(r.Message, "has the same toolname")
 }
 
 func findTitle(r *run, t *tool) {

@@ -177,6 +177,7 @@ var after = {
 		}));
 		if (!(result instanceof Promise)) return result;
 		const outcome = result.then((value) => value, (error) => {
+			if (attempt(() => options.signal.aborted && error === options.signal.reason)) throw error;
 			Object.assign(entry, { kind: "refuse", message: `${error}` });
 			if (live.get(name) === entry && before !== void 0) live.set(name, before);
 			throw error;

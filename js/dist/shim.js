@@ -1171,6 +1171,7 @@ function all(param, values) {
 
 // src/shim/formrun.js
 var [eventSubmitter] = members("SubmitEvent", "submitter");
+var declined = "The form is filled in, and was not submitted: a person said no.";
 var updated = "Tool execution cancelled, since tool definition was updated";
 var calls = new NativeWeakMap();
 var ends = new NativeWeakMap();
@@ -1244,7 +1245,7 @@ function runForm(tool, input, signal, readChanges2) {
 		begin2(call, signal);
 		if (alone) return submit(call);
 		focus(button);
-		call.waiting = attended || askToSubmit(signal, () => submitFor(call), (reason) => finish(call, reason));
+		call.waiting = attended || askToSubmit(signal, () => submitFor(call), () => finishAs(call, "unsubmitted", declined));
 		if (!call.waiting) finishAs(call, "awaiting", "");
 	}));
 }
@@ -1297,7 +1298,7 @@ function onReset(event) {
 }
 function submit(call) {
 	requestSubmit(call.form, call.button);
-	if (call.event === null) finish(call, new NativeError(`Form validation failed: ${faults(call.form)}`));
+	if (call.event === null) finishAs(call, "unsubmitted", `Form validation failed: ${faults(call.form)}`);
 	else if (!defaultPrevented(call.event)) isConnected(call.form) ? answer(call, call.event) : finishAs(call, "unsure", updated);
 }
 function submitFor(call) {

@@ -15,7 +15,7 @@ interface Shim {
 }
 
 type Via = 'registerTool' | 'provideContext' | 'form' | 'manifest';
-type ReplyKind = 'ok' | 'error' | 'aborted' | 'gone' | 'invalid' | 'too_large' | 'unhandled' | 'submitted' | 'awaiting' | 'unsure' | 'handled' | 'asking';
+type ReplyKind = 'ok' | 'error' | 'aborted' | 'gone' | 'invalid' | 'too_large' | 'unhandled' | 'submitted' | 'awaiting' | 'unsure' | 'handled' | 'unsubmitted' | 'asking';
 
 /** A descriptor of ours inherits nothing, so that the page cannot add members to it. */
 interface PropertyDescriptor {
@@ -262,10 +262,10 @@ interface FormCall extends NullRecord {
 }
 
 /**
- * How a call of a form ended without a value: submitted, where message is the target; waiting for a person; or submitted without
- * anybody knowing what came of it, where message says why.
+ * How a call of a form ended without a value: submitted, where message is the target; waiting for a person; submitted without
+ * anybody knowing what came of it, or not submitted, where message says why; or taken by a script of the page.
  */
 interface FormEnd extends NullRecord {
-  kind: 'submitted' | 'awaiting' | 'unsure' | 'handled';
+  kind: 'submitted' | 'awaiting' | 'unsure' | 'handled' | 'unsubmitted';
   message: string;
 }

@@ -230,6 +230,8 @@ func refused(r *shim.Reply) *bridge.Error {
 		return bridge.Errorf(bridge.Cancelled, "", bridge.Unknown, "The call was aborted.")
 	case shim.Awaiting:
 		return awaiting()
+	case shim.Unsubmitted:
+		return bridge.Errorf(bridge.ToolError, bridge.NotSubmitted, bridge.Failed, "%s", r.Message)
 	case shim.Unsure:
 		return bridge.Errorf(bridge.ToolError, "", bridge.Unknown, "%s", r.Message)
 	case shim.OK, shim.Failed, shim.Submitted, shim.Handled, shim.Asking:

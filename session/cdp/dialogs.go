@@ -137,7 +137,7 @@ func (c *call) asked(ctx context.Context, form bool) bridge.Step {
 	q := bridge.Question{Kind: bridge.Interact, Title: "The page waits for a person to act in it.",
 		Origin: c.doc.origin}
 	if form {
-		q.Title = "A form is filled in. Shall it be submitted?"
+		q.Title, q.Form = "A form is filled in. Shall it be submitted?", true
 	}
 	return c.ask(q, nil, func(ctx context.Context, a *bridge.Answer) {
 		c.interacts = a == nil

@@ -171,7 +171,7 @@ func TestNativeForms(t *testing.T) {
 	}
 	for input, want := range map[string]string{`{}`: "Form validation failed", `{"bogus":1}`: "no such parameter"} {
 		_, err := p.call("find", input)
-		if got := reasonOf(err); got != "TOOL_ERROR  failed" || !strings.Contains(bridge.AsError(err).Message, want) {
+		if got := strings.Replace(reasonOf(err), "NOT_SUBMITTED", "", 1); got != "TOOL_ERROR  failed" || !strings.Contains(bridge.AsError(err).Message, want) {
 			t.Errorf("%s: %v", input, err)
 		}
 	}
@@ -212,10 +212,10 @@ func TestNativeFormsAreUnsure(t *testing.T) {
 	t.Parallel()
 	needsWhole(t)
 	for name, x := range map[string]struct{ script, want string }{
-		"only prevented": {`f.onsubmit = (e) => e.preventDefault()`, "TOOL_ERROR  unknown"},
+		"only prevented": {`f.onsubmit = (e) => e.preventDefault()`, "TOOL_ERROR NOT_SUBMITTED unknown"},
 		"reset":          {`f.onsubmit = (e) => { e.preventDefault(); e.respondWith(new Promise(() => {})); setTimeout(() => f.reset()) }`, "TOOL_ERROR  unknown"},
 		"refused":        {`f.onsubmit = (e) => { e.preventDefault(); e.respondWith(Promise.reject(new Error('sold out'))) }`, "TOOL_ERROR  failed"},
-		"invalid":        {`f.q.required = true`, "TOOL_ERROR  failed"},
+		"invalid":        {`f.q.required = true`, "TOOL_ERROR NOT_SUBMITTED failed"},
 		"sent":           {`f.onsubmit = (e) => { e.preventDefault(); f.submit() }`, "ok"},
 	} {
 		p := showPage(t, native1(t), site(t, map[string]http.HandlerFunc{"/next": plain(linked(`{"next":1}`)), "/": html(`<form id=f toolname=t tooldescription=d toolautosubmit action=/next><input name=q><button>go</button></form><script>` + x.script + `</script>`)})+"/")

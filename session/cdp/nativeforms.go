@@ -35,6 +35,7 @@ func (n *native) form(ctx context.Context, c *call, x nativeTool,
 	if len(input) == 0 {
 		input = json.RawMessage("{}")
 	}
+	c.watchForm(ctx)
 	sent, err := n.dispatch(ctx, c.doc, x, input)
 	if err != nil {
 		n.busy.Delete(of)
@@ -47,6 +48,9 @@ func (n *native) form(ctx context.Context, c *call, x nativeTool,
 		n.busy.Delete(of)
 		if a.ErrorText == rejectedText {
 			a.ErrorText = n.rejection(ctx, c.doc)
+		}
+		if sub := c.leadsOn(a); sub != nil {
+			return c.follow(ctx, sub)
 		}
 		return formAnswer(c.doc, inv, a)
 	case <-ctx.Done():
@@ -68,6 +72,22 @@ func (n *native) form(ctx context.Context, c *call, x nativeTool,
 		}()
 	}
 	return left.Step()
+}
+
+// leadsOn returns the submission that is to be followed: the page's script took the submit, or another
+// document came. It is nil where the browser's answer is all there is.
+func (c *call) leadsOn(a nativeAnswer) *submission {
+	sub := &submission{doc: c.doc, origin: c.doc.origin, since: c.since, after: c.since}
+	switch {
+	case !c.watches:
+		return nil
+	case strings.Contains(a.ErrorText, "preventDefault()"):
+		sub.handled, sub.after = true, a.after
+	case !a.left || a.Status != webmcp.InvocationStatusCompleted:
+		return nil
+	}
+	c.leads = true
+	return sub
 }
 
 // rejectedText is the browser's error when a page refused a form's call; the
@@ -112,7 +132,10 @@ func formAnswer(d *document, inv session.Invocation, a nativeAnswer) bridge.Step
 // formError returns the error of a failed form. One that was cancelled, or that prevented
 // its submit without an answer, may have been sent.
 func formError(a nativeAnswer) *bridge.Error {
-	outcome := bridge.Failed
+	outcome, reason := bridge.Failed, bridge.Reason("")
+	if strings.HasPrefix(a.ErrorText, "Form validation failed") {
+		reason = bridge.NotSubmitted
+	}
 	if a.Status == webmcp.InvocationStatusCanceled ||
 		strings.Contains(a.ErrorText, "preventDefault()") {
 		outcome = bridge.Unknown
@@ -122,7 +145,7 @@ func formError(a nativeAnswer) *bridge.Error {
 		name, message = thrown(a.Exception)
 	}
 	message = cmp.Or(message, "The form did not answer.")
-	return bridge.Errorf(bridge.ToolError, "", outcome, "%s", message).Detail("name", name)
+	return bridge.Errorf(bridge.ToolError, reason, outcome, "%s", message).Detail("name", name)
 }
 
 // maxThrown bounds what is reported of an exception.

@@ -151,13 +151,11 @@ func (o *owner) handle(msg *cdproto.Message) {
 			f.stopped = o.frames.handled
 		}
 	case cdproto.EventPageFrameRequestedNavigation:
-		var ev page.EventFrameRequestedNavigation
-		if wire.Decode(msg, &ev) && o.frames.all[ev.FrameID] != nil {
+		if ev, ok := wire.Decode[page.EventFrameRequestedNavigation](msg); ok && o.frames.all[ev.FrameID] != nil {
 			o.frames.all[ev.FrameID].requested, o.frames.all[ev.FrameID].asked = o.frames.handled, time.Now()
 		}
 	case cdproto.EventPageFrameStartedNavigating:
-		var ev page.EventFrameStartedNavigating
-		if wire.Decode(msg, &ev) && o.frames.all[ev.FrameID] != nil {
+		if ev, ok := wire.Decode[page.EventFrameStartedNavigating](msg); ok && o.frames.all[ev.FrameID] != nil {
 			o.frames.all[ev.FrameID].started = o.frames.handled
 		}
 	case cdproto.EventPageLifecycleEvent:

@@ -74,23 +74,19 @@ func (t *traffic) event(msg *cdproto.Message) {
 	}
 	switch msg.Method {
 	case cdproto.EventNetworkRequestWillBeSent:
-		var ev network.EventRequestWillBeSent
-		if wire.Decode(msg, &ev) && ev.Request != nil {
+		if ev, ok := wire.Decode[network.EventRequestWillBeSent](msg); ok && ev.Request != nil {
 			t.sent(&ev)
 		}
 	case cdproto.EventNetworkResponseReceived:
-		var ev network.EventResponseReceived
-		if wire.Decode(msg, &ev) && ev.Response != nil {
+		if ev, ok := wire.Decode[network.EventResponseReceived](msg); ok && ev.Response != nil {
 			t.change(ev.RequestID, func(r *request) { r.status, r.at = int(ev.Response.Status), time.Now() })
 		}
 	case cdproto.EventNetworkLoadingFinished:
-		var ev network.EventLoadingFinished
-		if wire.Decode(msg, &ev) {
+		if ev, ok := wire.Decode[network.EventLoadingFinished](msg); ok {
 			t.change(ev.RequestID, func(r *request) { r.ended = true })
 		}
 	case cdproto.EventNetworkLoadingFailed:
-		var ev network.EventLoadingFailed
-		if wire.Decode(msg, &ev) {
+		if ev, ok := wire.Decode[network.EventLoadingFailed](msg); ok {
 			t.change(ev.RequestID, func(r *request) {
 				r.ended, r.failed, r.at = true, true, time.Now()
 				r.given = ev.Canceled || ev.ErrorText == "net::ERR_ABORTED"

@@ -187,7 +187,11 @@ func (c *Call) run(x Tool, maxBytes int) {
 	case errors.Is(err, ErrAwaiting):
 		c.finish(nil, bridge.Errorf(bridge.ToolError, bridge.AwaitingSubmission, bridge.Failed, "A person has to submit the form."))
 	case err != nil:
-		c.finish(nil, bridge.Errorf(bridge.ToolError, "", bridge.Failed, "%s", err.Error()))
+		e, own := errors.AsType[*bridge.Error](err)
+		if !own {
+			e = bridge.Errorf(bridge.ToolError, "", bridge.Failed, "%s", err.Error())
+		}
+		c.finish(nil, e)
 	case maxBytes > 0 && len(result) > maxBytes:
 		c.finish(nil, bridge.TooLarge())
 	default:

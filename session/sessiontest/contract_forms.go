@@ -46,7 +46,7 @@ func answers(c *Call) (json.RawMessage, error) {
 	}
 	switch in["q"] {
 	case nil, "":
-		return nil, errors.New("Form validation failed: q: Please fill out this field.. ") //nolint:staticcheck // the browser's words
+		return nil, bridge.Errorf(bridge.ToolError, bridge.NotSubmitted, bridge.Failed, "Form validation failed: q: Please fill out this field.. ")
 	case "no":
 		return nil, errors.New("not that")
 	}
@@ -86,7 +86,11 @@ func testForms(t *testing.T, h Harness) {
 			`{"z":1}`: `Input contains a parameter "z" but there is no such parameter for the tool`,
 		} {
 			_, err := w.invoke("answers", input)
-			fails(t, err, bridge.ToolError, "", bridge.Failed)
+			reason := bridge.Reason("")
+			if input == `{"q":""}` {
+				reason = bridge.NotSubmitted
+			}
+			fails(t, err, bridge.ToolError, reason, bridge.Failed)
 			if e := bridge.AsError(err); e.Message != text {
 				t.Errorf("%s: %q, want %q", input, e.Message, text)
 			}
@@ -119,7 +123,7 @@ func testForms(t *testing.T, h Harness) {
 				t.Errorf("it asks %+v", asked.Question)
 			}
 			_, err = came(asked.Continue(ctx, &bridge.Answer{}))
-			fails(t, err, bridge.ToolError, "", bridge.Failed)
+			fails(t, err, bridge.ToolError, bridge.NotSubmitted, bridge.Failed)
 		} else { // an engine that cannot submit it
 			fails(t, err, bridge.ToolError, bridge.AwaitingSubmission, bridge.Failed)
 		}

@@ -36,6 +36,7 @@ type exchange struct {
 	can   elicits     // what the client declared
 	noted time.Time   // when progress was told last
 	ended *bridge.Run // a call whose outcome is in the reply
+	acted bool        // the client said that somebody acted in the page
 }
 
 // serve runs a request and returns its reply, and the error in it for who has to map

@@ -34,6 +34,7 @@ func (x *exchange) answered(
 	case mcpgo.ElicitationResponseActionAccept:
 		if elsewhere {
 			_, _ = run.Await(ctx, urlPatience) // the answer is given there
+			x.acted = true
 			return false
 		}
 		a.OK = true
@@ -122,12 +123,15 @@ func (x *exchange) elicitation(q *bridge.Question) (params mcpgo.ElicitationPara
 	if x.can.kit {
 		params.Meta = mcpgo.NewMetaFromMap(map[string]any{metaQuestion: q.ID})
 	}
-	if q.Kind == bridge.Interact {
+	if q.Kind == bridge.Interact && !q.Form {
 		page := x.operators()
 		if page == "" { // nobody could act
 			return params, false, false
 		}
 		elsewhere = true
+		if x.acted {
+			params.Message = "The page still waits: nobody has done yet what it asks for.\n\n" + params.Message
+		}
 		params.Message += "\n\nAct in the page, at " + page + ", and accept when you are done."
 		if x.can.url {
 			params.Mode, params.URL = mcpgo.ElicitationModeURL, page
@@ -176,7 +180,7 @@ func wording(q *bridge.Question) string {
 	if q.Detail != "" {
 		b.WriteString("\n\n" + q.Origin + " says:\n" + text.Marked(q.Detail))
 	}
-	if q.Kind == bridge.Approve {
+	if q.Kind == bridge.Approve || q.Form {
 		b.WriteString("\n\nTool: " + q.Tool)
 		for _, fact := range q.Facts() {
 			b.WriteString("\n" + fact.Name + ": " + text.Escape(fact.Text))

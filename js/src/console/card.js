@@ -26,7 +26,7 @@ export function card(q) {
   element.dataset.id = q.id;
   if (q.detail !== '') element.append(make('p', {}, `${visible(q.origin)} says:`), make('blockquote', {}, visible(q.detail)));
   element.append(make('p', {}, 'Arguments, all of them:'), make('pre', { tabIndex: 0 }, visible(JSON.stringify(q.input, null, 2))));
-  const [yes, no] = words[/** @type {keyof typeof words} */ (q.kind)] ?? words.confirm;
+  const [yes, no] = q.form ? ['Submit', 'Do not submit'] : words[/** @type {keyof typeof words} */ (q.kind)] ?? words.confirm;
   const value = make('input', { type: 'text', value: typeof q.schema?.default === 'string' ? q.schema.default : '' });
   value.setAttribute('aria-label', 'Your answer');
   const always = make('input', { type: 'checkbox' });

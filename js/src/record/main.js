@@ -83,6 +83,8 @@ const after = {
     }));
     if (!(result instanceof Promise)) return result;
     const outcome = result.then((value) => value, (error) => {
+      // One that the page gave up again, as React's StrictMode does, was not refused.
+      if (attempt(() => options.signal.aborted && error === options.signal.reason)) throw error;
       Object.assign(entry, { kind: 'refuse', message: `${error}` });
       if (live.get(name) === entry && before !== undefined) live.set(name, before);
       throw error;

@@ -17,6 +17,7 @@ import {
 } from './natives.js';
 
 const [eventSubmitter] = members('SubmitEvent', 'submitter');
+const declined = 'The form is filled in, and was not submitted: a person said no.';
 const updated = 'Tool execution cancelled, since tool definition was updated';
 
 /** The calls by form, event and signal. @type {WeakMap<object, FormCall>} */
@@ -121,7 +122,7 @@ export function runForm(tool, input, signal, readChanges) {
     begin(call, signal);
     if (alone) return submit(call);
     focus(button);
-    call.waiting = attended || askToSubmit(signal, () => submitFor(call), (reason) => finish(call, reason));
+    call.waiting = attended || askToSubmit(signal, () => submitFor(call), () => finishAs(call, 'unsubmitted', declined));
     if (!call.waiting) finishAs(call, 'awaiting', '');
   }));
 }
@@ -223,7 +224,7 @@ function onReset(event) {
  */
 function submit(call) {
   requestSubmit(call.form, call.button);
-  if (call.event === null) finish(call, new NativeError(`Form validation failed: ${faults(call.form)}`));
+  if (call.event === null) finishAs(call, 'unsubmitted', `Form validation failed: ${faults(call.form)}`);
   else if (!defaultPrevented(call.event)) isConnected(call.form) ? answer(call, call.event) : finishAs(call, 'unsure', updated);
 }
 
