@@ -46,11 +46,13 @@ type Visit struct {
 	leave context.CancelCauseFunc
 
 	opened session.Mark
-	began  time.Time
-	calls  int
-	moved  bool // whether it went to another address
-	alone  effects.Alone
-	idle   *Visit // the same page, left alone
+	// When it was asked for, and when it was there: a page is at most as old as the first says, and at
+	// least as the second.
+	began, shown time.Time
+	calls        int
+	moved        bool // whether it went to another address
+	alone        effects.Alone
+	idle         *Visit // the same page, left alone
 }
 
 // errTooLate is the cause of the end of a visit whose page does not come, or gets no turn.
@@ -75,6 +77,7 @@ func (on *Stand) Visit(ctx context.Context, path string) (*Visit, error) {
 	if f := t.start(life); f != nil {
 		err = fmt.Errorf("opening the page: %s", f.Message)
 	} else {
+		v.shown = time.Now()
 		v.opened, err = t.probe.Mark(ctx)
 	}
 	if err != nil {
@@ -235,7 +238,7 @@ const mostIdle = 5 * time.Second
 // observe adds what a page did that was left alone, until it is as old as one that was not: then it
 // has done what that did by the clock.
 func (v *Visit) observe(ctx context.Context, alone *effects.Alone, age time.Duration) error {
-	timer := time.NewTimer(min(age, mostIdle) - time.Since(v.began))
+	timer := time.NewTimer(min(age, mostIdle) - time.Since(v.shown))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
