@@ -206,7 +206,29 @@ func Select(files []*File, o Options) ([]Selected, error) {
 			}
 		}
 	}
+	if len(all) == 0 && (o.Run != nil || len(o.Tags)+len(o.Via) > 0) {
+		return nil, unmatched(files)
+	}
 	return all, nil
+}
+
+// NoMatch is the error of a selection that no case fits. It says what there is.
+type NoMatch struct{ Cases, Tags []string }
+
+// Error says only that there is none.
+func (*NoMatch) Error() string { return "no case matches" }
+
+func unmatched(files []*File) *NoMatch {
+	e := &NoMatch{}
+	for _, f := range files {
+		for _, c := range f.Cases {
+			e.Cases = append(e.Cases, c.Name)
+			e.Tags = append(e.Tags, c.Tags...)
+		}
+	}
+	slices.Sort(e.Tags)
+	e.Tags = slices.Compact(e.Tags)
+	return e
 }
 
 func (o *Options) fits(s *Selected) bool {

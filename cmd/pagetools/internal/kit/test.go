@@ -162,6 +162,9 @@ func (t *tester) once(ctx context.Context, args []string) error {
 	if problems, wrong := errors.AsType[*scenario.Problems](err); wrong && len(done.Cases) == 0 {
 		return t.p.shown(problems)
 	}
+	if none, ok := errors.AsType[*scenario.NoMatch](err); ok {
+		return t.noMatch(none)
+	}
 	failed := t.p.report(out, done)
 	var closed *kitrun.NotOpened
 	var ended *terminal.ExitError
@@ -174,6 +177,38 @@ func (t *tester) once(ctx context.Context, args []string) error {
 		return ended
 	}
 	return terminal.Usage("%w", err)
+}
+
+// mostNames bounds how many cases or tags an error names.
+const mostNames = 10
+
+// noMatch says which flags selected nothing, and what they could select.
+func (t *tester) noMatch(e *scenario.NoMatch) error {
+	var flags, near []string
+	if t.o.run != "" {
+		flags = append(flags, "--run "+text.ShellWord(t.o.run))
+		near = append(near, text.DidYouMean(t.o.run, e.Cases))
+	}
+	for _, tag := range t.o.tags {
+		flags = append(flags, "--tag "+text.ShellWord(tag))
+		near = append(near, text.DidYouMean(tag, e.Tags))
+	}
+	for _, way := range t.o.via {
+		flags = append(flags, "--via "+text.ShellWord(way))
+	}
+	near = slices.DeleteFunc(near, func(one string) bool { return one == "" })
+	if len(near) > 0 {
+		return terminal.Usage("no case matches %s: %s", strings.Join(flags, " "), near[0])
+	}
+	what, names := "the cases are", e.Cases
+	if t.o.run == "" && len(t.o.tags) > 0 && len(e.Tags) > 0 {
+		what, names = "the tags are", e.Tags
+	}
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = text.Quote(name)
+	}
+	return terminal.Usage("no case matches %s: %s %s", strings.Join(flags, " "), what, text.Few(quoted, mostNames))
 }
 
 // options say how cases run, but for which they are, and under which host.
