@@ -86,8 +86,8 @@ type sentRequest struct {
 	Status  int    `json:"status"` // 0: no answer came
 }
 
-// maxSent and maxAddress bound what is told of requests.
-const maxSent, maxAddress = 16, 2048
+// maxSent bounds the requests that are told, and maxErrorLinked the JSON-LD of an error, in bytes.
+const maxSent, maxErrorLinked = 16, 64 << 10
 
 // loaded is the answer of a document that came, which the browser says has the status; 0 when it does not.
 func loaded(d *document, p *shim.Page, status int) bridge.Step {
@@ -99,7 +99,7 @@ func loaded(d *document, p *shim.Page, status int) bridge.Step {
 
 // withoutContent is the answer of a response without a document: one without content, or a file.
 func withoutContent(d *document, r *request) bridge.Step {
-	return concluded(d, &pageAnswer{Page: shim.Page{Status: r.status, Address: text.Bytes(r.url, maxAddress),
+	return concluded(d, &pageAnswer{Page: shim.Page{Status: r.status, Address: r.url,
 		Alerts: []string{}, Statuses: []string{}}})
 }
 
@@ -156,7 +156,9 @@ func (a *pageAnswer) fail(reason bridge.Reason, outcome bridge.Outcome, what str
 	if said != "" {
 		what += ", and the page says " + text.Quote(said)
 	}
-	a.Linked = a.Page.Linked
+	if len(a.Page.Linked) <= maxErrorLinked {
+		a.Linked = a.Page.Linked
+	}
 	return bridge.Errorf(bridge.ToolError, reason, outcome, "%s.", what).Detail("page", a)
 }
 
@@ -165,7 +167,7 @@ func handled(d *document, p *shim.Page, sent []request) bridge.Step {
 	a := &pageAnswer{Page: *p}
 	a.Status = 0 // of the document that was there before
 	for _, r := range sent[:min(len(sent), maxSent)] {
-		a.Requests = append(a.Requests, sentRequest{r.method, text.Bytes(r.url, maxAddress), r.status})
+		a.Requests = append(a.Requests, sentRequest{r.method, r.url, r.status})
 	}
 	s := bridge.Step{Document: d.id, Revision: max(d.newest.Load(), d.revision.Load()*revisions)}
 	complains := len(a.Alerts)+len(a.Invalid) > 0

@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/network"
 
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/session/cdp/wire"
 )
 
@@ -27,10 +28,10 @@ type request struct {
 	given  bool // up, by the page or by the browser
 }
 
-// maxRequests bounds the requests that are noted in a page.
-const maxRequests = 512
+// maxRequests bounds the requests that are noted in a page, and maxAddress the bytes of an address.
+const maxRequests, maxAddress = 512, 2048
 
-// traffic notes the requests of a page while calls of forms are under way. Only then does the browser
+// traffic notes the requests of a page for documents, and those of its scripts, while calls of forms are under way. Only then does the browser
 // report them: a page can make any number of them. Only the owner uses it.
 type traffic struct {
 	frames *frames
@@ -97,16 +98,21 @@ func (t *traffic) event(msg *cdproto.Message) {
 
 // sent takes a request. A redirect is a request with the same id.
 func (t *traffic) sent(ev *network.EventRequestWillBeSent) {
-	known := false
+	switch ev.Type {
+	case network.ResourceTypeDocument, network.ResourceTypeFetch, network.ResourceTypeXHR:
+	default:
+		return
+	}
+	known, address := false, text.Bytes(ev.Request.URL, maxAddress)
 	t.change(ev.RequestID, func(r *request) {
 		known = true
-		r.method, r.url, r.status = ev.Request.Method, ev.Request.URL, 0
+		r.method, r.url, r.status = ev.Request.Method, address, 0
 	})
 	if known || len(t.all) >= maxRequests {
 		return
 	}
 	t.all = append(t.all, &request{id: ev.RequestID, frame: ev.FrameID, kind: ev.Type, method: ev.Request.Method,
-		url: ev.Request.URL, began: t.frames.handled, at: time.Now()})
+		url: address, began: t.frames.handled, at: time.Now()})
 }
 
 func (t *traffic) change(id network.RequestID, do func(*request)) {
@@ -132,7 +138,7 @@ const streamPatience, bodyPatience = 3 * time.Second, time.Second
 // under way.
 func (t *traffic) scripted(after int64) (all []request, open bool) {
 	for _, r := range t.all {
-		if r.began <= after || r.kind != network.ResourceTypeFetch && r.kind != network.ResourceTypeXHR {
+		if r.began <= after || r.kind == network.ResourceTypeDocument {
 			continue
 		}
 		all = append(all, *r)
