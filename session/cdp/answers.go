@@ -71,7 +71,7 @@ func (c *call) unwatchForm() {
 	}
 }
 
-// pageAnswer is what a page says of a form: the shape of details.page, and of the result without JSON-LD.
+// pageAnswer has the words of a page about a form, in the shape of details.page, and of the result without JSON-LD.
 type pageAnswer struct {
 	shim.Page
 
@@ -89,7 +89,7 @@ type sentRequest struct {
 // maxSent bounds the requests that are told, and maxErrorLinked the JSON-LD of an error, in bytes.
 const maxSent, maxErrorLinked = 16, 64 << 10
 
-// loaded is the answer of a document that came, which the browser says has the status; 0 when it does not.
+// loaded makes a step of a document that came, which the browser says has the status; 0 when it does not.
 func loaded(d *document, p *shim.Page, status int) bridge.Step {
 	if status != 0 {
 		p.Status = status
@@ -97,7 +97,7 @@ func loaded(d *document, p *shim.Page, status int) bridge.Step {
 	return concluded(d, &pageAnswer{Page: *p})
 }
 
-// withoutContent is the answer of a response without a document: one without content, or a file.
+// withoutContent makes a step of a response without a document: one without content, or a file.
 func withoutContent(d *document, r *request) bridge.Step {
 	return concluded(d, &pageAnswer{Page: shim.Page{Status: r.status, Address: r.url,
 		Alerts: []string{}, Statuses: []string{}}})
@@ -127,7 +127,7 @@ func encoded(value any) json.RawMessage {
 	return b
 }
 
-// refused is the error of a site that refused a form with a status.
+// refused makes the error of a site that refused a form with a status.
 func (a *pageAnswer) refused(status int) *bridge.Error {
 	outcome := bridge.Failed
 	if status >= http.StatusInternalServerError || status == 0 {
@@ -162,7 +162,7 @@ func (a *pageAnswer) fail(reason bridge.Reason, outcome bridge.Outcome, what str
 	return bridge.Errorf(bridge.ToolError, reason, outcome, "%s.", what).Detail("page", a)
 }
 
-// handled is the answer of a page whose script took the submit, and sent requests or none.
+// handled makes a step of a page whose script took the submit, and sent requests or none.
 func handled(d *document, p *shim.Page, sent []request) bridge.Step {
 	a := &pageAnswer{Page: *p}
 	a.Status = 0 // of the document that was there before

@@ -24,7 +24,7 @@ type submission struct {
 	found   chan arrival
 }
 
-// arrival is what became of a submission: the document that answers it, a response without one,
+// arrival says what became of a submission: the document that answers it, a response without one,
 // that what a script started is quiet, or why nothing comes.
 type arrival struct {
 	doc    *document
@@ -34,7 +34,7 @@ type arrival struct {
 	err    *bridge.Error
 }
 
-// settleEvery is how often a submission is looked at while nothing happens: some waits end with time.
+// settleEvery says how often a submission is looked at while nothing happens: some waits end with time.
 const settleEvery = 250 * time.Millisecond
 
 // follow waits for what becomes of a submission, and returns what the page says of it. A document
@@ -206,10 +206,10 @@ func (ss *submissions) settle() {
 	})
 }
 
-// otherPatience is how long after a load was given up another one may begin in its place.
+// otherPatience bounds the time between a load that was given up and one in its place.
 const otherPatience = 300 * time.Millisecond
 
-// loadPatience is how long a document that is there may still load before it counts as the answer.
+// loadPatience bounds the time for which a document that is there loads before it counts as the answer.
 const loadPatience = 5 * time.Second
 
 // answer returns what came of a submission, nothing as long as that is open.

@@ -130,8 +130,8 @@ func (t *traffic) loads(of cdp.FrameID, after int64) []*request {
 	})
 }
 
-// streamPatience is how long a request that changes nothing may take before it counts as one that
-// never ends, and bodyPatience how long any may after its response began.
+// streamPatience bounds the wait for a request that changes nothing, which may never end, and bodyPatience
+// the wait for the rest of any response.
 const streamPatience, bodyPatience = 3 * time.Second, time.Second
 
 // scripted returns the requests of scripts that began after so many events, and whether some are
