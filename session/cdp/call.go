@@ -213,7 +213,7 @@ func outcome(d *document, r *shim.Reply) bridge.Step {
 	return s
 }
 
-// refused is why a call failed.
+// refused makes the error of a call that failed.
 func refused(r *shim.Reply) *bridge.Error {
 	switch r.Kind {
 	case shim.Gone:
