@@ -9,7 +9,7 @@ import (
 	"github.com/pagetools/pagetools/js"
 )
 
-// A Page is what a document says to whoever submitted a form: in it, or the one that led to it. All
+// A Page holds what a document says to whoever submitted a form: in it, or the one that led to it. All
 // of it is the page's word. The expressions for it need no page script, and are meant for a world of
 // their own, the same one for Arm and Settle.
 type Page struct {
