@@ -148,8 +148,8 @@ func (a *pageAnswer) fail(reason bridge.Reason, outcome bridge.Outcome, what str
 		said = a.Alerts[0]
 	case len(a.Invalid) > 0:
 		said = a.Invalid[0].Field + ": " + a.Invalid[0].Message
-	case len(a.Page.Statuses) > 0:
-		said = a.Page.Statuses[0]
+	case len(a.Statuses) > 0:
+		said = a.Statuses[0]
 	case a.Title != "" && reason == bridge.SiteRefused:
 		said = a.Title
 	}
