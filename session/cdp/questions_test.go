@@ -86,7 +86,7 @@ func TestQuestions(t *testing.T) {
 		{"seat", `{}`, bridge.Interact, "", yes, `null`},
 		{"seat", `{}`, bridge.Interact, "", no, "AbortError"},
 		{"order", `{"q":"tea"}`, bridge.Interact, "", yes, `"ordered tea"`},
-		{"order", `{"q":"tea"}`, bridge.Interact, "", no, "AbortError"},
+		{"order", `{"q":"tea"}`, bridge.Interact, "", no, "NOT_SUBMITTED"},
 	} {
 		w.begin(t, base+"/")
 		asked := w.asks(c.tool, c.input)
@@ -97,7 +97,7 @@ func TestQuestions(t *testing.T) {
 		got, err := answered(t, asked, c.answer)
 		if e := bridge.AsError(err); e != nil {
 			name, _ := e.Details["name"].(string)
-			got = name
+			got = name + string(e.Reason)
 			if e.Code != bridge.ToolError || e.Outcome != bridge.Failed {
 				t.Errorf("%s: %v", c.tool, e)
 			}
