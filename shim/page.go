@@ -57,23 +57,22 @@ func DecodePage(text string) (*Page, error) {
 	if len(text) > maxState {
 		return nil, fmt.Errorf("what the page shows: %d bytes, more than %d", len(text), maxState)
 	}
-	var p Page
-	var rest struct {
+	var said struct {
+		Page
+
 		Linked   string `json:"linked"`
 		TooLarge bool   `json:"tooLarge"`
 	}
-	if err := json.Unmarshal([]byte(text), &p); err != nil {
+	if err := json.Unmarshal([]byte(text), &said); err != nil {
 		return nil, fmt.Errorf("what the page shows: %w", err)
 	}
-	if err := json.Unmarshal([]byte(text), &rest); err != nil {
-		return nil, fmt.Errorf("what the page shows: %w", err)
+	p := &said.Page
+	p.TooLarge = said.TooLarge
+	if said.Linked == "" {
+		return p, nil
 	}
-	p.TooLarge = rest.TooLarge
-	if rest.Linked == "" {
-		return &p, nil
-	}
-	if p.Linked = json.RawMessage(rest.Linked); !json.Valid(p.Linked) {
+	if p.Linked = json.RawMessage(said.Linked); !json.Valid(p.Linked) {
 		return nil, fmt.Errorf("what the page shows: %w", errNotJSON)
 	}
-	return &p, nil
+	return p, nil
 }

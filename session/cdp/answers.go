@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/origin"
+	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/shim"
 )
@@ -114,17 +116,9 @@ func concluded(d *document, a *pageAnswer) bridge.Step {
 	case a.Page.Linked != nil:
 		s.Data = a.Page.Linked
 	default:
-		s.Data = encoded(map[string]any{"page": a})
+		s.Data = schema.MustEncode(map[string]any{"page": a})
 	}
 	return s
-}
-
-func encoded(value any) json.RawMessage {
-	b, err := json.Marshal(value)
-	if err != nil {
-		panic(err) // texts and numbers
-	}
-	return b
 }
 
 // refused makes the error of a site that refused a form with a status.
@@ -174,7 +168,7 @@ func handled(d *document, p *shim.Page, sent []request) bridge.Step {
 	switch refused := decisive(d, sent); {
 	case refused != nil:
 		s.Err = a.refused(refused.status)
-	case len(sent) > 0 && !complains, len(sent) > 0 && changesSome(sent), len(sent) == 0 && !complains && len(a.Changed) > 0:
+	case !complains && len(sent)+len(a.Changed) > 0, slices.ContainsFunc(sent, request.changes):
 		return concluded(d, a)
 	case complains:
 		s.Err = a.fail(bridge.NotSubmitted, bridge.Failed, "The page stopped the form, and nothing was sent")
@@ -185,21 +179,12 @@ func handled(d *document, p *shim.Page, sent []request) bridge.Step {
 	return s
 }
 
-func changesSome(sent []request) bool {
-	for i := range sent {
-		if sent[i].changes() {
-			return true
-		}
-	}
-	return false
-}
-
 // decisive returns the request that the site refused, or did not answer; nil when all went well. Those that
 // change something at the document's own site count before those of others, and before what is only read.
 func decisive(d *document, sent []request) *request {
 	for _, group := range []func(*request) bool{
 		func(r *request) bool { return r.changes() && origin.Of(r.url) == d.origin },
-		(*request).changes,
+		func(r *request) bool { return r.changes() },
 		func(r *request) bool { return origin.Of(r.url) == d.origin },
 		func(*request) bool { return true },
 	} {

@@ -31,8 +31,9 @@ type request struct {
 // maxRequests bounds the requests that are noted in a page, and maxAddress the bytes of an address.
 const maxRequests, maxAddress = 512, 2048
 
-// traffic notes the requests of a page for documents, and those of its scripts, while calls of forms are under way. Only then does the browser
-// report them: a page can make any number of them. Only the owner uses it.
+// traffic notes the requests of a page for documents, and those of its scripts, while calls of forms are
+// under way. Only then does the browser report them: a page can make any number of them. Only the owner
+// uses it.
 type traffic struct {
 	frames *frames
 	calls  int // that are under way
@@ -159,6 +160,6 @@ func (r *request) open() bool {
 }
 
 // changes reports whether a request may change something at the site.
-func (r *request) changes() bool {
+func (r request) changes() bool {
 	return r.method != "GET" && r.method != "HEAD" && r.method != "OPTIONS"
 }
