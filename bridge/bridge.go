@@ -117,6 +117,8 @@ func New(r Router, o Options) (*Bridge, error) {
 	if b.pipe.now == nil {
 		b.pipe.now = time.Now
 	}
+	b.pipe.shares.store, b.pipe.shares.log = b.pipe.memory.Rates, b.pipe.log
+	b.pipe.taints.store, b.pipe.taints.log = b.pipe.memory.Taints, b.pipe.log
 	b.pipe.consents = consents{&b.pipe.memory, b.pipe.log, b.pipe.now}
 	rates := policy.RatesOptions{Callers: o.Rates, Sites: map[string]policy.SiteRates{}}
 	for _, site := range r.Sites() {

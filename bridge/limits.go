@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
 )
 
@@ -51,23 +50,4 @@ func (l Limits) WithDefaults() Limits {
 	l.TotalBytes = cmp.Or(l.TotalBytes, 256<<20)
 	l.Subschemas = cmp.Or(l.Subschemas, 50_000)
 	return l
-}
-
-// tooMany has a sentence for each rate that can refuse a call.
-var tooMany = map[policy.Limit]string{
-	policy.LimitCaller: "You make too many calls.",
-	policy.LimitSite:   "This webtool gets too many calls.",
-	policy.LimitTool:   "This tool gets too many calls.",
-}
-
-// take takes one from each rate that counts, or refuses. Site and tool may be empty.
-func (pl *pipeline) take(caller, site, tool string) *Error {
-	limit, wait := pl.rates.Take(caller, site, tool, pl.now())
-	if limit == "" {
-		return nil
-	}
-	e := Errorf(RateLimit, "", NotRun, "%s %s", tooMany[limit], TryAgain(wait)).
-		Detail("limit", string(limit))
-	e.Retry = wait
-	return e
 }

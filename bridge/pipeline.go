@@ -36,6 +36,7 @@ type pipeline struct {
 	now      func() time.Time
 	sites    map[string]*siteState
 	rates    *policy.Rates
+	shares   shares        // of the rates, between the processes of a data folder
 	refusals *policy.Rates // bounds those that are in the audit
 	taints   taints
 	run      handler
@@ -68,6 +69,7 @@ type passage struct {
 	approval    string // the grant or the question that it runs under, and
 	approver    string // the person
 	ticket      int64  // of its intent in the audit; 0: none
+	found       Source // a page that was opened to look for the tool in it, until it runs there
 	source      Source // the page that runs it
 	outcome     Outcome
 }
@@ -118,12 +120,13 @@ func chain(stages []stage, last handler) handler {
 // the tool that would run.
 func (pl *pipeline) resolve(ctx context.Context, r *Run, next handler) Step {
 	err := pl.find(ctx, r)
+	defer r.pass.leave()
 	if err == nil {
 		return next(ctx, r)
 	}
 	e := AsError(err)
 	if e.Code == WebtoolNotFound || e.Code == ConfigError { // nonsense counts, too
-		if limited := pl.count(r); limited != nil {
+		if limited := pl.count(ctx, r); limited != nil {
 			e = limited
 		}
 	}
@@ -147,6 +150,9 @@ func (pl *pipeline) find(ctx context.Context, r *Run) error {
 	if err != nil {
 		return nothingRan(ctx, err)
 	}
+	if catalog, err = pl.configuredList(ctx, r, catalog); err != nil {
+		return err
+	}
 	if r.pass.tool, err = r.pass.site.pick(catalog, r.pass.call.Tool); err != nil {
 		return err
 	}
@@ -166,6 +172,55 @@ func (pl *pipeline) find(ctx context.Context, r *Run) error {
 	return err
 }
 
+// configuredList returns the list of the page that the call will run in: where config changes that page,
+// and there is none yet, it is opened. Known is the list of the site's page. The call counts before.
+func (pl *pipeline) configuredList(ctx context.Context, r *Run, known *Catalog) (*Catalog, error) {
+	if r.pass.settings.page == "" {
+		return known, nil
+	}
+	name := r.pass.call.Tool
+	if name == "" {
+		only, err := r.pass.site.pick(known, "")
+		if err != nil {
+			return nil, err
+		}
+		name = only.name
+	}
+	ref := r.pass.pageRef()
+	if t := known.Tool(name); t != nil && t.operation != nil || pl.router.Shows(ref) != nil {
+		return known, nil
+	}
+	if e := pl.count(ctx, r); e != nil {
+		return nil, e
+	}
+	defer pl.step(ctx, "acquire")()
+	source, err := pl.router.Acquire(ctx, ref)
+	if err != nil {
+		return nil, nothingRan(ctx, err)
+	}
+	r.pass.found = source
+	lister, ok := source.(Lister)
+	if !ok {
+		return known, nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, r.pass.left())
+	defer cancel()
+	list, err := lister.List(waiting, name)
+	if err != nil {
+		return nil, nothingRan(ctx, err)
+	}
+	return list, nil
+}
+
+// leave gives back a page in which the tool was looked for, and that the call did not run in: before a
+// person is asked, too.
+func (r *passage) leave() {
+	if found := r.found; found != nil {
+		r.found = nil
+		found.Release()
+	}
+}
+
 // configured finds the site of a call, and reads what its config says.
 func (pl *pipeline) configured(in *Call) (*siteState, settings, error) {
 	site, err := pl.siteFor(in.Site, in.Caller)
@@ -179,6 +234,13 @@ func (pl *pipeline) configured(in *Call) (*siteState, settings, error) {
 func (r *passage) ref() Ref {
 	return Ref{Site: r.call.Site, Session: r.call.Session, Caller: r.call.Caller,
 		API: r.tool != nil && r.tool.operation != nil}
+}
+
+// pageRef is ref for Acquire.
+func (r *passage) pageRef() Ref {
+	ref := r.ref()
+	ref.Patience, ref.Turn, ref.Page = r.left(), r.settings.timeout, r.settings.page
+	return ref
 }
 
 func mayNotAnswer() *Error {
@@ -239,7 +301,7 @@ func (pl *pipeline) validate(ctx context.Context, r *Run, next handler) Step {
 	if e == nil {
 		return next(ctx, r)
 	}
-	if limited := pl.count(r); limited != nil { // nonsense counts, too
+	if limited := pl.count(ctx, r); limited != nil { // nonsense counts, too
 		e = limited
 	}
 	return e.Step()
@@ -313,22 +375,22 @@ func (r *passage) completeInput() (Value, error) {
 // limit holds the call to the rates of its caller, its site and its tool. A call counts
 // once, however often it stops for a person.
 func (pl *pipeline) limit(ctx context.Context, r *Run, next handler) Step {
-	if e := pl.count(r); e != nil {
+	if e := pl.count(ctx, r); e != nil {
 		return e.Step()
 	}
 	return next(ctx, r)
 }
 
 // count counts the call, and refuses it when there are too many. Its tool may not be known.
-func (pl *pipeline) count(r *Run) *Error {
+func (pl *pipeline) count(ctx context.Context, r *Run) *Error {
 	if r.pass.counted {
 		return nil
 	}
-	tool := ""
+	tool := r.pass.call.Tool
 	if r.pass.tool != nil {
 		tool = r.pass.tool.name
 	}
-	if e := pl.take(r.pass.call.Caller.Name, r.pass.call.Site, tool); e != nil {
+	if e := pl.take(ctx, r.pass.call.Caller.Name, r.pass.call.Site, tool); e != nil {
 		return e
 	}
 	r.pass.counted = true
@@ -344,6 +406,13 @@ func (pl *pipeline) approve(ctx context.Context, r *Run, next handler) Step {
 		Tainted: pl.taints.of(r.pass.call.Caller.Name, r.pass.tool.origin, pl.now()), Unseen: r.pass.unseen,
 	}
 	r.pass.decision = policy.Decide(in)
+	if !in.Tainted { // the store is asked only where that matters
+		in.Tainted = true
+		tainted := policy.Decide(in)
+		if in.Tainted = tainted.Level != r.pass.decision.Level && pl.taints.elsewhere(ctx, r.pass.call.Caller.Name, r.pass.tool.origin, pl.now()); in.Tainted {
+			r.pass.decision = tainted
+		}
+	}
 	switch {
 	case r.pass.decision.Level == policy.Never:
 		return Errorf(ApprovalDenied, "", NotRun,
@@ -386,12 +455,7 @@ func (pl *pipeline) invoke(ctx context.Context, r *Run) Step {
 	if e := pl.intend(ctx, r); e != nil {
 		return e.Step()
 	}
-	ref := r.pass.ref()
-	ref.Patience, ref.Turn, ref.Page = r.pass.left(), r.pass.settings.timeout, r.pass.settings.page
-	ref.Beside = r.pass.call.Beside && !r.pass.tool.hints.MayChange(r.pass.tool.topLevel)
-	end := pl.step(ctx, "acquire")
-	source, err := pl.router.Acquire(ctx, ref)
-	end()
+	source, err := pl.acquire(ctx, r)
 	if err != nil {
 		return nothingRan(ctx, err).Step()
 	}
@@ -402,7 +466,7 @@ func (pl *pipeline) invoke(ctx context.Context, r *Run) Step {
 	r.pass.source = source
 	return pl.inPage(r, func() Step {
 		r.pass.outcome = Unknown
-		pl.taints.read(r, pl.now())
+		pl.taints.read(ctx, r, pl.now())
 		defer pl.step(ctx, "page")()
 		return source.Invoke(ctx, Invocation{
 			Tool: r.pass.tool, Caller: r.pass.call.Caller.Name, Agreed: r.pass.shown, Input: r.pass.input.Text(), MaxBytes: r.pass.resultLimit(),
@@ -410,6 +474,18 @@ func (pl *pipeline) invoke(ctx context.Context, r *Run) Step {
 			Still: r.still, Progress: func(p Progress) { r.progress.Store(&p) },
 		})
 	})
+}
+
+// acquire returns the page that the call runs in.
+func (pl *pipeline) acquire(ctx context.Context, r *Run) (Source, error) {
+	if found := r.pass.found; found != nil {
+		r.pass.found = nil
+		return found, nil
+	}
+	defer pl.step(ctx, "acquire")()
+	ref := r.pass.pageRef()
+	ref.Beside = r.pass.call.Beside && !r.pass.tool.hints.MayChange(r.pass.tool.topLevel)
+	return pl.router.Acquire(ctx, ref)
 }
 
 // still says why the call may not run any more, after it waited: its credential or the

@@ -28,12 +28,15 @@ type mcpResult struct {
 
 // present turns what the page returned into the result of the call.
 func present(r *Run, data json.RawMessage) Step {
-	if !schema.Valid(data) {
+	if data = schema.WellFormed(data); data == nil {
 		return Errorf(ToolError, ResultInvalid, Unknown,
 			"%q returned something that is not JSON.", r.pass.tool.name).Step()
 	}
 	var m mcpResult
 	isMCP := mayBeMCP(data) && json.Unmarshal(data, &m) == nil
+	if isMCP {
+		data = withMedia(data)
+	}
 	told, said, e := r.pass.redacted(data, m)
 	if e != nil {
 		return e.Step()

@@ -33,6 +33,42 @@ func TestOutput(t *testing.T) {
 	}
 }
 
+// TestOneReading (F9): what readers of JSON disagree on has one reading before any face gets it, and pictures
+// and sounds are as MCP has them.
+func TestOneReading(t *testing.T) {
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("a", ""))
+	b := open(t, r, bridge.SiteOptions{})
+	const png, sent = "iVBORw0KGgo=", `{"type":"image","data":"iVBORw0KGgo=","mimeType":"image/png"}`
+	for given, shown := range map[string]string{
+		`"a\ud800b"`: "\"a\uFFFDb\"", `"\uD83Da"`: "\"\uFFFDa\"", `{"a\uDC00":"\ud83d\ude00"}`: "{\"a\uFFFD\":\"\U0001F600\"}", "\"a\xff\"": "\"a\uFFFD\"",
+		`{"content":[{"type":"text","text":"a\ud83d"}]}`: "{\"content\":[{\"type\":\"text\",\"text\":\"a\uFFFD\"}]}",
+		`"\\ud800"`: `"\\ud800"`, ` {"n": 1.50} `: `{"n": 1.50}`,
+
+		`{"content":[` + sent + `]}`: `{"content":[` + sent + `]}`,
+		`{"content":[{"type":"image","data":"data:image/png;base64,` + png + `","mimeType":"image/png"}]}`:                      `{"content":[` + sent + `]}`,
+		`{"content":[{"type":"image","data":"DATA:image/png;charset=x;BASE64,iVBORw0KGgo%3D"}]}`:                                `{"content":[` + sent + `]}`,
+		`{"content":[{"type":"image","url":"data:image/png;base64,iVBORw0KGgo"}],"x":1}`:                                        `{"x":1,"content":[` + sent + `]}`,
+		`{"content":[{"type":"image","data":"iVBO\nRw0KGgo","mimeType":"image/png"}]}`:                                          `{"content":[` + sent + `]}`,
+		`{"content":[{"type":"image","data":"` + png + `"}]}`:                                                                   `{"content":[` + sent + `]}`,
+		`{"content":[{"type":"image","data":"_9j_","title":"t"}]}`:                                                              `{"content":[{"type":"image","title":"t","data":"/9j/","mimeType":"image/jpeg"}]}`,
+		`{"content":[{"type":"image","data":"data:image/svg+xml,%3Csvg%2F%3E"}]}`:                                               `{"content":[{"type":"image","data":"PHN2Zy8+","mimeType":"image/svg+xml"}]}`,
+		`{"content":[{"type":"audio","data":"data:audio/ogg;base64,T2dnUw"},{"type":"text","text":"data:image/png;base64,A"}]}`: `{"content":[{"type":"audio","data":"T2dnUw==","mimeType":"audio/ogg"},{"type":"text","text":"data:image/png;base64,A"}]}`,
+
+		`{"content":[{"type":"image","data":"data:nothing","mimeType":"image/png"}]}`: `{"content":[{"type":"image","data":"data:nothing","mimeType":"image/png"}]}`,
+		`{"content":[{"type":"image","data":"aGk="}]}`:                                `{"content":[{"type":"image","data":"aGk="}]}`,
+		`{"type":"image","data":"data:image/png;base64,A"}`:                           `{"type":"image","data":"data:image/png;base64,A"}`,
+	} {
+		r.Answer("shop", given, nil)
+		res, e := do(t, b, "a", `{}`, "")
+		if e != nil || string(res) != shown {
+			t.Errorf("%s: got %s, %v, want %s", given, res, e, shown)
+		}
+	}
+	r.Answer("shop", `{`, nil)
+	_, e := do(t, b, "a", `{}`, "")
+	want(t, e, bridge.ToolError, bridge.ResultInvalid, bridge.Unknown)
+}
+
 func TestAResultThatSaysItIsAnError(t *testing.T) {
 	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("a", ""))
 	r.Answer("shop", `{"isError":true,"content":[{"type":"text","text":"No such stamp."}]}`, nil)

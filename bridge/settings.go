@@ -178,16 +178,27 @@ func (s *siteState) configError(err error, config json.RawMessage) *Error {
 	_ = json.Unmarshal(config, &given)
 	var allowed struct{ Properties map[string]json.RawMessage }
 	_ = json.Unmarshal(s.config.Schema, &allowed)
-	var shown []string
+	var shown, words []string
+	known := slices.Sorted(maps.Keys(allowed.Properties))
 	for _, k := range slices.Sorted(maps.Keys(given)) {
-		if _, ok := allowed.Properties[k]; !ok {
-			shown = append(shown, text.Brief(k, 64))
+		if _, ok := allowed.Properties[k]; ok {
+			continue
+		}
+		name := text.Brief(k, 64)
+		shown = append(shown, name)
+		if pageKeys[k] != nil {
+			words = append(words, fmt.Sprintf("the operator does not allow %s, leave it out", text.Quote(name)))
+		} else {
+			words = append(words, fmt.Sprintf("%s is unknown, %s", text.Quote(name),
+				cmp.Or(text.DidYouMean(k, known), "it may have "+text.List(known, "and"))))
 		}
 	}
 	e := violationError(ConfigError, "config", err)
 	if len(shown) > 0 {
-		e.Message = fmt.Sprintf("config has keys that are unknown or that the operator did not allow: %s. It may have: %s.",
-			strings.Join(shown, ", "), strings.Join(slices.Sorted(maps.Keys(allowed.Properties)), ", "))
+		e.Message = "config: " + strings.Join(words[:min(3, len(words))], "; ")
+		if !strings.HasSuffix(e.Message, "?") {
+			e.Message += "."
+		}
 		return e.Detail("keys", shown)
 	}
 	return e

@@ -21,7 +21,7 @@ func TestConfigIsChecked(t *testing.T) {
 		want(t, e, bridge.ConfigError, "", bridge.NotRun)
 	}
 	_, e := do(t, b, "a", `{}`, `{"units":"metric","tiemout":5}`)
-	if !strings.Contains(e.Message, "tiemout, units") {
+	if !strings.Contains(e.Message, `"tiemout" is unknown, did you mean timeout?`) || !strings.Contains(e.Message, `"units" is unknown, it may have`) {
 		t.Errorf("the message does not name the keys: %s", e.Message)
 	}
 	for _, config := range []string{`{}`, `{"timeout":300000}`, `{"timeout":1}`, `{"timeout":null}`, `{"wait":0}`, `{"output":"raw"}`, `{"maxOutputBytes":1048576}`} {

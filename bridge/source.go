@@ -38,6 +38,8 @@ type Step struct {
 	// had when it replied. A call reads its own writes.
 	Document string
 	Revision int64
+	// Move numbers what the call did to the address of the page; 0 is nothing.
+	Move int64
 }
 
 // Violation says where a result does not fit the outputSchema of its own tool.
@@ -125,6 +127,13 @@ func (inv Invocation) Complete(q Question) Question {
 // TimedOut is the cause of a context that ends with a call's Timeout.
 func TimedOut(after time.Duration) *Error {
 	return Errorf(InternalError, Timeout, Unknown, "The tool did not answer within %s.", after)
+}
+
+// Lister is a Source that knows its own list. It is optional.
+type Lister interface {
+	// List returns the tools of the source once it is opened, and the one of that name is there or was
+	// waited for as long as a call waits. Errors are *Error.
+	List(ctx context.Context, tool string) (*Catalog, error)
 }
 
 // Page is a Source whose page a person can see, and act in. It is optional.

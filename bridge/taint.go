@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -11,6 +13,8 @@ const (
 	// taintFor is how long a caller counts as one that has read untrusted content.
 	// It is the idle time of a session.
 	taintFor = 15 * time.Minute
+	// taintStep is how much of it may be gone before another read is noted in the store.
+	taintStep = time.Minute
 	// maxTaints bounds the origins that are kept apart for one caller. Beyond it
 	// the caller is tainted everywhere.
 	maxTaints = 64
@@ -20,45 +24,91 @@ const (
 const anyOrigin = ""
 
 // taints holds what callers have read: results that a page calls untrusted, and
-// those of documents that are not the site's own (security reference, 4, item 7).
+// those of documents that are not the site's own (security reference, 4, item 7). Without a store they are of
+// this process.
 type taints struct {
+	store Taints
+	log   *slog.Logger
+
 	mu       sync.Mutex
-	byCaller map[string]map[string]time.Time // when a taint by an origin ends
+	byCaller map[string]map[string]taint // by origin
 }
 
+// taint says until when it lasts, and until when it does in the store.
+type taint struct{ until, kept time.Time }
+
 // read notes what the call reads.
-func (t *taints) read(r *Run, now time.Time) {
+func (t *taints) read(ctx context.Context, r *Run, now time.Time) {
 	if r.pass.tool.hints.Untrusted != policy.Yes && r.pass.tool.topLevel {
 		return
 	}
+	caller := r.pass.call.Caller.Name
+	origin, until, keep := t.note(caller, r.pass.tool.origin, now)
+	if t.store == nil || !keep {
+		return
+	}
+	if err := t.store.Taint(context.WithoutCancel(ctx), caller, origin, until); err != nil {
+		t.log.ErrorContext(ctx, "taints: what a caller read counts in this process only", slog.Any("error", err))
+		t.forget(caller, origin)
+	}
+}
+
+// note keeps a taint, and reports whether the store does not know of it, or not long enough.
+func (t *taints) note(caller, origin string, now time.Time) (kept string, until time.Time, keep bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.byCaller == nil {
-		t.byCaller = map[string]map[string]time.Time{}
+		t.byCaller = map[string]map[string]taint{}
 	}
-	origins := t.byCaller[r.pass.call.Caller.Name]
+	origins := t.byCaller[caller]
 	if origins == nil {
-		origins = map[string]time.Time{}
-		t.byCaller[r.pass.call.Caller.Name] = origins
+		origins = map[string]taint{}
+		t.byCaller[caller] = origins
 	}
-	origin := r.pass.tool.origin
 	if _, there := origins[origin]; !there && len(origins) >= maxTaints {
 		origin = anyOrigin
 	}
-	origins[origin] = now.Add(taintFor)
+	is := origins[origin]
+	is.until = now.Add(taintFor)
+	if keep = is.until.Sub(is.kept) > taintStep; keep {
+		is.kept = is.until
+	}
+	origins[origin] = is
+	return origin, is.until, keep
 }
 
-// of reports whether the caller has read content of an origin other than this one.
+// forget makes the next read of an origin try the store again.
+func (t *taints) forget(caller, origin string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	is := t.byCaller[caller][origin]
+	is.kept = time.Time{}
+	t.byCaller[caller][origin] = is
+}
+
+// of reports whether the caller has read content of an origin other than this one, through this process.
 func (t *taints) of(caller, origin string, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	tainted := false
-	for by, until := range t.byCaller[caller] {
-		if now.After(until) {
+	for by, is := range t.byCaller[caller] {
+		if now.After(is.until) {
 			delete(t.byCaller[caller], by)
 			continue
 		}
 		tainted = tainted || by != origin
 	}
 	return tainted
+}
+
+// elsewhere is of for every process of the data folder. What cannot be read counts.
+func (t *taints) elsewhere(ctx context.Context, caller, origin string, now time.Time) bool {
+	if t.store == nil {
+		return false
+	}
+	tainted, err := t.store.Tainted(ctx, caller, origin, now)
+	if err != nil {
+		t.log.WarnContext(ctx, "taints: they cannot be read", slog.Any("error", err))
+	}
+	return tainted || err != nil
 }

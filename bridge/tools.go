@@ -101,7 +101,7 @@ func (b *Bridge) Count(ref Ref) *Error {
 	if _, err := b.pipe.siteFor(ref.Site, ref.Caller); err != nil {
 		ref.Site = ""
 	}
-	return b.pipe.take(ref.Caller.Name, ref.Site, "")
+	return b.pipe.take(context.Background(), ref.Caller.Name, ref.Site, "")
 }
 
 // Opener is a Source whose page can be sent to another place. It is optional.
@@ -133,7 +133,7 @@ func (b *Bridge) openPage(ctx context.Context, r *Run) Step {
 	if r.pass.site, r.pass.settings, err = b.pipe.configured(&r.pass.call); err != nil {
 		return AsError(err).Step()
 	}
-	if e := b.pipe.count(r); e != nil {
+	if e := b.pipe.count(ctx, r); e != nil {
 		return e.Step()
 	}
 	if e := b.pipe.intend(ctx, r); e != nil {

@@ -108,8 +108,10 @@ func (m *Manager) leaseOf(g grant, options *pageOptions) *lease {
 	if g.ses != nil {
 		options = g.ses.options
 	}
-	return &lease{Page: g.page, opened: g.opened, config: options.given(), manager: m, ses: g.ses,
-		release: func(reported bool) { m.with(func(st *state) { st.release(g, reported) }) }}
+	g.page.once = g.ses == nil
+	l := &lease{Page: g.page, opened: g.opened, config: options.given(), manager: m, ses: g.ses}
+	l.release = func(reported bool) { m.with(func(st *state) { st.release(g, reported, l.until) }) }
+	return l
 }
 
 // leaseIdle leases a session that is idle: the usual case, in which the call does not
@@ -130,7 +132,7 @@ func (st *state) forget(w *waiter) (retry time.Duration) {
 	select {
 	case g := <-w.grant:
 		if g.err == nil {
-			st.release(g, false)
+			st.release(g, false, time.Time{})
 		}
 		return 0
 	default:
@@ -177,7 +179,8 @@ type lease struct {
 	manager  *Manager
 	ses      *session // nil for a page without a session
 	release  func(reported bool)
-	reported bool // the call's own error said that the page is lost
+	reported bool      // the call's own error said that the page is lost
+	until    time.Time // the end of the call's time
 	// another returns a fresh page in the place of one that was dead on arrival;
 	// nil where a page has state.
 	another  func(context.Context) (*lease, error)
@@ -192,6 +195,7 @@ func (l *lease) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
 		return otherDocument(inv.Tool).Step()
 	}
 	began, patience := time.Now(), inv.Patience
+	l.until = began.Add(inv.Timeout)
 	step := l.Page.Invoke(ctx, inv)
 	if step.Err != nil && l.another != nil && deadOnArrival(step.Err) {
 		l.release(false)
@@ -202,7 +206,7 @@ func (l *lease) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
 		if failed != nil {
 			return bridge.AsError(failed).Step()
 		}
-		l.Page, l.release = next.Page, next.release
+		l.Page, l.release, next.until = next.Page, next.release, l.until
 		inv.Patience = rest(patience, began)
 		if e := inv.Refused(ctx); e != nil {
 			return e.Step()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/policy"
@@ -146,6 +147,15 @@ type Invocation struct {
 	Input json.RawMessage
 	// MaxBytes caps the JSON text of the result before it leaves the page.
 	MaxBytes int
+	// Once says that the page is closed after the call, when it is settled.
+	Once bool
+}
+
+// Settler is a Tab that knows what calls with Once have left under way. It is optional.
+type Settler interface {
+	// Settle waits until no request is under way by which such a call may change something at a site, within
+	// ctx. It returns those that are, as "POST https://shop.example/order".
+	Settle(ctx context.Context) (open []string)
 }
 
 // Event is something that happened to a tab: one of the types below.
@@ -172,6 +182,15 @@ type Frame struct {
 // Ready reports that the document fulfils the conditions of TabOptions.Await. It
 // is not reported when there are none.
 type Ready struct{ Document string }
+
+// Moved reports that a call changed the address of the page, or sends it to another document: what registers
+// the tools of the place may run later. Over is reported when the document has been calm for a while.
+type Moved struct {
+	Document string    // at the top
+	Number   int64     // as bridge.Step.Move
+	Since    time.Time // when the call began; without Over
+	Over     bool
+}
 
 // ToolsChanged reports the whole set that a document registers now: the one at
 // the top, or one in a frame that may have tools.
@@ -216,6 +235,7 @@ func (Navigated) event()    {}
 func (Loaded) event()       {}
 func (ToolsChanged) event() {}
 func (Ready) event()        {}
+func (Moved) event()        {}
 func (FrameGone) event()    {}
 func (DialogShown) event()  {}
 func (WindowOpened) event() {}

@@ -36,22 +36,10 @@ func otherDocument(t *bridge.Tool) *bridge.Error {
 // register it; another definition under its name is refused.
 func (p *Page) find(ctx context.Context, want *bridge.Tool) (*bridge.Tool, error) {
 	var found *bridge.Tool
-	patience, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if used := p.used.Load(); used != nil && *used == p.view.Load().document {
-		cancel()
-	}
-	var late *time.Timer
-	v, err := p.await(patience, func(v *view) bool {
-		if late == nil && v.loaded {
-			late = time.AfterFunc(max(quietTime, lateTool-time.Since(v.since)), cancel)
-		}
+	v, err := p.awaitTool(ctx, func(v *view) bool {
 		found = v.catalog.Tool(want.Name())
 		return found != nil && (v.settled || found.Digest() == want.Digest())
 	})
-	if late != nil {
-		late.Stop()
-	}
 	switch {
 	case err == nil && found.Digest() == want.Digest():
 		return found, nil
@@ -70,6 +58,41 @@ func (p *Page) find(ctx context.Context, want *bridge.Tool) (*bridge.Tool, error
 	return nil, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
 		"The page does not offer %q now.", want.Name()).
 		Detail("reason", "action").Detail("actions", names)
+}
+
+// awaitTool is await for as long as a call waits for a tool of a fresh page.
+func (p *Page) awaitTool(ctx context.Context, ok func(*view) bool) (*view, error) {
+	patience, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if used := p.used.Load(); used != nil && *used == p.view.Load().document {
+		cancel()
+	}
+	var late *time.Timer
+	v, err := p.await(patience, func(v *view) bool {
+		if late == nil && v.loaded {
+			late = time.AfterFunc(max(quietTime, lateTool-time.Since(v.since)), cancel)
+		}
+		return ok(v)
+	})
+	if late != nil {
+		late.Stop()
+	}
+	return v, err
+}
+
+// List returns the tools that the page has once it is opened, and the one of that name is there or was
+// waited for.
+func (p *Page) List(ctx context.Context, tool string) (*bridge.Catalog, error) {
+	v, err := p.awaitTool(ctx, func(v *view) bool { return v.settled && v.catalog.Tool(tool) != nil })
+	switch {
+	case err == nil:
+		return v.catalog, nil
+	case v == nil:
+		return nil, notRun(p.died)
+	case ctx.Err() != nil:
+		return nil, waitEnded(ctx)
+	}
+	return v.catalog, nil
 }
 
 // awaitChange waits until the page does not show the registration t any more.

@@ -45,7 +45,7 @@ func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
 		whole := cmp.Or(inv.Timeout, limit)
 		running, cancel := bound(ctx, limit, bridge.TimedOut(whole))
 		step := p.tab.Invoke(running, Invocation{Document: t.Document(), Tool: t.Registration(),
-			Caller: inv.Caller, Input: inv.Input, MaxBytes: inv.MaxBytes})
+			Caller: inv.Caller, Input: inv.Input, MaxBytes: inv.MaxBytes, Once: p.once})
 		cancel()
 		if step.Err != nil && errors.Is(step.Err, ErrGone) {
 			// Nothing ran: the page replaced the registration. An equal one may
@@ -80,7 +80,9 @@ func (p *Page) replied(ctx context.Context, inv bridge.Invocation, c clock, aske
 	step bridge.Step) bridge.Step {
 	switch {
 	case step.Err != nil:
-		step.Err = p.blamed(step.Err)
+		if step.Err = p.blamed(step.Err); step.Move > 0 {
+			p.awaitRevision(ctx, step)
+		}
 	case step.Pause == nil:
 		p.awaitRevision(ctx, step)
 	default:
@@ -176,5 +178,5 @@ func (v *view) hasSeen(r bridge.Step) bool {
 	if !shown {
 		return v.document != r.Document
 	}
-	return revision >= r.Revision
+	return revision >= r.Revision && v.moves >= r.Move
 }

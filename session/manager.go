@@ -256,7 +256,7 @@ func (m *Manager) Await(ctx context.Context, ref bridge.Ref) (*bridge.Catalog, e
 		return nil, err
 	}
 	if page, _ := m.sessionPage(ref); page != nil {
-		if v := page.view.Load(); v.settled && !page.isDead() {
+		if v := page.view.Load(); v.isOpen() && !page.isDead() {
 			return v.catalog, nil
 		}
 		waiting, cancel := bound(ctx, ref.Patience, nil)

@@ -50,6 +50,7 @@ type Page struct {
 	views  bridge.Changes         // of view
 	used   atomic.Pointer[string] // the document that a call was last dispatched to
 	pauses pauses
+	once   bool // it is closed after one call; set before that
 	dead   chan struct{}
 	died   *bridge.Error // valid after dead is closed
 	// recycled is closed when another browser takes the place of the page's.
@@ -91,6 +92,10 @@ type view struct {
 	// loaded is true after the document's load event, settled when the page counts
 	// as opened.
 	loaded, settled bool
+	// moves numbers what calls did to the address, and moving says that what the last of them led to may
+	// not be there yet.
+	moves  int64
+	moving bool
 	// since is when this document appeared.
 	since time.Time
 }
@@ -114,11 +119,12 @@ type pageState struct {
 	prev  *bridge.Catalog  // the last catalog that had tools: compiled schemas
 	ready bool             // what the tab awaits holds
 	more  []bridge.Finding // of the document, besides those of its tools
-	// loadedAt is when the document's load event came.
-	loadedAt time.Time
-	quiet    *time.Timer
-	limit    *time.Timer
-	visited  []time.Time
+	// loadedAt is when the document's load event came, and added when a tool came of a name that was not there.
+	loadedAt, added time.Time
+	quiet           *time.Timer
+	limit           *time.Timer
+	visited         []time.Time
+	moved           time.Time // when the call began that moved the page last
 	// unsettled counts the documents since one counted as opened.
 	unsettled int
 	blame     *bridge.Error        // why we closed the tab ourselves
@@ -179,6 +185,8 @@ func (p *Page) handle(s *pageState, ev Event) {
 			s.ready = true
 			p.mayBeQuiet(s)
 		}
+	case Moved:
+		p.moved(s, ev)
 	case ToolsChanged:
 		p.toolsChanged(s, ev)
 	case FrameGone:
@@ -251,6 +259,7 @@ func (p *Page) toolsChanged(s *pageState, ev ToolsChanged) {
 	if top != (ev.Frame == Frame{}) {
 		return // of a document that is gone
 	}
+	adds := s.adds(ev)
 	switch i := s.find(ev.Document); {
 	case i < 0:
 		s.shown = append(s.shown, ev)
@@ -279,8 +288,48 @@ func (p *Page) toolsChanged(s *pageState, ev ToolsChanged) {
 		s.now.title, s.now.icon = ev.Title, ev.Icon
 	}
 	p.list(s)
-	if ev.Revision > 0 { // else nothing was ever registered
+	if adds {
+		s.added = time.Now()
+	}
+	switch {
+	case s.now.settled:
+		p.mayHaveArrived(s)
+	case ev.Revision > 0: // else nothing was ever registered
 		p.mayBeQuiet(s)
+	}
+}
+
+// adds reports whether a document registers a tool of a name that it did not have.
+func (s *pageState) adds(ev ToolsChanged) bool {
+	known := map[string]bool{}
+	if i := s.find(ev.Document); i >= 0 {
+		for _, t := range s.shown[i].Tools {
+			known[t.Name] = true
+		}
+	}
+	return slices.ContainsFunc(ev.Tools, func(t bridge.Declaration) bool { return !known[t.Name] })
+}
+
+// moved takes that a call moved the page: it counts as opened again when the new place has registered its
+// tools, and at the latest when it is calm.
+func (p *Page) moved(s *pageState, ev Moved) {
+	if ev.Document != s.now.document || ev.Over && (ev.Number != s.now.moves || !s.now.moving) {
+		return
+	}
+	s.now.moves, s.now.moving = ev.Number, !ev.Over
+	if s.now.settled {
+		s.unsettled, s.moved = 0, ev.Since
+		s.quiet.Stop()
+		p.mayHaveArrived(s)
+	}
+	p.publish(s)
+}
+
+// mayHaveArrived starts the quiet time after which a page that a call moved counts as opened: once the place
+// has registered a tool that the one before did not have.
+func (p *Page) mayHaveArrived(s *pageState) {
+	if s.now.moving && !s.added.Before(s.moved) {
+		s.quiet.Reset(quietTime)
 	}
 }
 
@@ -344,6 +393,10 @@ func (p *Page) mayBeQuiet(s *pageState) {
 
 func (p *Page) settle(s *pageState) {
 	if s.now.settled {
+		if s.now.moving {
+			s.now.moving = false
+			p.publish(s)
+		}
 		return
 	}
 	s.quiet.Stop()
@@ -387,9 +440,10 @@ func (p *Page) await(ctx context.Context, ok func(*view) bool) (*view, error) {
 }
 
 // opened waits until the page counts as opened, within ctx.
-func (p *Page) opened(ctx context.Context) (*view, error) {
-	return p.await(ctx, func(v *view) bool { return v.settled })
-}
+func (p *Page) opened(ctx context.Context) (*view, error) { return p.await(ctx, (*view).isOpen) }
+
+// isOpen reports whether the page counts as opened, at the place to which a call moved it.
+func (v *view) isOpen() bool { return v.settled && !v.moving }
 
 // bound is a context that ends after d with the cause; zero means no bound.
 func bound(ctx context.Context, d time.Duration,
@@ -424,6 +478,16 @@ func (p *Page) blamed(e *bridge.Error) *bridge.Error {
 }
 
 func (p *Page) close() { closeTab(p.tab) }
+
+// settled waits until what the page's only call started has reached the site, within ctx.
+func (p *Page) settled(ctx context.Context) {
+	if p.isDead() {
+		return
+	}
+	for _, request := range p.tab.(Settler).Settle(ctx) {
+		p.log.Warn("page: it is closed while a request that a call started is under way", "request", request)
+	}
+}
 
 // isDead reports whether the page is gone for good.
 func (p *Page) isDead() bool { return isClosed(p.dead) }

@@ -183,7 +183,7 @@ func (s *site) down() *bridge.Error {
 func (m *Manager) awaitCatalog(ctx context.Context, s *site,
 	patience time.Duration) (*bridge.Catalog, error) {
 	if page := s.page.Load(); page != nil && !page.isDead() {
-		if v := page.view.Load(); v.settled {
+		if v := page.view.Load(); v.isOpen() {
 			return v.catalog, nil
 		}
 	}

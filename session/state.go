@@ -302,13 +302,16 @@ func (st *state) forgetTombs() {
 
 // release ends a lease. reported is true when the call's own error said that the page is
 // lost; the page itself may not know it yet.
-func (st *state) release(g grant, reported bool) {
+// A page without a session is closed when what its call started is over, at the latest then.
+func (st *state) release(g grant, reported bool, until time.Time) {
 	st.leased--
 	st.active = time.Now()
 	if g.ses == nil {
-		st.hold(g.caller, -1)
-		st.close(g.page)
-		st.next()
+		if !st.closeSettled(g, until) {
+			st.hold(g.caller, -1)
+			st.close(g.page)
+			st.next()
+		}
 		st.checkIdle()
 		return
 	}
@@ -407,6 +410,26 @@ func (st *state) close(p *Page) {
 		p.close()
 		m.with(func(st *state) { st.closing-- })
 	})
+}
+
+// closeSettled ends the page of one call, which is held until what the call started is over. It reports whether
+// the page knows when that is.
+func (st *state) closeSettled(g grant, until time.Time) bool {
+	if _, ok := g.page.tab.(Settler); !ok {
+		return false
+	}
+	m := st.manager
+	m.background.Go(func() { // ends with until or the manager
+		ctx, cancel := context.WithDeadline(m.life, until)
+		defer cancel()
+		g.page.settled(ctx)
+		m.with(func(st *state) {
+			st.hold(g.caller, -1)
+			st.close(g.page)
+			st.next()
+		})
+	})
+	return true
 }
 
 // ended reports whether there is nothing more to do, ever.

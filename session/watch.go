@@ -10,7 +10,10 @@ import (
 // maxWatchers bounds the views of one call's page.
 const maxWatchers = 8
 
-var _ bridge.Page = (*lease)(nil)
+var (
+	_ bridge.Page   = (*lease)(nil)
+	_ bridge.Lister = (*lease)(nil)
+)
 
 // Screenshot returns what a person would see of the page.
 func (l *lease) Screenshot(ctx context.Context) ([]byte, error) {

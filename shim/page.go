@@ -44,6 +44,12 @@ func Settle(quiet, patience time.Duration, maxBytes int) string {
 	return answers("settle", fmt.Sprintf("%d,%d,%d", quiet.Milliseconds(), patience.Milliseconds(), maxBytes))
 }
 
+// Calm returns the expression that waits until nothing has come into the document, or left it, for a time, or
+// for patience.
+func Calm(quiet, patience time.Duration) string {
+	return answers("calm", fmt.Sprintf("%d,%d", quiet.Milliseconds(), patience.Milliseconds()))
+}
+
 // Read returns the expression for what a document shows, once it was loaded.
 func Read(maxBytes int) string { return answers("read", strconv.Itoa(maxBytes)) }
 

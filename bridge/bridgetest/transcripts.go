@@ -8,7 +8,10 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write what the wire says now into testdata")
+var update = flag.Bool("update", false, "write golden files anew")
+
+// Update reports whether golden files are to be written anew.
+func Update() bool { return *update }
 
 // Transcripts holds every testdata/*.txtar of a package to what replay, which speaks
 // as the file says, returns for it: the same file. With -update it writes the file.

@@ -135,6 +135,35 @@ func (r *Rates) Take(caller, site, tool string, now time.Time) (refused Limit, w
 	return refused, wait
 }
 
+// Use is a rate that a call is held to, and whose call it is, as every process with the same configuration
+// names it.
+type Use struct {
+	Limit  Limit
+	Of     string // "" for a caller; the site, or the site and the pattern of its tools
+	Caller string
+	Rate   Rate
+}
+
+// Uses returns the rates that a call is held to.
+func (r *Rates) Uses(caller, site, tool string) (all []Use) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if of := r.callers[caller].Rate; of.limits() {
+		all = append(all, Use{LimitCaller, "", caller, of})
+	}
+	s := r.sites[site]
+	if s == nil {
+		return all
+	}
+	if s.all != nil {
+		all = append(all, Use{LimitSite, site, caller, s.all.rate})
+	}
+	if best := ruleOf(s.rules, tool); best >= 0 {
+		all = append(all, Use{LimitTool, site + " " + s.rules[best].Pattern, caller, s.rules[best].Rate})
+	}
+	return all
+}
+
 func (s *siteBuckets) match(tool string) *shared {
 	if best := ruleOf(s.rules, tool); best >= 0 {
 		return s.tools[best]

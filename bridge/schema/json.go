@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -71,6 +72,23 @@ func CheckJSON(b []byte, maxDepth int) error {
 // slower: also one with a member name twice, or with text that is not UTF-8.
 func Valid(b []byte) bool {
 	return jsontext.Value(b).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// WellFormed returns a value with half surrogates and broken UTF-8 replaced by U+FFFD: a page makes them when it
+// cuts a text, and half of all readers refuse a message that has them. It is nil for what is not JSON.
+func WellFormed(b []byte) json.RawMessage {
+	if !Valid(b) {
+		return nil
+	}
+	b = bytes.TrimSpace(b)
+	if utf8.Valid(b) && !bytes.Contains(b, []byte(`\ud`)) && !bytes.Contains(b, []byte(`\uD`)) {
+		return b
+	}
+	v := jsontext.Value(bytes.Clone(b))
+	if v.Compact(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(false)) != nil {
+		return nil
+	}
+	return json.RawMessage(v)
 }
 
 // reader is a JSON decoder with the rules of CheckJSON.
@@ -180,9 +198,9 @@ func (r *reader) fail(err error) error {
 	}
 	switch {
 	case errors.Is(err, io.EOF):
-		e.Message, e.ended = "empty", true
+		e.Message, e.ended = "it is empty", true
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		e.Message, e.ended = "ends too early", true
+		e.Message, e.ended = "it ends too early", true
 	case errors.Is(err, jsontext.ErrDuplicateName):
 		e.Message = "the same member name twice"
 	case syn != nil && strings.Contains(syn.Err.Error(), "UTF-8"):

@@ -50,6 +50,8 @@ func TestConformance(t *testing.T) {
 		"grants":            grantsConform,
 		"known tools":       knownToolsConform,
 		"known bound":       knownBoundConforms,
+		"taints":            taintsConform,
+		"rates":             ratesConform,
 		"replies":           repliesConform,
 		"reply bounds":      replyBoundsConform,
 		"one claim of many": oneClaimConforms,

@@ -8,7 +8,7 @@ import (
 
 // schemaVersion is the PRAGMA user_version of a database with our tables. A change of them is
 // another number, and from the first release on a step from the number before.
-const schemaVersion = 4
+const schemaVersion = 5
 
 // tables makes them in an empty database. STRICT keeps a column of one type.
 const tables = `
@@ -53,6 +53,23 @@ CREATE TABLE known_tools (
 	seen_at INTEGER NOT NULL,
 	PRIMARY KEY (site, tool)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE rates (
+	rule TEXT NOT NULL,
+	caller TEXT NOT NULL,
+	full_at INTEGER NOT NULL,
+	called_at INTEGER NOT NULL,
+	PRIMARY KEY (rule, caller)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX rates_by_age ON rates (called_at);
+
+CREATE TABLE taints (
+	caller TEXT NOT NULL,
+	origin TEXT NOT NULL,
+	until INTEGER NOT NULL,
+	PRIMARY KEY (caller, origin)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX taints_by_age ON taints (until);
 
 CREATE TABLE replies (
 	number INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -180,6 +180,8 @@ func newStore(db *database, o Options, replies sqlReplies) (*Store, *sqlCalls) {
 		Versions:   &sqlVersions{db: db, o: o},
 		Grants:     &sqlGrants{db: db},
 		KnownTools: &sqlKnown{db: db},
+		Taints:     &sqlTaints{db: db},
+		Rates:      &sqlRates{db: db},
 		Replies:    &replies,
 		Calls:      calls,
 	}}, calls

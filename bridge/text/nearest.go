@@ -7,7 +7,7 @@ const farthest = 2
 
 // Nearest returns the word that was probably meant: the one that the given word begins, or the
 // one that fewest insertions, deletions and replacements of characters make out of it, at most
-// two. Case does not count. It returns "" when nothing is near.
+// two, and no more than half of the word. Case does not count. It returns "" when nothing is near.
 func Nearest(word string, of []string) string {
 	typed := []rune(strings.ToLower(word))
 	best, least := "", farthest+1
@@ -16,7 +16,7 @@ func Nearest(word string, of []string) string {
 		if len(typed) > 0 && strings.HasPrefix(string(known), string(typed)) {
 			return candidate
 		}
-		if n := distance(typed, known); n < least && n < len(typed) {
+		if n := distance(typed, known); n < least && 2*n <= len(typed) {
 			best, least = candidate, n
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -108,19 +109,37 @@ func (a *approver) live() (map[string]http.RoundTripper, error) {
 	return live, nil
 }
 
-// holder is the process that asks a question.
-func (a *approver) holder(ctx context.Context, id string) (http.RoundTripper, error) {
+// holder returns the process that asks a question, and the question's whole ID: its beginning is enough, where
+// no other question begins so.
+func (a *approver) holder(ctx context.Context, id string) (holder http.RoundTripper, whole string, err error) {
 	live, err := a.live()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	holder := console.Holder(ctx, live, id)
+	if holder = console.Holder(ctx, live, id); holder != nil {
+		return holder, id, nil
+	}
+	var meant []string
+	for _, q := range console.Ask(ctx, live) {
+		if len(id) >= minPrefix && strings.HasPrefix(strings.ToUpper(q.ID), strings.ToUpper(id)) {
+			meant = append(meant, q.ID)
+		}
+	}
+	switch {
+	case len(meant) > 1:
+		return nil, "", terminal.Usage("%q is the beginning of %s: give more of it", text.Line(id), text.List(meant, "and"))
+	case len(meant) == 1:
+		holder = console.Holder(ctx, live, meant[0])
+	}
 	if holder == nil {
-		return nil, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
+		return nil, "", bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
 			"There is no question %q. `pagetools approve` lists those that wait.", id)
 	}
-	return holder, nil
+	return holder, meant[0], nil
 }
+
+// minPrefix is how much of an ID names a question.
+const minPrefix = 3
 
 // request sends a request to a process, and reads its reply: bytes as they are, anything
 // else as JSON.
@@ -171,7 +190,7 @@ func (a *approver) request(ctx context.Context, to http.RoundTripper, method, pa
 const maxPicture = 64 << 20
 
 func (a *approver) savePicture(ctx context.Context, id, path string) error {
-	holder, err := a.holder(ctx, id)
+	holder, id, err := a.holder(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -264,7 +283,7 @@ func (a *approver) answerQuestion(ctx context.Context, id string, g given) error
 				"A person answers with `pagetools approve ID` at a terminal, or at the operators' page.",
 			consoleToken)
 	}
-	holder, err := a.holder(ctx, id)
+	holder, id, err := a.holder(ctx, id)
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,45 @@ func TestReadInput(t *testing.T) {
 	}
 }
 
+// TestWhatParametersTake (U5): all that a caller needs to write a right call is in the list.
+func TestWhatParametersTake(t *testing.T) {
+	t.Parallel()
+	for schema, want := range map[string]string{
+		`{"type":"integer","minimum":1,"maximum":8}`:                                     "integer, 1 to 8",
+		`{"type":"string","enum":["inside","terrace"],"default":"inside"}`:               "inside or terrace, inside by default",
+		`{"type":"number","exclusiveMinimum":0,"multipleOf":0.5}`:                        "number, more than 0, a multiple of 0.5",
+		`{"type":"string","minLength":2,"maxLength":10,"pattern":"^[a-z]+$"}`:            "string, 2 to 10 characters, matching ^[a-z]+$",
+		`{"type":"string","format":"date","default":""}`:                                 `string, as a date, "" by default`,
+		`{"type":"array","items":{"enum":["a",1,null]},"maxItems":3,"uniqueItems":true}`: "array of a, 1 or null, at most 3 items, each once",
+		`{"const":true}`: "only true",
+		`{"anyOf":[{"type":"string"},{"type":"null"}]}`: "string or null",
+		`{"$ref":"#/$defs/day"}`:                        "mon or tue",
+		`{"type":["boolean","null"],"default":null}`:    "boolean or null, null by default",
+		`true`: "any",
+		`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`:     "object | x.city: string, required",
+		`{"type":"array","items":{"type":"object","properties":{"sku":{"type":"string"}}}}`: "array of object | x[].sku: string",
+	} {
+		var lines []string
+		for _, p := range nested(json.RawMessage(`{"properties":{"x":` + schema + `},"$defs":{"day":{"enum":["mon","tue"]}}}`)) {
+			line := p.takes
+			if p.name != "x" {
+				line = p.name + ": " + line
+			}
+			if p.required {
+				line += ", required"
+			}
+			lines = append(lines, line)
+		}
+		if got := strings.Join(lines, " | "); got != want {
+			t.Errorf("%s takes %s, want %s", schema, got, want)
+		}
+	}
+	deep := `{"properties":{"a":{"$ref":"#"},"b":{"$ref":"#"},"c":{"items":{"$ref":"#"}},"d":{"anyOf":[{"$ref":"#"}]}}}`
+	if n := len(nested(json.RawMessage(deep))); n > maxListed {
+		t.Errorf("%d parameters", n)
+	}
+}
+
 func TestParameters(t *testing.T) {
 	t.Parallel()
 	got := parameters(json.RawMessage(`{"properties":{"z":{"type":"string","description":"d"},"a":{"type":["integer","null"]},"m":true},"required":["a"]}`))

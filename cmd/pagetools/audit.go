@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,7 +32,7 @@ func auditCommand(p *program) *cobra.Command {
 	var f bridge.CallFilter
 	list := &cobra.Command{
 		Use:   "list",
-		Short: "List records of the audit of all processes, the newest first",
+		Short: "List the newest records of the audit of all processes, the newest last",
 		Args:  exactly(0, "no argument"),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return listAudit(cmd.Context(), p, f) },
 	}
@@ -65,7 +66,7 @@ func listAudit(ctx context.Context, p *program, f bridge.CallFilter) error {
 	if len(all) == 0 {
 		p.say("no record matches")
 	}
-	for _, e := range all {
+	for _, e := range slices.Backward(all) {
 		if p.conf.Format != "text" {
 			err = terminal.Encode(p.stdout, e)
 		} else {

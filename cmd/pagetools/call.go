@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,6 +72,9 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 	if err != nil {
 		return err
 	}
+	if known := catalog.Tool(tool); known != nil {
+		sayMisspelled(p, c.Input.Names(), parameters(known.InputSchema()))
+	}
 	page, err := to.page(ctx, a, t)
 	if err != nil {
 		return err
@@ -101,6 +105,23 @@ func readCall(catalog *bridge.Catalog, tool string, pairs []string, input string
 	}
 	in, err := readInput(schema, input, pairs, stdin)
 	return &bridge.Call{ID: rand.Text(), Tool: tool, Input: in}, err
+}
+
+// sayMisspelled names arguments that the tool does not declare, and that are probably misspelled: a schema that
+// allows others takes them without a word.
+func sayMisspelled(p *program, given []string, known []parameter) {
+	names := make([]string, len(known))
+	for i, k := range known {
+		names[i] = k.name
+	}
+	for _, name := range given {
+		if slices.Contains(names, name) {
+			continue
+		}
+		if near := text.DidYouMean(name, names); near != "" {
+			p.say("warning: the tool declares no argument %s; %s", text.Quote(name), text.Line(near))
+		}
+	}
 }
 
 // runCall runs a call, and says that it does. Its error is in words for a person.

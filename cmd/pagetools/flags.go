@@ -48,8 +48,14 @@ func (c *choice) Type() string { return "word" }
 // unknownCommand names the command that was probably meant.
 func unknownCommand(c *cobra.Command, word string) error {
 	hint := "see " + c.CommandPath() + " --help"
-	if near := c.SuggestionsFor(word); len(near) > 0 {
-		hint = "did you mean " + near[0] + "?"
+	var names []string
+	for _, other := range c.Commands() {
+		if other.IsAvailableCommand() {
+			names = append(names, other.Name())
+		}
+	}
+	if near := text.DidYouMean(word, names); near != "" {
+		hint = near
 	} else if strings.Contains(word, "://") {
 		hint = "did you mean pagetools tools " + text.Line(word) + "?"
 	}
@@ -121,41 +127,6 @@ func sayUnknownVariables(w io.Writer) {
 				"did you mean %s?\n", text.Line(name), near)
 		}
 	}
-}
-
-// parameter is one property of a tool's input, as far as its schema says.
-type parameter struct {
-	name        string
-	types       []string
-	description string
-	required    bool
-}
-
-// parameters lists the properties of a schema in its own order. What has no type takes
-// any.
-func parameters(schema json.RawMessage) (out []parameter) {
-	s, _ := bridge.ReadValue("the schema", schema) // one that cannot be read has no members
-	required := textsOf(s.Get("required"))
-	for name, v := range s.Get("properties").Members() {
-		types := textsOf(v.Get("type"))
-		if len(types) == 0 {
-			types = []string{"any"}
-		}
-		out = append(out, parameter{name, types, v.Get("description").String(),
-			slices.Contains(required, name)})
-	}
-	return out
-}
-
-// textsOf returns a text, or those of a list.
-func textsOf(v bridge.Value) (all []string) {
-	if v.IsString() {
-		return []string{v.String()}
-	}
-	for x := range v.Elements() {
-		all = append(all, x.String())
-	}
-	return all
 }
 
 // maxShown is how many bytes of what was typed a message repeats.

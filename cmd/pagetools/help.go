@@ -123,7 +123,6 @@ func withHelp(root *cobra.Command) {
 	root.InitDefaultCompletionCmd(root.Name())
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
-			c.SuggestionsMinimumDistance = 2
 			c.Args, c.RunE = cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
 				if len(args) > 0 {
 					return terminal.Usage("completion takes bash, zsh, fish or powershell, not %q",

@@ -218,8 +218,8 @@ func printTool(w *bytes.Buffer, t toolItem, colors terminal.Colors, paragraph fu
 		w.WriteString("  [in the frame \"" + text.Line(t.Frame) + "\", " + text.Line(t.Origin) + "]")
 	}
 	w.WriteString("\n" + paragraph(text.Line(t.Description)))
-	for _, prm := range parameters(t.InputSchema) {
-		line := text.Line(prm.name) + ": " + text.Line(text.List(prm.types, "or"))
+	for _, prm := range nested(t.InputSchema) {
+		line := text.Line(prm.name) + ": " + text.Line(prm.takes)
 		if prm.required {
 			line += ", required"
 		}

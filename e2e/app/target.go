@@ -93,6 +93,9 @@ func (t *Target) readURL() error {
 // hostLike are texts that are probably addresses without their scheme.
 var hostLike = regexp.MustCompile(`^(?i)(localhost|[a-z0-9-]+(\.[a-z0-9-]+)+)(:[0-9]+)?(/.*)?$`)
 
+// fileLike are texts that are probably the names of files.
+var fileLike = regexp.MustCompile(`(?i)\.(lock|json|ya?ml|html?|har|txt|md|js|mjs|ts|csv|zip|xml|png)$`)
+
 // named are texts that probably begin with the name of a site.
 var named = regexp.MustCompile(`^[A-Za-z0-9_.-]+=`)
 
@@ -100,6 +103,8 @@ var named = regexp.MustCompile(`^[A-Za-z0-9_.-]+=`)
 func meant(text string) string {
 	u, err := url.Parse("//" + text)
 	switch {
+	case fileLike.MatchString(text):
+		return "; there is no such file or folder"
 	case named.MatchString(text):
 		return "; a NAME before = must be of a-z, 0-9 and _, such as shop"
 	case !hostLike.MatchString(text):

@@ -109,7 +109,7 @@ func ruleByID(id string) (*Rule, error) {
 		ids[i] = rules[i].ID
 	}
 	return nil, fmt.Errorf("unknown rule %s: "+
-		"%s", text.Quote(id), cmp.Or(text.DidYouMean(id, ids), "docs/rules lists them"))
+		"%s", text.Quote(id), cmp.Or(text.DidYouMean(id, ids), "the rules are "+text.List(ids, "and")))
 }
 
 // Explain returns what a rule finds, why that matters, with its source, a bad and a good

@@ -102,6 +102,9 @@ function make(name, properties = {}, ...parts) {
 	element.append(...parts);
 	return element;
 }
+function passFocus(from, to) {
+	if (to instanceof HTMLElement && from.contains(document.activeElement)) to.focus();
+}
 function byId(id) {
 	return (
 		document.getElementById(id)
@@ -121,7 +124,7 @@ function show(id) {
 	const text = make("input", { type: "text", placeholder: "Text to type into the page" });
 	text.setAttribute("aria-label", "Text to type into the page");
 	const type = make("form", {}, text, make("button", {}, "Type"));
-	const view = make("div", { className: "page" }, make("div", { className: "tools" }, pen, state), canvas, type);
+	const view = make("div", { className: "page", tabIndex: -1 }, make("div", { className: "tools" }, pen, state), canvas, type);
 	let mine = false;
 	let wanted = false;
 	let offered = false;
@@ -151,9 +154,10 @@ function show(id) {
 		const acts = message.question?.kind === "interact";
 		pen.disabled = message.over || message.pen !== "" && !mine;
 		pen.textContent = mine ? "Give the pen away" : "Take the pen";
-		if (!offered && !pen.disabled) pen.focus();
+		if (!offered && !pen.disabled) passFocus(view, pen);
 		offered = true;
 		canvas.classList.toggle("mine", mine && acts);
+		if (!(mine && acts)) passFocus(type, pen.disabled ? view : pen);
 		type.hidden = !(mine && acts);
 		state.textContent = message.over ? "The call is over." : !message.question ? "The call goes on." : !acts ? "The page waits for the answer above." : mine ? "You hold the pen: mouse and keys go to the page. Shift+Escape leaves it." : message.pen === "" ? "Nobody holds the pen." : `${message.pen} holds the pen.`;
 	};
@@ -164,6 +168,7 @@ function show(id) {
 	});
 	socket.addEventListener("close", ({ reason }) => {
 		mine = wanted = false;
+		passFocus(view, view);
 		pen.disabled = type.hidden = true;
 		canvas.classList.remove("mine");
 		state.textContent = reason ? `Not shown any more: ${reason}.` : "The page is not shown any more.";
@@ -248,10 +253,10 @@ var words = {
 };
 function card(q) {
 	const problem = make("p", { className: "problem", role: "alert", hidden: true });
-	const element = make("article", {}, make("h3", {}, visible(q.title)), facts(q));
+	const element = make("article", { tabIndex: -1 }, make("h3", {}, visible(q.title), badge(q)), facts(q));
 	element.dataset.id = q.id;
 	if (q.detail !== "") element.append(make("p", {}, `${visible(q.origin)} says:`), make("blockquote", {}, visible(q.detail)));
-	element.append(make("p", {}, "Arguments, all of them:"), make("pre", { tabIndex: 0 }, visible(JSON.stringify(q.input, null, 2))));
+	element.append(make("p", {}, "Arguments, all of them:"), make("pre", { tabIndex: 0 }, visible(written(q.input))));
 	const [yes, no] = q.form ? ["Submit", "Do not submit"] : words[
 		q.kind
 	] ?? words.confirm;
@@ -260,13 +265,19 @@ function card(q) {
 	const always = make("input", { type: "checkbox" });
 	const accept = make("button", { type: "button", className: "yes" }, yes);
 	const refuse = make("button", { type: "button" }, no);
+	let sent = false;
+	const busy = (now) => {
+		sent = now;
+		for (const button of [accept, refuse]) button.setAttribute("aria-disabled", String(now));
+	};
 	const say = async (ok) => {
-		accept.disabled = refuse.disabled = true;
+		if (sent) return;
+		busy(true);
 		problem.hidden = true;
 		try {
 			await answer(q.id, { ok, ...ok && q.kind === "prompt" ? { value: value.value } : {}, ...ok && always.checked ? { always: true } : {} });
 		} catch (e) {
-			accept.disabled = refuse.disabled = false;
+			busy(false);
 			problem.hidden = false;
 			problem.textContent = e instanceof ApiError ? e.message : "The answer did not arrive. Try again.";
 		}
@@ -283,8 +294,9 @@ function card(q) {
 		const look = make("button", { type: "button" }, "Show the page");
 		look.addEventListener("click", () => {
 			page2 = show(q.id);
-			look.remove();
 			element.append(page2.view);
+			passFocus(look, page2.view);
+			look.remove();
 		});
 		row.append(look);
 	}
@@ -296,16 +308,27 @@ var claims = {
 	untrustedContentHint: "returning the words of strangers",
 	readOnlyHint: "read-only"
 };
+function badge(q) {
+	const has = (hint) => q.hints?.includes(hint) ?? false;
+	const [level, words2] = has("destructiveHint") ? ["high", "destroys something"] : has("consequentialHint") ? ["high", "has consequences"] : q.secrets?.length ? ["high", "has a password"] : q.kind !== "approve" ? ["middle", "the page asks"] : has("readOnlyHint") && !q.frame ? ["low", "only reads"] : ["middle", "may change something"];
+	return make("span", { className: `badge ${level}` }, words2);
+}
+function written(input) {
+	const line = JSON.stringify(input);
+	return line.length <= 100 ? line : JSON.stringify(input, null, 2);
+}
 function facts(q) {
 	const list = make("dl");
 	for (const hint of q.hints ?? []) {
 		const grave = hint === "destructiveHint" || hint === "consequentialHint";
-		list.append(
+		list.append(make(
+			"div",
+			{},
 			make("dt", {}, `The ${q.operation ? "API" : "page"} marks this tool as`),
 			make("dd", { className: grave ? "grave" : "" }, claims[hint] ?? visible(hint))
-		);
+		));
 	}
-	for (const [name, value] of known(q)) if (value) list.append(make("dt", {}, name), make("dd", {}, visible(value)));
+	for (const [name, value] of known(q)) if (value) list.append(make("div", {}, make("dt", {}, name), make("dd", {}, visible(value))));
 	return list;
 }
 function known(q) {
@@ -336,8 +359,11 @@ function count() {
 }
 function close(id) {
 	const shown = cards.get(id);
-	shown?.close();
-	shown?.element.remove();
+	if (shown === void 0) return;
+	const { element } = shown;
+	passFocus(element, element.nextElementSibling ?? element.previousElementSibling ?? byId("waiting"));
+	shown.close();
+	element.remove();
 	cards.delete(id);
 }
 var fresh = /* @__PURE__ */ new Set();
@@ -399,6 +425,7 @@ byId("login").addEventListener("submit", (e) => {
 		byId("credential").value.trim()
 	);
 	byId("credential").value = "";
+	passFocus(byId("login"), byId("waiting"));
 	byId("login").hidden = true;
 	run();
 });

@@ -106,6 +106,11 @@ var brands = {
 for (const type of ["ImageBitmap", "ImageData", "OffscreenCanvas", "HTMLCanvasElement", "HTMLImageElement"]) {
 	[brands[type]] = members(type, "width");
 }
+var [nodeType] = members("Node", "nodeType");
+var [eventType] = members("Event", "type");
+var records = { __proto__: (
+	null
+), Object: true, Arguments: true, Module: true, Storage: true, DOMStringMap: true };
 var maxDepth = 200;
 var maxPrototypes = 1e3;
 var maxPathName = 100;
@@ -172,7 +177,10 @@ function emitObject(job, value) {
 		const { name, message } = value;
 		return emitRecord(job, value, { name: typeof name === "string" ? name : "Error", message: typeof message === "string" ? message : "" });
 	}
-	if (brands[tag] === void 0 || !is(brands[tag], value)) return emitRecord(job, value, value);
+	if (brands[tag] === void 0 || !is(brands[tag], value)) {
+		if (!job.lenient) refuseUnreadable(job, value, tag);
+		return emitRecord(job, value, value);
+	}
 	let list = [];
 	switch (tag) {
 		case "Map":
@@ -197,6 +205,14 @@ function emitObject(job, value) {
 			return;
 	}
 	emitList(job, value, list, tag === "ArrayBuffer" ? typedArrayLength(list) : list.length);
+}
+function refuseUnreadable(job, value, tag) {
+	const built = is(nodeType, value) || is(eventType, value);
+	if (!built && (records[tag] || objectKeys(value).length > 0)) return;
+	const advice = { __proto__: (
+		null
+	), Response: "; return what it holds, such as await response.json()", Promise: "; await it" }[tag] ?? "";
+	fail(job, "invalid", `a value of the kind ${slice(tag, 0, maxPathName)}, which is no JSON${advice}`);
 }
 function is(method, value) {
 	try {
@@ -275,23 +291,50 @@ function isObject(value) {
 
 // src/shim/errors.js
 var maxMessage = 16 * 1024;
+var most = { depth: 4, parts: 8, members: 16, member: 256 };
+var untold = { __proto__: (
+	null
+), name: true, message: true, stack: true, cause: true, errors: true };
 var typeError = (message) => new NativeTypeError(message);
 var domError = (name, message) => new NativeDOMException(message, name);
 function describe(thrown) {
 	let name = "";
-	let message = "an error that cannot be read";
 	try {
-		const given = isObject(thrown) ? thrown.message : NativeString(thrown);
-		if (typeof given === "string") {
-			message = given;
-			if (isObject(thrown) && typeof thrown.name === "string") name = thrown.name;
-		} else {
-			const { kind, text } = encode(thrown, { max: maxMessage, lenient: true, root: "" });
-			message = kind === "ok" ? text : "an object that is not an Error";
+		if (isObject(thrown) && typeof thrown.message === "string" && typeof thrown.name === "string") ({ name } = thrown);
+	} catch {
+	}
+	return { name: cut(name, 128), message: cut(reason(thrown, most.depth), maxMessage) };
+}
+function reason(thrown, depth) {
+	let text = "an error that cannot be read";
+	try {
+		if (!isObject(thrown)) return NativeString(thrown);
+		if (typeof thrown.message !== "string") {
+			const { kind, text: json } = encode(thrown, { max: maxMessage, lenient: true, root: "" });
+			return kind === "ok" ? json : "an object that is not an Error";
+		}
+		text = cut(thrown.message, maxMessage);
+		text += plainMembers(thrown);
+		const { cause, errors } = thrown;
+		if (cause !== void 0 && cause !== null && depth > 0) text += `; cause: ${reason(cause, depth - 1)}`;
+		if (isArray(errors) && depth > 0) {
+			for (let i = 0; i < errors.length && i < most.parts && text.length < maxMessage; i++) text += `; ${reason(errors[i], depth - 1)}`;
+			if (errors.length > most.parts) text += `; and ${errors.length - most.parts} more`;
 		}
 	} catch {
 	}
-	return { name: cut(name, 128), message: cut(message, maxMessage) };
+	return text;
+}
+function plainMembers(thrown) {
+	const keys = objectKeys(thrown);
+	let text = "";
+	for (let i = 0, told2 = 0; i < keys.length && told2 < most.members; i++) {
+		const value = untold[keys[i]] ? void 0 : thrown[keys[i]];
+		if (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean") continue;
+		text += `${told2 === 0 ? "" : ", "}${cut(keys[i], most.member)}: ${cut(NativeString(value), most.member)}`;
+		told2++;
+	}
+	return text === "" ? "" : ` (${text})`;
 }
 function cut(text, max) {
 	return slice(text, 0, max);
@@ -777,7 +820,7 @@ var [getAttribute2, hasAttribute, localName, matches, closest, find2, classList]
 	"querySelector",
 	"classList"
 );
-var [firstChild, nextSibling, parentElement, nodeType, nodeValue, textContent, isConnected, contains] = members(
+var [firstChild, nextSibling, parentElement, nodeType2, nodeValue, textContent, isConnected, contains] = members(
 	"Node",
 	"firstChild",
 	"nextSibling",
@@ -834,6 +877,7 @@ var formats = {
 
 // src/shim/formrun.js
 var [eventSubmitter] = members("SubmitEvent", "submitter");
+var [eventPhase] = members("Event", "eventPhase");
 var calls = new NativeWeakMap();
 var ends = new NativeWeakMap();
 var formEnd = (value) => weakGet(ends, value) ?? null;
@@ -1126,8 +1170,8 @@ function watchProblems() {
 	listen("securitypolicyviolation", (event) => policy(violated(event), blocked(event), violationFile(event), violationLine(event), disposition(event)));
 	earlyViolations();
 	listen("unhandledrejection", (event) => {
-		const reason = rejectionReason(event);
-		if (!isObject(reason) || !weakGet(told, reason)) problem("rejection", "", textOf(reason), isError?.(reason) ? placeOf(reason) : "");
+		const reason2 = rejectionReason(event);
+		if (!isObject(reason2) || !weakGet(told, reason2)) problem("rejection", "", textOf(reason2), isError?.(reason2) ? placeOf(reason2) : "");
 	});
 	const { console } = (
 		global
@@ -1295,6 +1339,7 @@ function inputText(input, prefix) {
 
 // src/shim/dialects/modelcontext.js
 var ours = new NativeWeakMap();
+var inactive = new NativeWeakMap();
 var ModelContext = class extends NativeEventTarget {
 	constructor() {
 		super();
@@ -1315,7 +1360,9 @@ var ModelContext = class extends NativeEventTarget {
 };
 function answer(self, method, given, needed, run2, type = "ModelContext") {
 	try {
-		return run2(checkCall(self, method, given, needed, type));
+		const prefix = checkCall(self, method, given, needed, type);
+		if (weakGet(inactive, self) !== void 0) throw domError("InvalidStateError", "The document is not active.");
+		return run2(prefix);
 	} catch (error) {
 		return new NativePromise((_, reject) => reject(error));
 	}
@@ -1461,43 +1508,45 @@ function start(call, tool) {
 		endWithError(call, error, "");
 	}
 }
-function abortCall(callID, reason) {
+function abortCall(callID, reason2) {
 	const call = mapGet(inFlight, callID);
-	return call !== void 0 && abort(call, reason);
+	return call !== void 0 && abort(call, reason2);
 }
-function abort(call, reason) {
+function abort(call, reason2) {
 	if (call.done) return false;
-	const error = domError("AbortError", reason);
+	const error = domError("AbortError", reason2);
 	const { interact: interact2 } = call;
-	end(call, isWaiting(call.signal) ? "awaiting" : "aborted", "", reason);
+	end(call, isWaiting(call.signal) ? "awaiting" : "aborted", "", reason2);
 	if (interact2 !== null) interact2.reject(error);
 	controllerAbort(call.controller, error);
 	announce("toolcancel", call.name, ToolCancelEvent);
 	return true;
 }
-function abortAll(reason) {
+function abortAll(reason2) {
 	let count = 0;
 	mapForEach(inFlight, (call) => {
-		if (abort(call, reason)) count++;
+		if (abort(call, reason2)) count++;
 	});
 	return count;
 }
 async function run(call, tool, input) {
 	try {
 		call.ran = true;
-		announce("toolactivated", tool.name, ToolActivatedEvent);
-		if (call.done) return;
-		const answer2 = askListeners(call, tool.name);
+		let answer2 = askListeners(call, tool.name);
 		if (answer2 === null && tool.execute === void 0) {
 			return end(call, "unhandled", "", "no toolcall listener answered, and the tool has no execute function");
 		}
-		let value;
-		if (answer2 !== null) value = await answer2;
-		else if (!call.done) value = await apply(
-			tool.execute,
-			tool.self,
-			[input, makeContext(call)]
-		);
+		try {
+			if (answer2 === null && !call.done) answer2 = apply(
+				tool.execute,
+				tool.self,
+				[input, makeContext(call)]
+			);
+		} finally {
+			announce("toolactivated", tool.name, ToolActivatedEvent);
+		}
+		if (call.done) return;
+		const value = await answer2;
 		if (call.done) return;
 		const form = formEnd(value);
 		if (form !== null) return end(call, form.kind, "", form.message);

@@ -107,6 +107,11 @@ var brands = {
 for (const type of ["ImageBitmap", "ImageData", "OffscreenCanvas", "HTMLCanvasElement", "HTMLImageElement"]) {
 	[brands[type]] = members(type, "width");
 }
+var [nodeType] = members("Node", "nodeType");
+var [eventType] = members("Event", "type");
+var records = { __proto__: (
+	null
+), Object: true, Arguments: true, Module: true, Storage: true, DOMStringMap: true };
 var maxDepth = 200;
 var maxPrototypes = 1e3;
 var maxPathName = 100;
@@ -173,7 +178,10 @@ function emitObject(job, value) {
 		const { name, message } = value;
 		return emitRecord(job, value, { name: typeof name === "string" ? name : "Error", message: typeof message === "string" ? message : "" });
 	}
-	if (brands[tag] === void 0 || !is(brands[tag], value)) return emitRecord(job, value, value);
+	if (brands[tag] === void 0 || !is(brands[tag], value)) {
+		if (!job.lenient) refuseUnreadable(job, value, tag);
+		return emitRecord(job, value, value);
+	}
 	let list = [];
 	switch (tag) {
 		case "Map":
@@ -198,6 +206,14 @@ function emitObject(job, value) {
 			return;
 	}
 	emitList(job, value, list, tag === "ArrayBuffer" ? typedArrayLength(list) : list.length);
+}
+function refuseUnreadable(job, value, tag) {
+	const built = is(nodeType, value) || is(eventType, value);
+	if (!built && (records[tag] || objectKeys(value).length > 0)) return;
+	const advice = { __proto__: (
+		null
+	), Response: "; return what it holds, such as await response.json()", Promise: "; await it" }[tag] ?? "";
+	fail(job, "invalid", `a value of the kind ${slice(tag, 0, maxPathName)}, which is no JSON${advice}`);
 }
 function is(method, value) {
 	try {
@@ -276,23 +292,50 @@ function isObject(value) {
 
 // src/shim/errors.js
 var maxMessage = 16 * 1024;
+var most = { depth: 4, parts: 8, members: 16, member: 256 };
+var untold = { __proto__: (
+	null
+), name: true, message: true, stack: true, cause: true, errors: true };
 var typeError = (message) => new NativeTypeError(message);
 var domError = (name, message) => new NativeDOMException(message, name);
 function describe(thrown) {
 	let name = "";
-	let message = "an error that cannot be read";
 	try {
-		const given = isObject(thrown) ? thrown.message : NativeString(thrown);
-		if (typeof given === "string") {
-			message = given;
-			if (isObject(thrown) && typeof thrown.name === "string") name = thrown.name;
-		} else {
-			const { kind, text } = encode(thrown, { max: maxMessage, lenient: true, root: "" });
-			message = kind === "ok" ? text : "an object that is not an Error";
+		if (isObject(thrown) && typeof thrown.message === "string" && typeof thrown.name === "string") ({ name } = thrown);
+	} catch {
+	}
+	return { name: cut(name, 128), message: cut(reason(thrown, most.depth), maxMessage) };
+}
+function reason(thrown, depth) {
+	let text = "an error that cannot be read";
+	try {
+		if (!isObject(thrown)) return NativeString(thrown);
+		if (typeof thrown.message !== "string") {
+			const { kind, text: json } = encode(thrown, { max: maxMessage, lenient: true, root: "" });
+			return kind === "ok" ? json : "an object that is not an Error";
+		}
+		text = cut(thrown.message, maxMessage);
+		text += plainMembers(thrown);
+		const { cause, errors } = thrown;
+		if (cause !== void 0 && cause !== null && depth > 0) text += `; cause: ${reason(cause, depth - 1)}`;
+		if (isArray(errors) && depth > 0) {
+			for (let i = 0; i < errors.length && i < most.parts && text.length < maxMessage; i++) text += `; ${reason(errors[i], depth - 1)}`;
+			if (errors.length > most.parts) text += `; and ${errors.length - most.parts} more`;
 		}
 	} catch {
 	}
-	return { name: cut(name, 128), message: cut(message, maxMessage) };
+	return text;
+}
+function plainMembers(thrown) {
+	const keys = objectKeys(thrown);
+	let text = "";
+	for (let i = 0, told2 = 0; i < keys.length && told2 < most.members; i++) {
+		const value = untold[keys[i]] ? void 0 : thrown[keys[i]];
+		if (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean") continue;
+		text += `${told2 === 0 ? "" : ", "}${cut(keys[i], most.member)}: ${cut(NativeString(value), most.member)}`;
+		told2++;
+	}
+	return text === "" ? "" : ` (${text})`;
 }
 function cut(text, max) {
 	return slice(text, 0, max);
@@ -806,7 +849,7 @@ var [getAttribute2, hasAttribute, localName, matches, closest, find2, classList]
 	"querySelector",
 	"classList"
 );
-var [firstChild, nextSibling, parentElement, nodeType, nodeValue, textContent, isConnected, contains] = members(
+var [firstChild, nextSibling, parentElement, nodeType2, nodeValue, textContent, isConnected, contains] = members(
 	"Node",
 	"firstChild",
 	"nextSibling",
@@ -943,6 +986,8 @@ function property(param) {
 			return choices(buttons(param)) + ending;
 		case "checkbox":
 			return (isGroup(param) ? several(choices(buttons(param))) : '"type":"boolean"') + ending;
+		case "password":
+			return `"type":"string","format":"password","writeOnly":true${pattern(control)}${ending}`;
 		default:
 			return `"type":"string"${type in formats ? format(control, type) : pattern(control)}${ending}`;
 	}
@@ -987,7 +1032,7 @@ function labelText(control) {
 function ownText(node, depth) {
 	let text = "";
 	for (let child = firstChild(node); child !== null; child = nextSibling(child)) {
-		const type = nodeType(child);
+		const type = nodeType2(child);
 		if (type === 3) text += nodeValue(child);
 		else if (type === 1 && depth < 100 && !matches(child, labelable)) text += ownText(child, depth + 1);
 	}
@@ -1171,6 +1216,7 @@ function all(param, values) {
 
 // src/shim/formrun.js
 var [eventSubmitter] = members("SubmitEvent", "submitter");
+var [eventPhase] = members("Event", "eventPhase");
 var declined = "The form is filled in, and was not submitted: a person said no.";
 var updated = "Tool execution cancelled, since tool definition was updated";
 var calls = new NativeWeakMap();
@@ -1192,7 +1238,7 @@ function watchSubmits() {
 			eventSubmitter(this);
 			if (arguments.length < 1) throw typeError(`${prefix}1 argument required, but only 0 present.`);
 			const call = weakGet(calls, this);
-			const fault = call === void 0 ? "You can only call respondWith on an submit event that has agentInvoked == true." : defaultPrevented(this) ? "" : "To call respondWith, you must first call preventDefault.";
+			const fault = call === void 0 ? "You can only call respondWith on an submit event that has agentInvoked == true." : eventPhase(this) === 0 ? "The event is over." : defaultPrevented(this) ? "" : "To call respondWith, you must first call preventDefault.";
 			if (fault !== "") throw domError("InvalidStateError", prefix + fault);
 			call.response = { __proto__: null, value: response };
 		}
@@ -1280,11 +1326,11 @@ function finishAs(call, kind, message) {
 	weakSet(ends, value, value);
 	finish(call, void 0, value);
 }
-function cancelForm(form, reason) {
+function cancelForm(form, reason2) {
 	const call = weakGet(calls, form);
 	if (call === void 0) return;
-	if (call.event === null) finish(call, domError("AbortError", reason));
-	else finishAs(call, "unsure", reason);
+	if (call.event === null) finish(call, domError("AbortError", reason2));
+	else finishAs(call, "unsure", reason2);
 }
 function formChanged(form) {
 	if (weakGet(calls, form)?.event === null) cancelForm(form, updated);
@@ -1636,8 +1682,8 @@ function watchProblems() {
 	listen2("securitypolicyviolation", (event) => policy(violated(event), blocked(event), violationFile(event), violationLine(event), disposition(event)));
 	earlyViolations();
 	listen2("unhandledrejection", (event) => {
-		const reason = rejectionReason(event);
-		if (!isObject(reason) || !weakGet(told, reason)) problem("rejection", "", textOf(reason), isError?.(reason) ? placeOf(reason) : "");
+		const reason2 = rejectionReason(event);
+		if (!isObject(reason2) || !weakGet(told, reason2)) problem("rejection", "", textOf(reason2), isError?.(reason2) ? placeOf(reason2) : "");
 	});
 	const { console } = (
 		global
@@ -1805,6 +1851,7 @@ function inputText(input, prefix) {
 
 // src/shim/dialects/modelcontext.js
 var ours = new NativeWeakMap();
+var inactive = new NativeWeakMap();
 var ModelContext = class extends NativeEventTarget {
 	constructor() {
 		super();
@@ -1825,10 +1872,21 @@ var ModelContext = class extends NativeEventTarget {
 };
 function answer2(self, method, given, needed, run2, type = "ModelContext") {
 	try {
-		return run2(checkCall(self, method, given, needed, type));
+		const prefix = checkCall(self, method, given, needed, type);
+		if (weakGet(inactive, self) !== void 0) throw domError("InvalidStateError", "The document is not active.");
+		return run2(prefix);
 	} catch (error) {
 		return new NativePromise((_, reject) => reject(error));
 	}
+}
+function inactiveContext(document2) {
+	let context = weakGet(inactive, document2);
+	if (context === void 0) {
+		context = claim(construct(NativeEventTarget, [], ModelContext));
+		weakSet(inactive, document2, context);
+		weakSet(inactive, context, context);
+	}
+	return context;
 }
 function checkCall(self, method, given, needed, type = "ModelContext") {
 	const prefix = `Failed to execute '${method}' on '${type}': `;
@@ -1976,43 +2034,45 @@ function start(call, tool) {
 		endWithError(call, error, "");
 	}
 }
-function abortCall(callID, reason) {
+function abortCall(callID, reason2) {
 	const call = mapGet(inFlight, callID);
-	return call !== void 0 && abort(call, reason);
+	return call !== void 0 && abort(call, reason2);
 }
-function abort(call, reason) {
+function abort(call, reason2) {
 	if (call.done) return false;
-	const error = domError("AbortError", reason);
+	const error = domError("AbortError", reason2);
 	const { interact: interact2 } = call;
-	end(call, isWaiting(call.signal) ? "awaiting" : "aborted", "", reason);
+	end(call, isWaiting(call.signal) ? "awaiting" : "aborted", "", reason2);
 	if (interact2 !== null) interact2.reject(error);
 	controllerAbort(call.controller, error);
 	announce("toolcancel", call.name, ToolCancelEvent);
 	return true;
 }
-function abortAll(reason) {
+function abortAll(reason2) {
 	let count2 = 0;
 	mapForEach(inFlight, (call) => {
-		if (abort(call, reason)) count2++;
+		if (abort(call, reason2)) count2++;
 	});
 	return count2;
 }
 async function run(call, tool, input) {
 	try {
 		call.ran = true;
-		announce("toolactivated", tool.name, ToolActivatedEvent);
-		if (call.done) return;
-		const answer3 = askListeners(call, tool.name);
+		let answer3 = askListeners(call, tool.name);
 		if (answer3 === null && tool.execute === void 0) {
 			return end(call, "unhandled", "", "no toolcall listener answered, and the tool has no execute function");
 		}
-		let value;
-		if (answer3 !== null) value = await answer3;
-		else if (!call.done) value = await apply(
-			tool.execute,
-			tool.self,
-			[input, makeContext(call)]
-		);
+		try {
+			if (answer3 === null && !call.done) answer3 = apply(
+				tool.execute,
+				tool.self,
+				[input, makeContext(call)]
+			);
+		} finally {
+			announce("toolactivated", tool.name, ToolActivatedEvent);
+		}
+		if (call.done) return;
+		const value = await answer3;
 		if (call.done) return;
 		const form = formEnd(value);
 		if (form !== null) return end(call, form.kind, "", form.message);
@@ -2187,18 +2247,18 @@ function retire(result, drop) {
 	}
 	return result;
 }
-function expose(holder, name, instance, value, brand) {
+function expose(holder, name, instance, value, brand, other = nothing) {
 	const replaced = new NativeWeakMap();
 	const accessors = {
 		get [name]() {
 			brand(this);
 			return (
-				this === instance() ? weakGet(replaced, this) ?? value : void 0
+				this === instance() ? weakGet(replaced, this) ?? value : other(this)
 			);
 		},
-		set [name](other) {
+		set [name](given) {
 			brand(this);
-			if (isObject(other)) weakSet(replaced, this, adopt(other));
+			if (isObject(given)) weakSet(replaced, this, adopt(given));
 		}
 	};
 	defineProperty(
@@ -2388,11 +2448,11 @@ function readChanges() {
 	if (observed === document) look(takeRecords(observer));
 	else scan(false);
 }
-function look(records) {
+function look(records2) {
 	const some = mapSize(tools) > 0;
-	let weight = !some && records.length > many ? 2 : 0;
-	for (let i = 0; i < records.length && weight < 2; i++) {
-		const own2 = weigh(records[i], some);
+	let weight = !some && records2.length > many ? 2 : 0;
+	for (let i = 0; i < records2.length && weight < 2; i++) {
+		const own2 = weigh(records2[i], some);
 		if (own2 > weight) weight = own2;
 	}
 	if (weight > 0) scan(weight > 1);
@@ -2406,12 +2466,12 @@ function weigh(record, some) {
 		if (holds(addedNodes(record), wanted) || some && holds(removedNodes(record), wanted)) return 2;
 		if (some && (holds(addedNodes(record), "label,option") || holds(removedNodes(record), "label,option"))) return 1;
 	}
-	const element = nodeType(target) === 1 ? target : parentElement(target);
+	const element = nodeType2(target) === 1 ? target : parentElement(target);
 	return some && element !== null && closest(element, "label,option") !== null ? 1 : 0;
 }
 function holds(nodes, wanted) {
 	for (let i = 0; i < nodesLength(nodes); i++) {
-		if (nodeType(nodes[i]) === 1 && (matches(nodes[i], wanted) || find2(nodes[i], wanted) !== null)) return true;
+		if (nodeType2(nodes[i]) === 1 && (matches(nodes[i], wanted) || find2(nodes[i], wanted) !== null)) return true;
 	}
 	return false;
 }
@@ -2450,6 +2510,10 @@ function isNamed(form, name) {
 function toolOf(form) {
 	const name = getAttribute2(form, "toolname");
 	const description = getAttribute2(form, "tooldescription");
+	if (!isKeyed()) {
+		problem("registration", name, "a form is no tool when document.domain is enabled", "");
+		return null;
+	}
 	if (!hasAttribute(form, "tooldescription") || !isName(name)) {
 		problem("registration", name, isName(name) ? "its form has no tooldescription" : "the toolname of its form is not a name", "");
 		return null;
@@ -2545,7 +2609,7 @@ targets.agent = claim(construct(NativeEventTarget, [], ModelContextAgent));
 var helper = claim(construct(Object, [], ModelContextTesting), "ModelContextTesting");
 var [brandDocument] = members("Document", "URL");
 var [brandNavigator] = members("Navigator", "userAgent");
-expose(Document.prototype, "modelContext", () => document, targets.context, brandDocument);
+expose(Document.prototype, "modelContext", () => document, targets.context, brandDocument, inactiveContext);
 expose(Navigator.prototype, "modelContext", () => navigator, targets.context, brandNavigator);
 expose(Navigator.prototype, "modelContextTesting", () => navigator, helper, brandNavigator);
 for (const shown of [ModelContext, ModelContextTesting, ToolActivatedEvent, ToolCancelEvent]) {

@@ -143,7 +143,7 @@ test('toolactivated and toolcancel: on the object, on window.agent and on window
   await page.state();
   page.evaluate('abort', 'one', 'why');
   assert.equal((await call).k, 'aborted');
-  const want = [...three('toolactivated'), 'execute', ...three('toolcancel')];
+  const want = ['execute', ...three('toolactivated'), ...three('toolcancel')];
   assert.deepEqual([...page.run('log.splice(0)')], want);
   page.run(`var c = new AbortController(); document.modelContext.executeTool({ name: 't', description: '', origin, window }, {}, { signal: c.signal }).catch(() => {}); c.abort()`);
   await page.run('new Promise((r) => setTimeout(r))');

@@ -26,7 +26,7 @@ const good = {
   '{ k: { toJSON(key) { return key } } }': '{"k":"k"}', 'class { toJSON() { return "c" } }.prototype': '"c"',
   '(() => { const shared = { s: 1 }; return [shared, shared] })()': '[{"s":1},{"s":1}]', '{ get [Symbol.toStringTag]() { return "Map" }, a: 1 }': '{"a":1}',
   'Object.setPrototypeOf({ a: 1 }, { [Symbol.toStringTag]: "Map" })': '{"a":1}', 'Promise.resolve(7)': '7', '{ then(f) { f("thenable") } }': '"thenable"',
-  '[["nested"]]': '[["nested"]]', '(() => { let d = 1; for (let i = 0; i < 200; i++) d = [d]; return d })()': '['.repeat(200) + '1' + ']'.repeat(200),
+  'new (class { #hidden = 1 })()': '{}', '(function () { return arguments })()': '{}', 'Object.assign(/a/, { flags2: "g" })': '{"flags2":"g"}', '[["nested"]]': '[["nested"]]', '(() => { let d = 1; for (let i = 0; i < 200; i++) d = [d]; return d })()': '['.repeat(200) + '1' + ']'.repeat(200),
 };
 
 test('every value with a JSON form has exactly this one', async () => {
@@ -37,6 +37,12 @@ test('every value with a JSON form has exactly this one', async () => {
 });
 
 const bad = {
+  '(function* () {})()': ['invalid', 'result: a value of the kind Generator, which is no JSON'], '{ list: (async function* () {})() }': ['invalid', 'result.list: a value of the kind AsyncGenerator, which is no JSON'],
+  'new Response("{}")': ['invalid', 'result: a value of the kind Response, which is no JSON; return what it holds, such as await response.json()'],
+  '[Promise.resolve(1)]': ['invalid', 'result[0]: a value of the kind Promise, which is no JSON; await it'], 'new WeakMap()': ['invalid', 'result: a value of the kind WeakMap, which is no JSON'],
+  '/a/': ['invalid', 'result: a value of the kind RegExp, which is no JSON'], 'new Map().entries()': ['invalid', 'result: a value of the kind Map Iterator, which is no JSON'],
+ 
+  'new Event("x")': ['invalid', 'result: a value of the kind Event, which is no JSON'], 'new DataView(new ArrayBuffer(1))': ['invalid', 'result: a value of the kind DataView, which is no JSON'],
   '() => 1': ['invalid', 'result: a function'], '{ a: Symbol("s") }': ['invalid', 'result.a: a symbol'], '{ a: { "b c": [1, () => 1] } }': ['invalid', 'result.a["b c"][1]: a function'],
   '(() => { const o = { items: [0, 1, {}] }; o.items[2].owner = o; return o })()': ['invalid', 'result.items[2].owner: circular reference'],
   '(() => { const m = new Map(); m.set("me", m); return { m } })()': ['invalid', 'result.m[0][1]: circular reference'],
@@ -81,6 +87,14 @@ test('what a tool throws is told without a stack, whatever it is', async () => {
     'new TypeError("t")': ['TypeError', 't'], '"text"': [undefined, 'text'], '7': [undefined, '7'], 'undefined': [undefined, 'undefined'], 'Symbol("s")': [undefined, 'Symbol(s)'],
     '{ code: 1 }': [undefined, '{"code":1}'], '{ message: "m", name: 5 }': [undefined, 'm'], '(() => { const o = {}; o.o = o; return o })()': [undefined, 'an object that is not an Error'],
     '{ get message() { throw 1 } }': [undefined, 'an error that cannot be read'], 'new DOMException("m", "DataError")': ['DataError', 'm'], 'null': [undefined, 'null'],
+    'new Error("outer", { cause: new Error("inner", { cause: "core" }) })': ['Error', 'outer; cause: inner; cause: core'],
+    'new AggregateError([new Error("first"), "second", { code: 2 }], "two failed")': ['AggregateError', 'two failed; first; second; {"code":2}'],
+    'new AggregateError(Array.from({ length: 20 }, (_, i) => `p${i}`), "many")': ['AggregateError', 'many; p0; p1; p2; p3; p4; p5; p6; p7; and 12 more'],
+    '{ code: 7, message: "no seats left", retryAfter: 30, ok: false, seats: [1], stack: "s" }': [undefined, 'no seats left (code: 7, retryAfter: 30, ok: false)'],
+    'Object.assign(new RangeError("r"), { status: 409, name: "Conflict", why: "w".repeat(300) })': ['Conflict', `r (status: 409, why: ${'w'.repeat(256)})`],
+    'Object.assign(new Error("x"), { cause: Object.assign(new Error("y"), { code: "E" }) })': ['Error', 'x; cause: y (code: E)'],
+    '(() => { const e = new Error("loop"); e.cause = e; return e })()': ['Error', 'loop; cause: loop; cause: loop; cause: loop; cause: loop'],
+    '{ message: "m", get code() { throw 1 } }': [undefined, 'm'],
     'Object.assign(new Error("x".repeat(20000)), { name: "n".repeat(200) })': ['n'.repeat(128), 'x'.repeat(16384)],
   };
   for (const [expression, [name, message]] of Object.entries(thrown)) {

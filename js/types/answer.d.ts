@@ -2,6 +2,7 @@
 declare let answer: {
   arm: () => string;
   settle: (quiet: number, patience: number, maxBytes: number) => Promise<string>;
+  calm: (quiet: number, patience: number) => Promise<string>;
   read: (maxBytes: number) => Promise<string>;
 };
 

@@ -70,7 +70,6 @@ func run(ctx context.Context, args []string, out, logs io.Writer) (err error) {
 	if err := server.Start(); err != nil {
 		return fmt.Errorf("starting the server: %w", err)
 	}
-	fmt.Fprintf(out, "started, process %d\n\n", server.Process.Pid)
 	defer func() { err = errors.Join(err, stopServer(server, cancel, out)) }()
 
 	site, err := awaitReady(ctx, lines)
@@ -83,7 +82,6 @@ func run(ctx context.Context, args []string, out, logs io.Writer) (err error) {
 // stopServer ends the server and reports how it ended. A server that does not
 // stop in time is killed by WaitDelay, and that is a failure.
 func stopServer(server *exec.Cmd, cancel context.CancelFunc, out io.Writer) error {
-	fmt.Fprintf(out, "stopping process %d\n", server.Process.Pid)
 	cancel()
 	err := server.Wait()
 	// Wait returns the context's error even when the server ended well.
@@ -148,9 +146,6 @@ func stampSite(line string) (string, error) {
 // converse lists the tools, changes the collection and reads it back. Both
 // calls name one session, so the second sees what the first did.
 func converse(ctx context.Context, site string, out io.Writer) error {
-	if _, err := exchange(ctx, out, http.MethodGet, site, "", `"add-stamp"`); err != nil {
-		return err
-	}
 	add := `{"sessionId":"demo","action":"add-stamp","request":{"name":"Blue Mauritius",` +
 		`"description":"Two pence, inscribed Post Office.","year":1847}}`
 	if _, err := exchange(ctx, out, http.MethodPost, site, add,
@@ -175,6 +170,10 @@ func converse(ctx context.Context, site string, out io.Writer) error {
 		return fmt.Errorf("find-stamps: status %q, total %d; it should be ok and 1", reply.Status,
 			reply.Data.Total)
 	}
+	if _, err := exchange(ctx, io.Discard, http.MethodGet, site, "", `"add-stamp"`); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "GET %s describes all tools.\n", site)
 	return nil
 }
 
@@ -187,10 +186,9 @@ func exchange(ctx context.Context, out io.Writer, method, url, body, want string
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", method, url, err)
 	}
-	fmt.Fprintf(out, "%s %s\n", method, url)
+	fmt.Fprintf(out, "%s %s\n%s\n", method, url, body)
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
-		fmt.Fprintf(out, "%s\n", indented([]byte(body)))
 	}
 	reply, err := http.DefaultClient.Do(req)
 	if err != nil {
@@ -201,7 +199,7 @@ func exchange(ctx context.Context, out io.Writer, method, url, body, want string
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: reading the reply: %w", method, url, err)
 	}
-	fmt.Fprintf(out, "-> %s\n%s\n\n", reply.Status, indented(data))
+	fmt.Fprintf(out, "-> %s\n%s\n\n", reply.Status, bytes.TrimSpace(data))
 	if reply.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s %s: status %s", method, url, reply.Status)
 	}
@@ -209,23 +207,4 @@ func exchange(ctx context.Context, out io.Writer, method, url, body, want string
 		return nil, fmt.Errorf("%s %s: the reply does not contain %s", method, url, want)
 	}
 	return data, nil
-}
-
-// mostLines is how much of a document the demo prints; the tools of a site with
-// their schemas are several screens long.
-const mostLines = 40
-
-// indented returns JSON with one member per line, cut when it is long, and
-// anything else as it is.
-func indented(data []byte) string {
-	var buf bytes.Buffer
-	if err := json.Indent(&buf, data, "   ", "  "); err != nil {
-		return "   " + string(data)
-	}
-	lines := strings.Split(buf.String(), "\n")
-	if len(lines) > mostLines {
-		left := len(lines) - mostLines
-		lines = append(lines[:mostLines], fmt.Sprintf("   ... %d more lines", left))
-	}
-	return "   " + strings.Join(lines, "\n")
 }

@@ -108,14 +108,3 @@ func TestRun(t *testing.T) {
 		})
 	}
 }
-
-func TestIndentedIsShort(t *testing.T) {
-	t.Parallel()
-	long := "[" + strings.Repeat("1,", 100) + "1]"
-	if got := strings.Count(indented([]byte(long)), "\n"); got != mostLines {
-		t.Errorf("%d line ends, want %d", got, mostLines)
-	}
-	if got := indented([]byte("not JSON")); got != "   not JSON" {
-		t.Errorf("got %q", got)
-	}
-}

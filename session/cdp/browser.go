@@ -70,31 +70,38 @@ func (e *Engine) speak(ctx context.Context, tr chromedp.Transport,
 	b.root, err = chromedp.NewBrowserTransport(life, b.conn, chromedp.WithBrowserLogf(debug),
 		chromedp.WithBrowserErrorf(debug))
 	if err != nil {
-		b.kill()
-		return nil, fmt.Errorf("speaking to the browser: %w", err)
+		return nil, b.startError(ctx, err)
 	}
 	v, err := cdp.Call(ctx, b.root, browser.GetVersion, cdp.Empty{})
 	if err != nil {
-		b.kill()
-		return nil, b.startError(err)
+		return nil, b.startError(ctx, err)
 	}
 	b.version, b.attended = v.Product, !strings.Contains(v.UserAgent, "Headless")
 	return b, nil
 }
 
-// startError explains a browser that did not begin to speak.
-func (b *instance) startError(err error) error {
+// startError explains a browser that did not begin to speak, and ends it.
+func (b *instance) startError(ctx context.Context, err error) error {
+	defer b.kill()
 	if b.process == nil {
 		return fmt.Errorf("the browser does not answer: %w", err)
 	}
-	select {
-	case <-b.process.Done():
-	case <-time.After(2 * time.Second):
+	ended := false
+	if ctx.Err() == nil { // its pipe broke
+		select {
+		case <-b.process.Done():
+			ended = true
+		case <-time.After(2 * time.Second):
+		}
 	}
-	if said := b.process.Output(5); said != "" {
-		return fmt.Errorf("the browser did not start: %w; it said: %s", err, said)
+	printed := ". It printed nothing"
+	if words := b.process.Output(5); words != "" {
+		printed = ". It printed: " + words
 	}
-	return fmt.Errorf("the browser did not start: %w", err)
+	if ended {
+		return fmt.Errorf("%s is not a Chromium, or cannot run here: it ended before it answered%s", b.process.Path(), printed)
+	}
+	return fmt.Errorf("the browser did not start: %w%s", err, printed)
 }
 
 // ping notices a browser that is frozen, whose pipe stays open while it says

@@ -31,7 +31,7 @@ type frame struct {
 	// Events of the page until a navigation was requested, and until one started.
 	requested, started int64
 	asked              time.Time // when it was requested
-	stopped            int64     // events of the page until loading stopped
+	stopped, moved     int64     // events of the page until loading stopped, and until the address changed
 
 	stop  func()        // ends the watch
 	turn  int           // counts watches

@@ -78,6 +78,7 @@ func (n *native) invoke(ctx context.Context, c *call, inv session.Invocation) br
 		return gone().Step()
 	case x.form:
 		defer c.end()
+		x.alone = c.doc.submitsItself(ctx, x)
 		return n.upToDate(ctx, c.doc, n.form(ctx, c, x, inv))
 	}
 	ch, err := n.send(ctx, c, x, inv)
@@ -104,7 +105,8 @@ type nativeTool struct {
 	name string
 	id   webmcp.ToolID // of newer browsers
 	form bool          // then its registration is at least firstForm
-	// alone is true for a form that submits itself.
+	// node is the element of a form, and alone is true when it submitted itself as it was declared.
+	node  cdp.BackendNodeID
 	alone bool
 }
 

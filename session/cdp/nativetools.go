@@ -42,13 +42,30 @@ type nativeForm struct {
 func (n *native) describe(d *document, f nativeForm) {
 	bounded, cancel := farewell()
 	defer cancel()
-	title := ""
-	described, err := cdp.Call(bounded, d.target, dom.DescribeNode,
-		dom.DescribeNodeParams{BackendNodeID: f.tool.BackendNodeID})
-	if err == nil && described.Node != nil {
-		title = attributesOf(described.Node)["tooltitle"]
-	}
+	title := d.attributes(bounded, f.tool.BackendNodeID)["tooltitle"]
 	n.watcher.tasks.add(context.Background(), 0, func() { n.titled(d, f.id, title) })
+}
+
+// attributes returns those of an element as it is now; nil when it is gone.
+func (d *document) attributes(ctx context.Context, node cdp.BackendNodeID) map[string]string {
+	described, err := cdp.Call(ctx, d.target, dom.DescribeNode, dom.DescribeNodeParams{BackendNodeID: node})
+	if err != nil || described.Node == nil {
+		return nil
+	}
+	return attributesOf(described.Node)
+}
+
+// submitsItself reports whether a form has toolautosubmit now: the browser tells only how it was when it was
+// declared.
+func (d *document) submitsItself(ctx context.Context, x nativeTool) bool {
+	bounded, cancel := context.WithTimeout(ctx, busyPatience)
+	defer cancel()
+	now := d.attributes(bounded, x.node)
+	if now == nil {
+		return x.alone
+	}
+	_, has := now["toolautosubmit"]
+	return has
 }
 
 // titled makes a form known.
@@ -234,7 +251,7 @@ func (d *document) knowNative() {
 	}
 	for _, f := range d.native.forms {
 		alone := f.tool.Annotations != nil && f.tool.Annotations.Autosubmit
-		all[f.id] = nativeTool{name: f.tool.Name, id: f.tool.ToolID, form: true, alone: alone}
+		all[f.id] = nativeTool{name: f.tool.Name, id: f.tool.ToolID, form: true, node: f.tool.BackendNodeID, alone: alone}
 	}
 	d.tools.Store(&all)
 }

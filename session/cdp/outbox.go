@@ -66,7 +66,7 @@ func isChangeOf(ev session.Event, document string) bool {
 // is gone.
 func ofOneDocument(ev session.Event) bool {
 	switch ev.(type) {
-	case session.ToolsChanged, session.FrameGone, session.Loaded, session.Ready:
+	case session.ToolsChanged, session.FrameGone, session.Loaded, session.Ready, session.Moved:
 		return true
 	}
 	return false

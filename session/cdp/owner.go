@@ -18,6 +18,7 @@ import (
 var wanted = map[cdproto.MethodType]bool{
 	cdproto.EventPageFrameAttached:            true,
 	cdproto.EventPageFrameNavigated:           true,
+	cdproto.EventPageNavigatedWithinDocument:  true,
 	cdproto.EventPageFrameDetached:            true,
 	cdproto.EventPageFrameRequestedNavigation: true,
 	cdproto.EventPageFrameStartedNavigating:   true,
@@ -59,6 +60,7 @@ type owner struct {
 	dialogs     *dialogs
 	traffic     *traffic
 	submissions *submissions
+	moves       *moves
 }
 
 // own is the owner's goroutine. It ends when the target is gone.
@@ -91,6 +93,7 @@ func (o *owner) own() {
 func (o *owner) settle() {
 	o.watcher.settle()
 	o.submissions.settle()
+	o.traffic.settle()
 }
 
 // perform does a task in its place among the events of the page.
@@ -112,6 +115,7 @@ func (o *owner) perform(t task) {
 func (o *owner) end() {
 	reason := o.target.Reason()
 	o.awaiter.stop()
+	o.moves.stop()
 	o.watcher.hold.Stop()
 	o.frames.end(reason)
 	bounded, cancel := farewell()
@@ -144,6 +148,10 @@ func (o *owner) handle(msg *cdproto.Message) {
 	case cdproto.EventPageFrameDetached:
 		if ev, ok := wire.Decode[page.EventFrameDetached](msg); ok {
 			o.frames.detached(from, &ev)
+		}
+	case cdproto.EventPageNavigatedWithinDocument:
+		if ev, ok := wire.Decode[page.EventNavigatedWithinDocument](msg); ok && o.frames.all[ev.FrameID] != nil {
+			o.frames.all[ev.FrameID].moved = o.frames.handled
 		}
 	case cdproto.EventPageFrameStoppedLoading:
 		ev, ok := wire.Decode[page.EventFrameStoppedLoading](msg)

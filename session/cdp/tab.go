@@ -112,6 +112,7 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 	}
 	t.calls = &calls{name: name, times: b.times, tasks: work, watcher: own.watcher,
 		traffic: own.traffic, submissions: own.submissions}
+	own.moves = &moves{frames: own.frames, watcher: own.watcher, tasks: work, stop: func() {}}
 	own.dialogs = &dialogs{page: target, calls: t.calls, out: out}
 	if b.native {
 		t.invoker = newNative(name, b.attended, own.watcher)
@@ -255,12 +256,16 @@ func (t *tab) Invoke(ctx context.Context, inv session.Invocation) bridge.Step {
 	if err := t.calls.pulse(ctx, d); err != nil {
 		return err.Step()
 	}
+	if inv.Once {
+		t.watchTraffic(ctx)
+	}
+	began, since := t.target.Delivered(), time.Now()
 	c := t.calls.begin(d, &inv)
 	if t.shown.find(inv.Document) != d {
 		c.end()
 		return t.absent().Step()
 	}
-	return t.invoker.invoke(ctx, c, inv)
+	return t.moved(ctx, d, began, since, t.invoker.invoke(ctx, c, inv))
 }
 
 // absent says why a document is not there: the page is gone, or it shows another.

@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 
 	"github.com/pagetools/pagetools/bridge/text"
+	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/wire"
 )
 
@@ -38,6 +39,7 @@ type traffic struct {
 	frames *frames
 	calls  int // that are under way
 	all    []*request
+	wait   []chan struct{} // for requests that may change something
 }
 
 // enable makes a target report its requests, without their bodies.
@@ -114,6 +116,56 @@ func (t *traffic) sent(ev *network.EventRequestWillBeSent) {
 	}
 	t.all = append(t.all, &request{id: ev.RequestID, frame: ev.FrameID, kind: ev.Type, method: ev.Request.Method,
 		url: address, began: t.frames.handled, at: time.Now()})
+}
+
+// settle ends the waits when nothing that may change something is under way.
+func (t *traffic) settle() {
+	if len(t.wait) == 0 || len(t.unanswered()) > 0 {
+		return
+	}
+	for _, done := range t.wait {
+		close(done)
+	}
+	t.wait = nil
+}
+
+// unanswered lists the requests of scripts that may change something, and that the site has not answered.
+func (t *traffic) unanswered() (all []string) {
+	for _, r := range t.all {
+		if r.kind != network.ResourceTypeDocument && r.changes() && !r.ended && r.status == 0 {
+			all = append(all, r.method+" "+r.url)
+		}
+	}
+	return all
+}
+
+// watchTraffic notes requests from now on, until the page is closed.
+func (t *tab) watchTraffic(ctx context.Context) {
+	begun := make(chan struct{})
+	if t.owner.tasks.add(ctx, 0, func() { t.owner.traffic.begin(); close(begun) }) {
+		<-begun
+	}
+}
+
+var _ session.Settler = (*tab)(nil)
+
+// Settle implements session.Settler.
+func (t *tab) Settle(ctx context.Context) []string {
+	done := make(chan struct{})
+	wait := func() { t.owner.traffic.wait = append(t.owner.traffic.wait, done) }
+	if !t.owner.tasks.add(ctx, t.target.Delivered(), wait) {
+		return nil
+	}
+	select {
+	case <-done:
+	case <-t.target.Gone():
+	case <-ctx.Done():
+		open := make(chan []string, 1)
+		if t.owner.tasks.add(context.WithoutCancel(ctx), 0, func() { open <- t.owner.traffic.unanswered() }) {
+			return <-open
+		}
+	}
+	return nil
 }
 
 func (t *traffic) change(id network.RequestID, do func(*request)) {

@@ -20,6 +20,7 @@ type Call struct {
 
 	tool   string
 	caller string
+	moves  int64           // of the document before
 	ctx    context.Context // it is the page's AbortSignal
 	once   sync.Once
 	done   chan struct{}
@@ -137,8 +138,11 @@ func (t *Tab) wait(ctx context.Context, c *Call, abort context.CancelCauseFunc) 
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return bridge.Step{Data: c.result, Err: c.err, Document: c.Document.id,
-		Revision: c.Document.revision}
+	step := bridge.Step{Data: c.result, Err: c.err, Document: c.Document.id, Revision: c.Document.revision}
+	if c.Document.moves > c.moves {
+		step.Move = c.Document.moves
+	}
+	return step
 }
 
 // asked makes the question of a page.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,6 +31,9 @@ var leaving = Pages{
 		HTML: `<script>
 			tool('same', () => { location.href = '/2'; return forever }); tool('cross', (input) => { location.href = input.to; return forever });
 			tool('reload', () => { location.reload(); return forever });
+			tool('route', () => { history.pushState({}, '', '/room'); setTimeout(() => tool('room', () => 1), 150); return 'there' });
+			tool('lost', () => { history.replaceState({}, '', '/lost'); throw new Error('lost') });
+			tool('stays', () => 'here');
 			tool('push', async () => { history.pushState({}, '', '/pushed'); location.hash = 'x'; await new Promise((r) => setTimeout(r, 50)); return 'still here' });
 		</script>`,
 		Fake: func(d *Document) {
@@ -40,6 +44,17 @@ var leaving = Pages{
 					d.Navigate(input.To)
 				}),
 				leave("reload", func(d *Document, _ *Call) { d.Reload() }),
+				Tool{Name: "route", Run: func(c *Call) (json.RawMessage, error) {
+					c.Document.Move()
+					time.AfterFunc(150*time.Millisecond, func() { c.Document.Register(Tool{Name: "room"}); c.Document.Calm() })
+					return json.RawMessage(`"there"`), nil
+				}},
+				Tool{Name: "lost", Run: func(c *Call) (json.RawMessage, error) {
+					c.Document.Move()
+					c.Document.Calm()
+					return nil, errors.New("lost")
+				}},
+				Tool{Name: "stays", Run: func(*Call) (json.RawMessage, error) { return json.RawMessage(`"here"`), nil }},
 				Tool{Name: "push", Run: func(*Call) (json.RawMessage, error) { return json.RawMessage(`"still here"`), nil }})
 		},
 	},
@@ -78,6 +93,7 @@ func testNavigation(t *testing.T, h Harness) {
 		})
 	}
 	t.Run("same document", func(t *testing.T) { t.Parallel(); testSameDocument(t, h) })
+	t.Run("routes", func(t *testing.T) { t.Parallel(); testRoutes(t, h) })
 	t.Run("by us", func(t *testing.T) { t.Parallel(); testOurNavigation(t, h) })
 	t.Run("at once", func(t *testing.T) { t.Parallel(); testNavigatesAtOnce(t, h) })
 }
@@ -95,6 +111,36 @@ func testSameDocument(t *testing.T, h Harness) {
 	}
 	if after := w.tool("push"); after.ID != before.ID || after.Document != before.Document {
 		t.Error("the tool is another one")
+	}
+}
+
+// testRoutes: a call that changes the address says so, and what the next place registers comes before the page
+// is said to be calm (L6).
+func testRoutes(t *testing.T, h Harness) {
+	t.Helper()
+	w := show(t, h.Engine, h.Serve(t, h.Engine, leaving, false)+"/")
+	for _, x := range []struct {
+		tool  string
+		moves int64
+		fails bool
+	}{{"stays", 0, false}, {"route", 1, false}, {"stays", 0, false}, {"lost", 2, true}} {
+		step := w.Invoke(t.Context(), w.invocation(x.tool))
+		if step.Move != x.moves || (step.Err != nil) != x.fails {
+			t.Errorf("%s: move %d, %v", x.tool, step.Move, step.Err)
+		}
+		if x.moves == 0 {
+			continue
+		}
+		all := w.await("the page is calm", func(all []session.Event) bool {
+			return slices.ContainsFunc(all, func(ev session.Event) bool { m, ok := ev.(session.Moved); return ok && m.Over && m.Number == x.moves })
+		})
+		if tools(all).Document != w.invocation(x.tool).Document || named(tools(all), "room") == nil {
+			t.Errorf("after %s there is %+v", x.tool, tools(all))
+		}
+	}
+	all, _ := w.told()
+	if n := count[session.Moved](all); n != 4 {
+		t.Errorf("%d reports of two moves", n)
 	}
 }
 

@@ -149,7 +149,7 @@ func (t *Tab) show(address string, script Script) {
 	t.endCalls(func(*Document) bool { return true })
 	t.queue = slices.DeleteFunc(t.queue, func(q queued) bool {
 		switch q.ev.(type) {
-		case session.ToolsChanged, session.FrameGone, session.Loaded, session.Ready:
+		case session.ToolsChanged, session.FrameGone, session.Loaded, session.Ready, session.Moved:
 			return true
 		}
 		return false
@@ -208,7 +208,7 @@ func (t *Tab) Invoke(ctx context.Context, inv session.Invocation) bridge.Step {
 		return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "The page does not offer this tool any more.").With(session.ErrGone).Step()
 	}
 	life, abort := context.WithCancelCause(context.WithoutCancel(ctx))
-	c := &Call{Document: d, Input: inv.Input, tool: reg.tool.Name, caller: inv.Caller, ctx: life, done: make(chan struct{}), asks: make(chan asks)}
+	c := &Call{Document: d, Input: inv.Input, tool: reg.tool.Name, caller: inv.Caller, moves: d.moves, ctx: life, done: make(chan struct{}), asks: make(chan asks)}
 	if t.calls == nil {
 		t.calls = map[*Call]struct{}{}
 	}
@@ -281,6 +281,7 @@ type Document struct {
 	dirty      bool
 	loaded     bool
 	unfinished bool
+	moves      int64
 }
 
 type registration struct {
@@ -436,6 +437,28 @@ func (d *Document) Ready() {
 	defer d.tab.mu.Unlock()
 	if d.tab.doc == d && d.tab.died == nil {
 		d.tab.emit(session.Ready{Document: d.id})
+	}
+}
+
+// Move changes the address in a call, as history.pushState does.
+func (d *Document) Move() {
+	d.tab.mu.Lock()
+	defer d.tab.mu.Unlock()
+	d.moves++
+	d.moved(false, time.Now())
+}
+
+// Calm says that nothing more comes of the newest move.
+func (d *Document) Calm() {
+	d.tab.mu.Lock()
+	defer d.tab.mu.Unlock()
+	d.moved(true, time.Time{})
+}
+
+// moved reports the newest move; tab.mu is held.
+func (d *Document) moved(over bool, since time.Time) {
+	if d.tab.doc == d && d.tab.died == nil {
+		d.tab.emit(session.Moved{Document: d.id, Number: d.moves, Since: since, Over: over})
 	}
 }
 

@@ -7,13 +7,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
@@ -72,11 +70,6 @@ func (x *exchange) excused(r *mcpgo.CallToolResult, broken *bridge.Violation,
 }
 
 func delivered(data json.RawMessage, tool *bridge.Tool, e protocol) *mcpgo.CallToolResult {
-	data = wellFormed(data)
-	if data == nil {
-		return failure(bridge.Errorf(bridge.ToolError, bridge.ResultInvalid, bridge.Unknown,
-			"The tool returned something that is not JSON."))
-	}
 	if deep(data) {
 		return textResult(string(data))
 	}
@@ -212,33 +205,13 @@ func (p pageResult) candidates(data json.RawMessage) []json.RawMessage {
 	return append(list, data)
 }
 
-// tells reports whether one of the page's texts is the same JSON value as what is
-// structured.
+// tells reports whether one of the page's texts is what is structured, or the same JSON value.
 func (p pageResult) tells() bool {
 	return slices.ContainsFunc(p.blocks, func(b block) bool {
 		got, err := bridge.ReadValue("a text", json.RawMessage(b.text()))
-		return b.kind() == "text" && err == nil && got.Equal(p.structured)
+		same := err == nil && got.Equal(p.structured) || p.structured.IsString() && b.text() == p.structured.String()
+		return b.kind() == "text" && same
 	})
-}
-
-// wellFormed is the value with half surrogates and broken UTF-8 replaced: a page
-// makes them when it cuts a text, and half of the clients drop a message that has
-// them, so that the call would never end. It is nil for what is not JSON.
-func wellFormed(data json.RawMessage) json.RawMessage {
-	if !schema.Valid(data) {
-		return nil
-	}
-	data = bytes.TrimSpace(data)
-	if utf8.Valid(data) && !bytes.Contains(data, []byte(`\ud`)) &&
-		!bytes.Contains(data, []byte(`\uD`)) {
-		return data
-	}
-	v := jsontext.Value(bytes.Clone(data))
-	if v.Compact(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true),
-		jsontext.PreserveRawStrings(false)) != nil {
-		return nil
-	}
-	return json.RawMessage(v)
 }
 
 // deep reports whether a JSON value is nested deeper than all clients read.

@@ -94,8 +94,11 @@ func (m *message) read(raw bridge.Value) *bridge.Error {
 		return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
 			"An empty version names no version. Leave it out to get the latest one.")
 	case !m.request.Exists():
-		return transport.Malformed(dataKey + " is missing: it must have the arguments, as a JSON object." +
-			m.ignored(strange))
+		words := dataKey + " is missing: it must have the arguments, as a JSON object."
+		if m.action == "" {
+			words += " action, the name of the tool, is missing, too: only a webtool with one tool needs none."
+		}
+		return transport.Malformed(words + m.ignored(strange))
 	}
 	return nil
 }

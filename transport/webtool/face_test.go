@@ -259,7 +259,7 @@ func TestResultsAreVerbatim(t *testing.T) {
 	w := newWorld(t, bridge.Options{})
 	for _, data := range []string{
 		`null`, `"text"`, `"<b>&amp;</b>"`, `0`, `-0`, `1.0`, `12345678901234567890`, `1e400`, `[]`, `{}`, `{"b":1,"a":2}`, `{"status":"error","error":{"code":"X"}}`,
-		`{"content":[{"type":"text","text":"hi"}]}`, `"\ud800"`, `{"é":"\u2028"}`,
+		`{"content":[{"type":"text","text":"hi"}]}`, `{"é":"\u2028"}`,
 	} {
 		w.Answer("shop", data, nil)
 		w.post(t, "/webtools/shop", callAdd).want(t, 200, `{"status":"ok","data":`+data+`}`)

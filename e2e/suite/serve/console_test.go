@@ -234,6 +234,38 @@ func TestWizard(t *testing.T) {
 	hears(t, watching, "the end", func(s liveState) bool { return s.Over })
 }
 
+// TestFocusStays (U3): who answers by keyboard is at the next question afterwards, and at the heading when there
+// is none.
+func TestFocusStays(t *testing.T) {
+	t.Parallel()
+	s, address := operators(t, filepath.Join(docs.Root(t), "examples", "stampdb"))
+	var replies []<-chan suite.Reply
+	for _, name := range []string{"One", "Two"} {
+		replies = append(replies, s.Later("/webtools/site", fmt.Sprintf(`{"action":"add-stamp","request":{"name":%q,"description":"d","year":1900},"config":{"wait":60000}}`, name)))
+		suite.Eventually(t, suite.ReplyWithin, "the question about "+name, func() bool {
+			return strings.Contains(string(s.As(t, s.Ready.Console.Token, http.MethodGet, s.Ready.Console.URL+"/api/questions", "").Body), name)
+		})
+	}
+	page := showInBrowser(t, operatorsBrowser(t), address, "article[data-id] + article[data-id]")
+	focused := func(want string) {
+		t.Helper()
+		suite.Eventually(t, suite.ReplyWithin, "the focus is at "+want, func() bool {
+			at, err := cdp.Evaluate(t.Context(), page.Tab, "document.activeElement.tagName + ' ' + document.querySelectorAll('article').length")
+			return err == nil && at == want
+		})
+	}
+	page.press(t, "Tab", "Tab", "Enter") // the arguments, Allow
+	if r := <-replies[0]; r.Status != http.StatusOK {
+		t.Errorf("the first: %d %s", r.Status, r.Body)
+	}
+	focused("ARTICLE 1")
+	page.press(t, "Tab", "Tab", "Tab", "Enter") // the arguments, Allow, Refuse
+	if r := <-replies[1]; r.Status != http.StatusForbidden {
+		t.Errorf("the second: %d %s", r.Status, r.Body)
+	}
+	focused("H2 0")
+}
+
 // hostile is text that runs where markup is made of it: it makes a tool.
 const hostile = `</p><img src=x onerror="document.modelContext.registerTool({name:'xss',description:'x',execute(){}})"><script>document.modelContext.registerTool({name:'xss',description:'x',execute(){}})</script>` +
 	`<svg onload="document.modelContext.registerTool({name:'xss',description:'x',execute(){}})"> Approved by admin`

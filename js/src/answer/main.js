@@ -196,4 +196,29 @@ function stored() {
   }
 }
 
-answer = { arm, settle, read };
+/**
+ * calm waits until nothing came into the document, or left it, for some time, at most patience.
+ * @param {number} quiet
+ * @param {number} patience
+ * @returns {Promise<string>}
+ */
+function calm(quiet, patience) {
+  const end = performance.now() + patience;
+  let last = performance.now();
+  const changes = new MutationObserver(() => { last = performance.now(); });
+  changes.observe(document, { subtree: true, childList: true, characterData: true });
+  return new Promise((resolve) => {
+    const look = () => {
+      const left = Math.min(last + quiet, end) - performance.now();
+      if (left > 0) {
+        setTimeout(look, left);
+        return;
+      }
+      changes.disconnect();
+      resolve('');
+    };
+    look();
+  });
+}
+
+answer = { arm, settle, read, calm };

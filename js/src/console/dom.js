@@ -14,6 +14,14 @@ export function make(name, properties = {}, ...parts) {
 }
 
 /**
+ * Passes the focus on before what has it goes: a person who uses the keyboard stays where they are.
+ * @param {Element} from @param {Element | null} to
+ */
+export function passFocus(from, to) {
+  if (to instanceof HTMLElement && from.contains(document.activeElement)) to.focus();
+}
+
+/**
  * The element with that id, which the page has.
  * @param {string} id
  */

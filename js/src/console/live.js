@@ -2,7 +2,7 @@
 // The page that asks, as it is now. Whoever holds the pen works in it with mouse and keys.
 
 import { live } from './api.js';
-import { make } from './dom.js';
+import { make, passFocus } from './dom.js';
 
 /** @typedef {{type: string} & Record<string, unknown>} Input */
 
@@ -25,7 +25,7 @@ export function show(id) {
   const text = make('input', { type: 'text', placeholder: 'Text to type into the page' });
   text.setAttribute('aria-label', 'Text to type into the page');
   const type = make('form', {}, text, make('button', {}, 'Type'));
-  const view = make('div', { className: 'page' }, make('div', { className: 'tools' }, pen, state), canvas, type);
+  const view = make('div', { className: 'page', tabIndex: -1 }, make('div', { className: 'tools' }, pen, state), canvas, type);
   let mine = false;
   let wanted = false; // the pen was asked for: what is done after that is for the page, if the server agrees
   let offered = false;
@@ -61,9 +61,10 @@ export function show(id) {
     const acts = message.question?.kind === 'interact';
     pen.disabled = message.over || (message.pen !== '' && !mine);
     pen.textContent = mine ? 'Give the pen away' : 'Take the pen';
-    if (!offered && !pen.disabled) pen.focus();
+    if (!offered && !pen.disabled) passFocus(view, pen);
     offered = true;
     canvas.classList.toggle('mine', mine && acts);
+    if (!(mine && acts)) passFocus(type, pen.disabled ? view : pen);
     type.hidden = !(mine && acts);
     state.textContent = message.over ? 'The call is over.'
       : !message.question ? 'The call goes on.'
@@ -77,6 +78,7 @@ export function show(id) {
   });
   socket.addEventListener('close', ({ reason }) => {
     mine = wanted = false;
+    passFocus(view, view);
     pen.disabled = type.hidden = true;
     canvas.classList.remove('mine');
     state.textContent = reason ? `Not shown any more: ${reason}.` : 'The page is not shown any more.';

@@ -3,7 +3,7 @@
 
 import { ApiError, credential, keep, login, watch } from './api.js';
 import { card } from './card.js';
-import { byId } from './dom.js';
+import { byId, passFocus } from './dom.js';
 
 /** @type {Map<string, {element: HTMLElement, close: () => void}>} */
 const cards = new Map();
@@ -19,8 +19,11 @@ function count() {
 /** @param {string} id */
 function close(id) {
   const shown = cards.get(id);
-  shown?.close();
-  shown?.element.remove();
+  if (shown === undefined) return;
+  const { element } = shown;
+  passFocus(element, element.nextElementSibling ?? element.previousElementSibling ?? byId('waiting'));
+  shown.close();
+  element.remove();
   cards.delete(id);
 }
 
@@ -90,6 +93,7 @@ byId('login').addEventListener('submit', (e) => {
   e.preventDefault();
   keep(/** @type {HTMLInputElement} */ (byId('credential')).value.trim());
   /** @type {HTMLInputElement} */ (byId('credential')).value = '';
+  passFocus(byId('login'), byId('waiting'));
   byId('login').hidden = true;
   run();
 });

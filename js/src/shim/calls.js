@@ -142,15 +142,17 @@ export function abortAll(reason) {
 async function run(call, tool, input) {
   try {
     call.ran = true;
-    announce('toolactivated', tool.name, ToolActivatedEvent);
-    if (call.done) return;
-    const answer = askListeners(call, tool.name);
+    let answer = askListeners(call, tool.name);
     if (answer === null && tool.execute === undefined) {
       return end(call, 'unhandled', '', 'no toolcall listener answered, and the tool has no execute function');
     }
-    let value;
-    if (answer !== null) value = await answer;
-    else if (!call.done) value = await apply(/** @type {Function} */ (tool.execute), tool.self, [input, makeContext(call)]);
+    try {
+      if (answer === null && !call.done) answer = apply(/** @type {Function} */ (tool.execute), tool.self, [input, makeContext(call)]);
+    } finally { // as in Chromium: when the function has begun, and the fields of a form are filled
+      announce('toolactivated', tool.name, ToolActivatedEvent);
+    }
+    if (call.done) return;
+    const value = await answer;
     if (call.done) return;
     const form = formEnd(value);
     if (form !== null) return end(call, form.kind, '', form.message);

@@ -23,6 +23,11 @@ const brands = {
 for (const type of ['ImageBitmap', 'ImageData', 'OffscreenCanvas', 'HTMLCanvasElement', 'HTMLImageElement']) {
   [brands[type]] = members(type, 'width');
 }
+/** What keeps all that it is where no JSON can reach, whatever members a page adds to it. */
+const [nodeType] = members('Node', 'nodeType');
+const [eventType] = members('Event', 'type');
+/** Records of the language and the browser that may be empty. */
+const records = { __proto__: /** @type {any} */ (null), Object: true, Arguments: true, Module: true, Storage: true, DOMStringMap: true };
 const maxDepth = 200;
 const maxPrototypes = 1000;
 const maxPathName = 100;
@@ -132,7 +137,10 @@ function emitObject(job, value) {
     const { name, message } = value;
     return emitRecord(job, value, { name: typeof name === 'string' ? name : 'Error', message: typeof message === 'string' ? message : '' });
   }
-  if (brands[tag] === undefined || !is(brands[tag], value)) return emitRecord(job, value, value);
+  if (brands[tag] === undefined || !is(brands[tag], value)) {
+    if (!job.lenient) refuseUnreadable(job, value, tag);
+    return emitRecord(job, value, value);
+  }
   /** @type {any[]} */
   let list = [];
   switch (tag) {
@@ -147,6 +155,19 @@ function emitObject(job, value) {
       return;
   }
   emitList(job, value, list, tag === 'ArrayBuffer' ? typedArrayLength(list) : list.length);
+}
+
+/**
+ * refuseUnreadable fails for what would be an empty object although it is something: a generator, a Response, an element.
+ * @param {EncodeJob} job
+ * @param {any} value
+ * @param {string} tag
+ */
+function refuseUnreadable(job, value, tag) {
+  const built = is(nodeType, value) || is(eventType, value);
+  if (!built && (records[tag] || objectKeys(value).length > 0)) return;
+  const advice = { __proto__: /** @type {any} */ (null), Response: '; return what it holds, such as await response.json()', Promise: '; await it' }[tag] ?? '';
+  fail(job, 'invalid', `a value of the kind ${slice(tag, 0, maxPathName)}, which is no JSON${advice}`);
 }
 
 /**

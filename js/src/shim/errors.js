@@ -2,10 +2,14 @@
 // Errors in both directions: the ones that the page gets from us, with Chromium's texts, and what may be told of the ones
 // that the page threw.
 
-import { NativeDOMException, NativeString, NativeTypeError, slice } from './natives.js';
+import { NativeDOMException, NativeString, NativeTypeError, isArray, objectKeys, slice } from './natives.js';
 import { encode, isObject } from './encode.js';
 
 const maxMessage = 16 * 1024;
+/** Of a failure: how deep its causes and parts are told, how many parts, how many members, and how long one may be. */
+const most = { depth: 4, parts: 8, members: 16, member: 256 };
+/** What is told in its own place, or to nobody. @type {{[name: string]: boolean}} */
+const untold = { __proto__: /** @type {any} */ (null), name: true, message: true, stack: true, cause: true, errors: true };
 
 /** @param {string} message */
 export const typeError = (message) => new NativeTypeError(message);
@@ -17,26 +21,63 @@ export const typeError = (message) => new NativeTypeError(message);
 export const domError = (name, message) => new NativeDOMException(message, name);
 
 /**
- * describe turns anything that a page threw into a name and a message: never a stack trace, never an exception.
+ * describe turns anything that a page threw into a name and a message, with its causes and parts: never a stack trace, never
+ * an exception.
  * @param {any} thrown
  * @returns {{name: string, message: string}}
  */
 export function describe(thrown) {
   let name = '';
-  let message = 'an error that cannot be read';
   try {
-    const given = isObject(thrown) ? thrown.message : NativeString(thrown);
-    if (typeof given === 'string') {
-      message = given;
-      if (isObject(thrown) && typeof thrown.name === 'string') name = thrown.name;
-    } else {
-      const { kind, text } = encode(thrown, { max: maxMessage, lenient: true, root: '' });
-      message = kind === 'ok' ? text : 'an object that is not an Error';
-    }
+    if (isObject(thrown) && typeof thrown.message === 'string' && typeof thrown.name === 'string') ({ name } = thrown);
   } catch {
     // a getter threw
   }
-  return { name: cut(name, 128), message: cut(message, maxMessage) };
+  return { name: cut(name, 128), message: cut(reason(thrown, most.depth), maxMessage) };
+}
+
+/**
+ * reason is what a failure says: its message, its plain members, its cause and its parts.
+ * @param {any} thrown
+ * @param {number} depth
+ * @returns {string}
+ */
+function reason(thrown, depth) {
+  let text = 'an error that cannot be read';
+  try {
+    if (!isObject(thrown)) return NativeString(thrown);
+    if (typeof thrown.message !== 'string') {
+      const { kind, text: json } = encode(thrown, { max: maxMessage, lenient: true, root: '' });
+      return kind === 'ok' ? json : 'an object that is not an Error';
+    }
+    text = cut(thrown.message, maxMessage);
+    text += plainMembers(thrown);
+    const { cause, errors } = thrown;
+    if (cause !== undefined && cause !== null && depth > 0) text += `; cause: ${reason(cause, depth - 1)}`;
+    if (isArray(errors) && depth > 0) {
+      for (let i = 0; i < errors.length && i < most.parts && text.length < maxMessage; i++) text += `; ${reason(errors[i], depth - 1)}`;
+      if (errors.length > most.parts) text += `; and ${errors.length - most.parts} more`;
+    }
+  } catch {
+    // a getter threw: what was read until then counts
+  }
+  return text;
+}
+
+/**
+ * plainMembers tells the own members of a failure that are texts, numbers or truth values.
+ * @param {any} thrown
+ */
+function plainMembers(thrown) {
+  const keys = objectKeys(thrown);
+  let text = '';
+  for (let i = 0, told = 0; i < keys.length && told < most.members; i++) {
+    const value = untold[keys[i]] ? undefined : thrown[keys[i]];
+    if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') continue;
+    text += `${told === 0 ? '' : ', '}${cut(keys[i], most.member)}: ${cut(NativeString(value), most.member)}`;
+    told++;
+  }
+  return text === '' ? '' : ` (${text})`;
 }
 
 /**

@@ -17,6 +17,7 @@ import {
 } from './natives.js';
 
 const [eventSubmitter] = members('SubmitEvent', 'submitter');
+const [eventPhase] = members('Event', 'eventPhase');
 const declined = 'The form is filled in, and was not submitted: a person said no.';
 const updated = 'Tool execution cancelled, since tool definition was updated';
 
@@ -61,7 +62,7 @@ export function watchSubmits() {
       if (arguments.length < 1) throw typeError(`${prefix}1 argument required, but only 0 present.`);
       const call = weakGet(calls, this);
       const fault = call === undefined ? 'You can only call respondWith on an submit event that has agentInvoked == true.'
-        : defaultPrevented(this) ? '' : 'To call respondWith, you must first call preventDefault.';
+        : eventPhase(this) === 0 ? 'The event is over.' : defaultPrevented(this) ? '' : 'To call respondWith, you must first call preventDefault.';
       if (fault !== '') throw domError('InvalidStateError', prefix + fault);
       call.response = { __proto__: null, value: response };
     },

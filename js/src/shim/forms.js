@@ -3,7 +3,7 @@
 // again when something changed that it could depend on, and a tool that says something else is another tool.
 
 import { isName, makeTool } from './declaration.js';
-import { global, readyState } from './dom.js';
+import { global, isKeyed, readyState } from './dom.js';
 import { closest, find, findAll, getAttribute, hasAttribute, isConnected, matches, nodeType, nodesLength, parentElement } from './formdom.js';
 import { formChanged, runForm } from './formrun.js';
 import { readForm, schemaOf } from './formschema.js';
@@ -167,6 +167,10 @@ function isNamed(form, name) {
 function toolOf(form) {
   const name = getAttribute(form, 'toolname');
   const description = getAttribute(form, 'tooldescription');
+  if (!isKeyed()) {
+    problem('registration', name, 'a form is no tool when document.domain is enabled', '');
+    return null;
+  }
   if (!hasAttribute(form, 'tooldescription') || !isName(name)) {
     problem('registration', name, isName(name) ? 'its form has no tooldescription' : 'the toolname of its form is not a name', '');
     return null;

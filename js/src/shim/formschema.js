@@ -107,6 +107,7 @@ function property(param) {
     case 'multiple': return several(choices(options(control))) + ending;
     case 'radio': return choices(buttons(param)) + ending;
     case 'checkbox': return (isGroup(param) ? several(choices(buttons(param))) : '"type":"boolean"') + ending;
+    case 'password': return `"type":"string","format":"password","writeOnly":true${pattern(control)}${ending}`;
     default: return `"type":"string"${type in formats ? format(control, type) : pattern(control)}${ending}`;
   }
 }

@@ -7,7 +7,7 @@ import { ModelContextAgent } from './dialects/agent.js';
 import { ToolActivatedEvent, ToolCancelEvent, defineHandlers, targets } from './dialects/events.js';
 import { expose, watchDefinitions } from './dialects/foreign.js';
 import { readManifest } from './dialects/manifest.js';
-import { ModelContext, checkThis, claim, share } from './dialects/modelcontext.js';
+import { ModelContext, checkThis, claim, inactiveContext, share } from './dialects/modelcontext.js';
 import { LegacyMethods } from './dialects/provide.js';
 import { ModelContextTesting } from './dialects/testing.js';
 import { global, windowOrigin } from './dom.js';
@@ -34,7 +34,7 @@ const helper = claim(construct(Object, [], ModelContextTesting), 'ModelContextTe
 // Over a native object where there is one.
 const [brandDocument] = members('Document', 'URL');
 const [brandNavigator] = members('Navigator', 'userAgent');
-expose(Document.prototype, 'modelContext', () => document, targets.context, brandDocument);
+expose(Document.prototype, 'modelContext', () => document, targets.context, brandDocument, inactiveContext);
 expose(Navigator.prototype, 'modelContext', () => navigator, targets.context, brandNavigator);
 expose(Navigator.prototype, 'modelContextTesting', () => navigator, helper, brandNavigator);
 for (const shown of [ModelContext, ModelContextTesting, ToolActivatedEvent, ToolCancelEvent]) {

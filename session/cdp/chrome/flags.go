@@ -45,6 +45,7 @@ var managedFlags = []string{
 	"--use-mock-keychain",
 	"--force-color-profile=srgb",
 	"--mute-audio",
+	"--autoplay-policy=no-user-gesture-required", // or a call hangs that plays: nobody clicks
 	"--hide-scrollbars",
 	"--webrtc-ip-handling-policy=disable_non_proxied_udp", // of a whole Chromium; the shell has the next
 	"--force-webrtc-ip-handling-policy=disable_non_proxied_udp",

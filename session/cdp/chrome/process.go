@@ -120,6 +120,9 @@ func (p *Process) run(started chan<- error) {
 // Done is closed when the process has ended and its folder is gone.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
+// Path returns the program that was started.
+func (p *Process) Path() string { return p.cmd.Path }
+
 // PID returns the number of the process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 

@@ -142,7 +142,7 @@ func TestConnRoutes(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if len(c.browser) != 0 || len(a.events) != 1 || a.delivered != 1 {
+		if len(c.browser) != 0 || len(a.events) != 1 || a.Delivered() != 1 {
 			t.Errorf("%d messages for chromedp, %d for the page", len(c.browser), len(a.events))
 		}
 	})

@@ -142,7 +142,7 @@ func (c *Conn) answer(msg *cdproto.Message) {
 		w.session.Fail(ErrFlood)
 	default:
 		w.session.heard()
-		w.reply <- Reply{Message: msg, After: w.session.delivered}
+		w.reply <- Reply{Message: msg, After: w.session.delivered.Load()}
 	}
 }
 

@@ -33,8 +33,8 @@ const eventQueue = 2048
 type inbox struct {
 	wanted map[cdproto.MethodType]bool // the others are dropped
 	events chan *cdproto.Message
-	// delivered counts what went into events; only the connection's reader uses it.
-	delivered int64
+	// delivered counts what went into events; only the connection's reader changes it.
+	delivered atomic.Int64
 }
 
 // Session is a CDP session of ours on a page, or on a frame, worker or window of it
@@ -100,6 +100,9 @@ func (s *Session) Page() *Session { return s.page }
 // Events are the events of the page, in order, for one reader: its owner.
 func (s *Session) Events() <-chan *cdproto.Message { return s.events }
 
+// Delivered is how many events of the page came so far.
+func (s *Session) Delivered() int64 { return s.delivered.Load() }
+
 // Gone is closed when the session has ended.
 func (s *Session) Gone() <-chan struct{} { return s.gone }
 
@@ -132,7 +135,7 @@ func (s *Session) deliver(msg *cdproto.Message) {
 	}
 	select {
 	case s.events <- msg:
-		s.delivered++
+		s.delivered.Add(1)
 	default:
 		s.page.Fail(ErrFlood)
 	}

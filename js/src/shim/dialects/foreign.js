@@ -184,20 +184,21 @@ function retire(result, drop) {
  * @param {() => object} instance
  * @param {object} value
  * @param {(self: any) => any} brand throws for what is not an instance
+ * @param {(self: any) => any} [other] what other instances have
  */
-export function expose(holder, name, instance, value, brand) {
+export function expose(holder, name, instance, value, brand, other = nothing) {
   /** @type {WeakMap<object, any>} */
   const replaced = new NativeWeakMap();
   const accessors = {
     /** @returns {any} */
     get [name]() {
       brand(this);
-      return /** @type {unknown} */ (this) === instance() ? weakGet(replaced, this) ?? value : undefined;
+      return /** @type {unknown} */ (this) === instance() ? weakGet(replaced, this) ?? value : other(this);
     },
-    /** @param {any} other */
-    set [name](other) {
+    /** @param {any} given */
+    set [name](given) {
       brand(this);
-      if (isObject(other)) weakSet(replaced, this, adopt(other));
+      if (isObject(given)) weakSet(replaced, this, adopt(given));
     },
   };
   defineProperty(holder, name, /** @type {PropertyDescriptor} */ (getOwnPropertyDescriptor(accessors, name)));

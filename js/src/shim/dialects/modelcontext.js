@@ -2,9 +2,9 @@
 // The current generation: class ModelContext with registerTool, getTools, executeTool and their events, as document.modelContext.
 
 import { admit, convertOptions, convertTool, throwIfAborted } from '../declaration.js';
-import { typeError } from '../errors.js';
+import { domError, typeError } from '../errors.js';
 import {
-  NativeEventTarget, NativePromise, NativeWeakMap, addEventListener, defineProperty, getOwnPropertyDescriptor, ownKeys,
+  NativeEventTarget, NativePromise, NativeWeakMap, addEventListener, construct, defineProperty, getOwnPropertyDescriptor, ownKeys,
   signalReason, toStringTag, weakGet, weakSet,
 } from '../natives.js';
 import { checkSecure } from '../origins.js';
@@ -14,6 +14,8 @@ import { executeTool, listTools } from './query.js';
 
 /** The objects that our methods accept as `this`, with the name of their interface. @type {WeakMap<object, string>} */
 const ours = new NativeWeakMap();
+/** Those of documents that no window shows, by document; each is a key, too. @type {WeakMap<object, any>} */
+const inactive = new NativeWeakMap();
 
 export class ModelContext extends NativeEventTarget {
   constructor() {
@@ -50,10 +52,26 @@ export class ModelContext extends NativeEventTarget {
  */
 export function answer(self, method, given, needed, run, type = 'ModelContext') {
   try {
-    return run(checkCall(self, method, given, needed, type));
+    const prefix = checkCall(self, method, given, needed, type);
+    if (weakGet(inactive, self) !== undefined) throw domError('InvalidStateError', 'The document is not active.');
+    return run(prefix);
   } catch (error) {
     return new NativePromise((_, reject) => reject(error));
   }
+}
+
+/**
+ * inactiveContext returns the object of a document that no window shows: its methods fail.
+ * @param {object} document
+ */
+export function inactiveContext(document) {
+  let context = weakGet(inactive, document);
+  if (context === undefined) {
+    context = claim(construct(NativeEventTarget, [], ModelContext));
+    weakSet(inactive, document, context);
+    weakSet(inactive, context, context);
+  }
+  return context;
 }
 
 /**
