@@ -351,8 +351,11 @@ func WriteFile(t *testing.T, name, text string) string {
 	return path
 }
 
-// AsksFor calls a tool without arguments, with a token; config is a JSON object.
+// AsksFor calls a tool without arguments, with a token and in a session, which may be ""; config is a JSON object.
 func AsksFor(t *testing.T, s *Server, token, site, session, tool, config string) Reply {
 	t.Helper()
-	return s.As(t, token, http.MethodPost, s.URL+"/webtools/"+site, fmt.Sprintf(`{"sessionId":%q,"action":%q,"request":{},"config":%s}`, session, tool, config))
+	if session != "" {
+		session = fmt.Sprintf(`"sessionId":%q,`, session)
+	}
+	return s.As(t, token, http.MethodPost, s.URL+"/webtools/"+site, fmt.Sprintf(`{%s"action":%q,"request":{},"config":%s}`, session, tool, config))
 }

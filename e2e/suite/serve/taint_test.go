@@ -45,7 +45,7 @@ document.modelContext.registerTool({name: %q, description: 'Does it.', annotatio
 	pays("through another process", two, suite.AgentToken, http.StatusForbidden)
 	pays("another caller", two, suite.PersonToken, http.StatusOK)
 	pays("a process with another folder", apart, suite.AgentToken, http.StatusOK)
-	if err := two.End(); err != nil {
+	if err := two.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	pays("after a restart", serve(data), suite.AgentToken, http.StatusForbidden)

@@ -18,12 +18,21 @@ func TestUnfinished(t *testing.T) {
 	answer := map[string]chan struct{}{"/post": make(chan struct{}), "/put": make(chan struct{}), "/get": make(chan struct{}), "/never": make(chan struct{})}
 	arrived, ended := make(chan string, 10), make(chan string, 10)
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/arrived" { // the request before it has
+			arrived <- <-arrived
+			return
+		}
 		wait := answer[r.URL.Path]
 		if wait == nil {
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = fmt.Fprint(w, `<!doctype html><meta charset=utf-8><link rel=icon href=data:,><title>Unfinished</title><script>
 for (const method of ['post', 'put', 'get', 'never']) document.modelContext.registerTool({name: method, description: 'Sends and does not wait.',
-  execute: () => { fetch('/' + method, {method: method === 'never' ? 'POST' : method}); return 'sent'; }});
+  execute: async () => {
+    fetch('/' + method, {method: method === 'never' ? 'POST' : method});
+    if (method === 'get') await fetch('/arrived');
+    return 'sent';
+  }});
+document.modelContext.registerTool({name: 'nothing', description: 'Does nothing.', execute: () => 'done'});
 </script>`)
 			return
 		}
@@ -45,12 +54,8 @@ for (const method of ['post', 'put', 'get', 'never']) document.modelContext.regi
 		}
 		<-arrived
 		if x.want == "answered" { // the page would be gone by now
-			if got := suite.AsksFor(t, s, "", "shop", "", "get", "{}").OK(t); got != "sent" {
+			if got := suite.AsksFor(t, s, "", "shop", "", "nothing", "{}").OK(t); got != "done" {
 				t.Errorf("the next call: %v", got)
-			}
-			<-arrived
-			if got := <-ended; got != "/get cut off" {
-				t.Errorf("%s: %s", x.tool, got)
 			}
 			close(answer["/"+x.tool])
 		}
