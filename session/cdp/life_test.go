@@ -48,7 +48,9 @@ func TestCallsThatNavigate(t *testing.T) {
 		"nothing": `"stayed"`, "download": `"stayed"`, "hash": `"stayed"`, "push": `"stayed"`, "stopped": `"stayed"`, "answers": `"answered"`, "writes": `"written"`,
 		"leaves": "", "redirected": "", "replaces": "", "reloads": "",
 	} {
-		p.begin(t, base+"/")
+		at := base + "/?" + name // a document of the row before may still be on its way
+		p.begin(t, at)
+		p.until("the document of "+name, func([]session.ToolsChanged) bool { return p.shows() == at })
 		got, err := p.call(name, "{}")
 		switch {
 		case want != "" && (err != nil || got != want):

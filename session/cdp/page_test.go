@@ -54,6 +54,7 @@ type shown struct {
 
 	opened    int // windows that stayed open
 	documents int // that were shown
+	address   string
 }
 
 // showPage opens a tab on the address.
@@ -89,6 +90,13 @@ func (s *shown) begin(t *testing.T, address string) {
 	})
 }
 
+// shows is the address of the document at the top.
+func (s *shown) shows() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.address
+}
+
 // read keeps the newest sets. It ends with the tab.
 func (s *shown) read() {
 	defer close(s.dead)
@@ -102,6 +110,7 @@ func (s *shown) read() {
 		case session.Navigated:
 			clear(s.sets)
 			s.documents++
+			s.address = ev.URL
 		case session.ToolsChanged:
 			s.sets[ev.Document] = ev
 		case session.FrameGone:

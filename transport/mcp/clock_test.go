@@ -269,9 +269,10 @@ func TestProgressOfParts(t *testing.T) {
 	})
 }
 
-// TestFinish: what still runs when stdin closes has 2.5 seconds, or as long as who serves it says.
+// TestFinish: what still runs when stdin closes has 2.5 seconds, or as long as who serves it says. What is
+// cancelled then still says so.
 func TestFinish(t *testing.T) {
-	for finish, want := range map[time.Duration]int{0: 0, 10 * time.Second: 1} {
+	for finish, cancelled := range map[time.Duration]bool{0: true, 10 * time.Second: false} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newFace(t, Options{Finish: finish})
 			w.sleeps()
@@ -283,8 +284,11 @@ func TestFinish(t *testing.T) {
 				t.Error(err)
 			}
 			synctest.Wait() // all is read
-			if got := len(p.lines); got != want {
-				t.Errorf("with %v: %d replies, want %d", finish, got, want)
+			if n := len(p.lines); n != 1 {
+				t.Fatalf("with %v: %d replies", finish, n)
+			}
+			if got := (<-p.lines).text; strings.Contains(got, `"isError":true`) != cancelled {
+				t.Errorf("with %v: %s", finish, got)
 			}
 		})
 	}

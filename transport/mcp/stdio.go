@@ -54,14 +54,16 @@ func (f *Face) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, call
 		s.requests.Wait()
 		close(all)
 	}()
-	for _, patience := range []time.Duration{cmp.Or(f.o.Finish, finishTime), endTime} {
-		select {
-		case <-all:
-		case <-ctx.Done():
-		case <-time.After(patience):
-		}
-		cancel(errNoClient)
-		s.peer.end()
+	select {
+	case <-all:
+	case <-ctx.Done():
+	case <-time.After(cmp.Or(f.o.Finish, finishTime)):
+	}
+	cancel(errNoClient)
+	s.peer.end()
+	select {
+	case <-all:
+	case <-time.After(endTime):
 	}
 	s.watching.Wait()
 	if errors.Is(err, io.EOF) {
