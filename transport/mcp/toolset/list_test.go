@@ -13,6 +13,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
 	"github.com/pagetools/pagetools/bridge/gatetest"
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 const (
@@ -307,5 +308,26 @@ func BenchmarkSearch(b *testing.B) {
 	x.search("", 1)
 	for b.Loop() {
 		x.search("weather in a city", 10)
+	}
+}
+
+// TestEveryListedSchemaIsStrict: every known subset takes every schema of a list, also those of our own
+// tools. C1.
+func TestEveryListedSchemaIsStrict(t *testing.T) {
+	shop := siteOf("shop", bridgetest.Tool("odd", `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"tags":{"type":["array","null"]},"to string":{"enum":[1,null]}}}`))
+	for mode, n := range map[Mode]int{Direct: 1, Hybrid: 5, Meta: 5} {
+		mail := siteOf("mail")
+		list := New([]Source{shop, mail}, Options{Mode: mode, Prefixed: true, Waiting: true}).Showing([]string{"shop_odd"})
+		for _, tool := range whole(t, list, "2025-11-25") {
+			n--
+			for _, subset := range schema.Subsets() {
+				if refused := subset.Check(json.RawMessage(asJSON(t, tool["inputSchema"]))); len(refused) > 0 {
+					t.Errorf("%s refuses %s: %q", subset.Name, tool["name"], refused)
+				}
+			}
+		}
+		if n > 0 {
+			t.Errorf("mode %d lacks %d tools", mode, n)
+		}
 	}
 }
