@@ -153,6 +153,8 @@ interface Said extends NullRecord {
 interface Interaction extends NullRecord {
   accept: (value: any) => void;
   reject: (reason: any) => void;
+  /** whether the other side knows of it */
+  told: boolean;
 }
 
 interface ToolCall extends NullRecord {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -108,10 +109,61 @@ func (cs *calls) cancel(ctx context.Context) {
 	}
 }
 
+// Where a call is, as the page script says of calls beside each other when one of them asks a person: its
+// code runs now, and no other; it waits for a person in an interaction; neither.
+const (
+	placeInside  = "enters"
+	placeWaiting = "waits"
+	placeNowhere = "leaves"
+)
+
+// placeText is a dialog by which the page script says where a call is: nothing else leaves a page while its
+// code runs. The ids of calls are secret.
+var placeText = regexp.MustCompile("^([0-9a-f]{32}) (" + placeInside + "|" + placeWaiting + "|" + placeNowhere + ")$")
+
+// placed takes the text of a dialog that says where a call is. It reports whether it is one.
+func (cs *calls) placed(message string) bool {
+	said := placeText.FindStringSubmatch(message)
+	if said == nil {
+		return false
+	}
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	for _, c := range cs.list {
+		switch {
+		case c.id == said[1]:
+			c.place = said[2]
+		case said[2] == placeInside && c.place == placeInside:
+			c.place = placeNowhere
+		}
+	}
+	return true
+}
+
+// opener returns the calls among which a dialog is: the one whose code runs, if it is known. Otherwise those
+// that wait for a person in an interaction, where all are of one caller; or all.
+func opener(all []*call) (some []*call, certain bool) {
+	var asking []*call
+	for _, c := range all {
+		switch {
+		case c.place == placeInside:
+			return []*call{c}, true
+		case c.caller != all[0].caller:
+			asking = all
+		case c.place == placeWaiting && len(asking) < len(all):
+			asking = append(asking, c)
+		}
+	}
+	if len(asking) == 0 {
+		asking = all
+	}
+	return asking, len(all) == 1
+}
+
 // hand passes a dialog to the calls that it may be of: those that were dispatched to the
 // documents of its target, or else all of the page. The browser does not say which of
-// them opened it, and none of them goes on while it is open. It reports whether there
-// is one.
+// them opened it, and none of them goes on while it is open; the page script may. It
+// reports whether there is one.
 func (cs *calls) hand(d *dialog) bool {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -120,8 +172,10 @@ func (cs *calls) hand(d *dialog) bool {
 		to = slices.Clone(cs.list)
 	}
 	to = slices.DeleteFunc(to, func(c *call) bool { return len(c.dialogs) > 0 }) // only we send there
-	if len(to) > 1 {
-		d.among = len(to)
+	n := len(to)
+	to, certain := opener(to)
+	if !certain && n > 1 {
+		d.among = n
 	}
 	d.waiting.Store(int32(len(to)))
 	for _, c := range to {

@@ -91,14 +91,14 @@ func (ds *dialogs) opens(from *wire.Session, ev *page.EventJavascriptDialogOpeni
 	d := &dialog{message: text.Short(ev.Message, maxDialogText),
 		text: text.Short(ev.DefaultPrompt, maxDialogText), target: from,
 		closed: make(chan struct{})}
-	accept := false
+	accept, ours := false, false
 	switch ev.Type {
 	case page.DialogTypeConfirm:
 		d.kind = bridge.Confirm
 	case page.DialogTypePrompt:
 		d.kind = bridge.Prompt
 	default: // alert and beforeunload
-		accept = true
+		accept, ours = true, ds.calls.placed(ev.Message)
 	}
 	if d.kind != "" && ds.calls.hand(d) {
 		ds.open = append(ds.open, d)
@@ -107,7 +107,7 @@ func (ds *dialogs) opens(from *wire.Session, ev *page.EventJavascriptDialogOpeni
 	// The reply is not waited for: the owner goes on reading.
 	params := page.HandleJavaScriptDialogParams{Accept: accept}
 	if _, err := from.Send(context.Background(), page.CommandHandleJavaScriptDialog,
-		params); err != nil {
+		params); err != nil || ours {
 		return
 	}
 	ds.out.emit(session.DialogShown{Kind: string(ev.Type), Message: d.message, Accepted: accept})

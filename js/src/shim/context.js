@@ -2,9 +2,9 @@
 // What execute gets as its second argument: the `agent` of the first generation and the options of the last, in one object.
 
 import { domError, typeError } from './errors.js';
-import { NativePromise, apply, mapForEach, own, promiseThen, timeout } from './natives.js';
+import { NativePromise, apply, mapForEach, mapSize, own, promiseThen, timeout } from './natives.js';
 import { inFlight } from './registry.js';
-import { stopCall } from './replies.js';
+import { stopCall, tell } from './replies.js';
 
 const maxInteractions = 5;
 
@@ -45,10 +45,31 @@ function interact(call, callback, resolve, reject) {
     return reject(domError('NotAllowedError', `A tool call may ask at most ${maxInteractions} times.`));
   }
   const open = begin(call, resolve, reject);
+  open.told = mapSize(inFlight) > 1;
+  if (open.told) tell(call, 'enters');
   timeout(() => {
     if (call.interact === open) stopCall(call, 'interaction');
   }, patience);
-  promiseThen(own(new NativePromise((settle) => settle(apply(callback, undefined, [])))), open.accept, open.reject);
+  const result = own(new NativePromise((settle) => settle(apply(callback, undefined, []))));
+  if (open.told) tell(call, 'waits');
+  promiseThen(result, open.accept, open.reject);
+}
+
+/**
+ * besideAsking tells where the calls are that ask a person, when another one begins.
+ * @param {Call} call that begins
+ * @returns {boolean} whether there are any
+ */
+export function besideAsking(call) {
+  let asks = false;
+  mapForEach(inFlight, (/** @type {Call} */ other) => {
+    if (other === call || other.interact === null) return;
+    asks = true;
+    if (other.interact.told) return;
+    other.interact.told = true;
+    tell(other, 'waits');
+  });
+  return asks;
 }
 
 /**
@@ -60,11 +81,14 @@ function interact(call, callback, resolve, reject) {
  */
 function begin(call, resolve, reject) {
   const then = (/** @type {(value: any) => void} */ settle) => (/** @type {any} */ value) => {
-    if (call.interact === open) call.interact = null;
+    if (call.interact === open) {
+      call.interact = null;
+      if (open.told) tell(call, 'leaves');
+    }
     settle(value);
   };
   /** @type {Interaction} */
-  const open = { __proto__: null, accept: then(resolve), reject: then(reject) };
+  const open = { __proto__: null, accept: then(resolve), reject: then(reject), told: false };
   call.interact = open;
   return open;
 }
