@@ -104,15 +104,15 @@ func (a *adapter) join(f *facts, group part, all []*facts, apart map[typeSet][]*
 		a.saySeveral(f, group, all)
 	case len(kinds) == 1:
 		a.saySeveral(f, group, all)
-		f.add(a.either(group.key, all))
+		f.add(either(all))
 	case f.variants == nil && f.about == 0 && !f.chosen:
 		f.variants = map[typeSet]*facts{}
 		for _, kind := range kinds {
-			either := a.either(group.key, apart[kind])
+			one := either(apart[kind])
 			if len(apart[kind]) > 1 {
-				a.saySeveral(either, group, apart[kind])
+				a.saySeveral(one, group, apart[kind])
 			}
-			f.variants[kind] = either
+			f.variants[kind] = one
 		}
 	default:
 		a.saySeveral(f, group, all)
@@ -120,7 +120,7 @@ func (a *adapter) join(f *facts, group part, all []*facts, apart map[typeSet][]*
 }
 
 // either returns what holds whichever of several facts of one type does.
-func (a *adapter) either(key string, list []*facts) *facts {
+func either(list []*facts) *facts {
 	if len(list) == 1 {
 		return list[0]
 	}

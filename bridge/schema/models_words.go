@@ -11,10 +11,12 @@ import (
 )
 
 const (
-	maxSaid   = 1000 // characters of what is said in words of one schema
-	maxClause = 160  // of one schema in a sentence
-	maxForms  = 20   // alternatives in words
-	maxInner  = 4    // levels of a schema in a sentence
+	maxRoot    = 4 << 10 // characters of what is said in words of the root
+	maxPhrases = 20      // of one schema
+	maxSaid    = 1000    // characters of what is said in words of one schema
+	maxClause  = 160     // of one schema in a sentence
+	maxForms   = 20      // alternatives in words
+	maxInner   = 4       // levels of a schema in a sentence
 )
 
 // phrases says in words what keywords say.
@@ -109,14 +111,14 @@ func (a *adapter) say(f *facts, v *value, key string, held *value) {
 	if phrase := phrases[key]; phrase != nil {
 		words = phrase(a, v, held)
 	}
-	if words != "" && !slices.Contains(f.said, words) {
+	if words != "" && len(f.said) < maxPhrases && !slices.Contains(f.said, words) {
 		f.said = append(f.said, words)
 		a.noteWords(key)
 	}
 }
 
 func (a *adapter) noteWords(key string) {
-	a.note("%q is in words to clients; calls are checked by it", key)
+	a.note("%q is in words to clients", key)
 }
 
 // brief is a schema in a sentence: its JSON, without what describes it. Of a list it is the names.

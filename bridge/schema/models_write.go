@@ -18,28 +18,28 @@ func (s *Schema) adapt() *ClientForm {
 	facts.types, facts.typed, a.atRoot = typeObject, true, true
 	a.readInto(facts, []part{{schema: a.graph.root.val}})
 	a.atRoot, a.root = false, facts
-	a.enter(a.graph.root.val)
+	a.open[a.graph.root.val]++
 	root := a.one(facts, typeObject)
 	root.putNew("properties", &value{kind: '{'}) // some model APIs demand it, and it says nothing
 	f.JSON = s.shared(root)
 	return f
 }
 
-// enter notes that a schema is being written, with all that holds for the same value; leave that it is no more.
-func (a *adapter) enter(v *value) { a.open[v]++ }
-func (a *adapter) leave(v *value) { a.open[v]-- }
-
 // write returns the schema of what fits all parts; nil when nothing does.
 func (a *adapter) write(parts []part) *value {
 	a.bytes -= nodeBytes
+	var sources []*value
 	for _, p := range parts {
-		if p.schema != nil {
-			for _, v := range a.sources(p.schema) {
-				a.enter(v)
-				defer a.leave(v)
-			}
-		}
+		sources = append(sources, a.sources(p.schema)...)
 	}
+	for _, v := range sources {
+		a.open[v]++
+	}
+	defer func() {
+		for _, v := range sources {
+			a.open[v]--
+		}
+	}()
 	f := a.read(parts)
 	if f.never() {
 		return nil
@@ -47,7 +47,7 @@ func (a *adapter) write(parts []part) *value {
 	kinds := split(f.kinds())
 	switch {
 	case f.recurses || a.bytes < 0 || a.steps < 0:
-		a.note("what is deep in it is in words to clients; calls are checked by it")
+		a.note("clients do not see what is deep in it")
 		return a.stub(f, kinds)
 	case len(kinds) == 0 && !f.open():
 		return a.one(f, typeNull)
@@ -125,7 +125,7 @@ func (a *adapter) several(f *facts, kinds []typeSet) *value {
 
 // stub is a schema that says the type and no more.
 func (a *adapter) stub(f *facts, kinds []typeSet) *value {
-	kind := typeSet(typeObject)
+	kind := kindOrder[len(kindOrder)-1]
 	if len(kinds) > 0 {
 		kind = kinds[len(kinds)-1]
 	}
@@ -177,12 +177,10 @@ func (a *adapter) one(f *facts, kind typeSet) *value {
 			out.put(key, held)
 		}
 	}
-	switch kind {
-	case typeArray:
-		if out.get("items") == nil {
-			a.putItems(f, out)
-		}
-	case typeObject: // what alternatives have
+	if kind == typeArray && out.get("items") == nil {
+		a.putItems(f, out)
+	}
+	if kind == typeObject { // what alternatives have
 		for _, key := range []string{"properties", "required"} {
 			if out.get(key) == nil {
 				a.putMembers(f, out, key)
@@ -319,7 +317,7 @@ func (a *adapter) putChoices(f *facts, out *value, kind typeSet) {
 // describe adds what only words can say to the description.
 func (a *adapter) describe(f *facts, out *value) {
 	if f == a.root {
-		a.form.Forms = strings.Join(f.said, "\n")
+		a.form.Forms = text.Short(strings.Join(f.said, "\n"), maxRoot)
 		return
 	}
 	words := text.Short(strings.Join(f.said, " "), maxSaid)

@@ -759,23 +759,27 @@ function interact(call, callback, resolve, reject) {
 		return reject(domError("NotAllowedError", `A tool call may ask at most ${maxInteractions} times.`));
 	}
 	const open = begin(call, resolve, reject);
-	open.told = mapSize(inFlight) > 1;
-	if (open.told) tell(call, "enters");
+	open.told = true;
+	tell(call, "enters");
 	timeout(() => {
 		if (call.interact === open) stopCall(call, "interaction");
 	}, patience);
 	const result = own(new NativePromise((settle) => settle(apply(callback, void 0, []))));
-	if (open.told) tell(call, "waits");
+	if (mapSize(inFlight) > 1) waits(call, open);
 	promiseThen(result, open.accept, open.reject);
+}
+function waits(call, open) {
+	if (open.waits) return;
+	open.waits = true;
+	open.told = true;
+	tell(call, "waits");
 }
 function besideAsking(call) {
 	let asks = false;
 	mapForEach(inFlight, (other) => {
 		if (other === call || other.interact === null) return;
 		asks = true;
-		if (other.interact.told) return;
-		other.interact.told = true;
-		tell(other, "waits");
+		waits(other, other.interact);
 	});
 	return asks;
 }
@@ -787,7 +791,7 @@ function begin(call, resolve, reject) {
 		}
 		settle(value);
 	};
-	const open = { __proto__: null, accept: then(resolve), reject: then(reject), told: false };
+	const open = { __proto__: null, accept: then(resolve), reject: then(reject), told: false, waits: false };
 	call.interact = open;
 	return open;
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/wire"
+	"github.com/pagetools/pagetools/shim"
 )
 
 // times are how long things may take. Tests shorten them.
@@ -109,35 +109,25 @@ func (cs *calls) cancel(ctx context.Context) {
 	}
 }
 
-// Where a call is, as the page script says of calls beside each other when one of them asks a person: its
-// code runs now, and no other; it waits for a person in an interaction; neither.
-const (
-	placeInside  = "enters"
-	placeWaiting = "waits"
-	placeNowhere = "leaves"
-)
-
-// placeText is a dialog by which the page script says where a call is: nothing else leaves a page while its
-// code runs. The ids of calls are secret.
-var placeText = regexp.MustCompile("^([0-9a-f]{32}) (" + placeInside + "|" + placeWaiting + "|" + placeNowhere + ")$")
-
-// placed takes the text of a dialog that says where a call is. It reports whether it is one.
+// placed takes the text of a dialog by which the page script says where a call is. It reports whether it is
+// one of a call here.
 func (cs *calls) placed(message string) bool {
-	said := placeText.FindStringSubmatch(message)
-	if said == nil {
+	id, place, ok := shim.Placed(message)
+	if !ok {
 		return false
 	}
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
+	known := false
 	for _, c := range cs.list {
 		switch {
-		case c.id == said[1]:
-			c.place = said[2]
-		case said[2] == placeInside && c.place == placeInside:
-			c.place = placeNowhere
+		case c.id == id:
+			c.place, known = place, true
+		case place == shim.Inside && c.place == shim.Inside:
+			c.place = shim.Nowhere
 		}
 	}
-	return true
+	return known
 }
 
 // opener returns the calls among which a dialog is: the one whose code runs, if it is known. Otherwise those
@@ -146,11 +136,11 @@ func opener(all []*call) (some []*call, certain bool) {
 	var asking []*call
 	for _, c := range all {
 		switch {
-		case c.place == placeInside:
+		case c.place == shim.Inside:
 			return []*call{c}, true
 		case c.caller != all[0].caller:
 			asking = all
-		case c.place == placeWaiting && len(asking) < len(all):
+		case c.place == shim.Waiting && len(asking) < len(all):
 			asking = append(asking, c)
 		}
 	}

@@ -96,7 +96,7 @@ func TestEngine(t *testing.T, h Harness) {
 			testForms}, {"Deadlines", testDeadlines}, {"Navigation", testNavigation},
 		{"Frames", testFrames}, {"Declared", testDeclared}, {"Dialogs",
 			testDialogs}, {"Questions", testQuestions}, {"DialogsAmongCalls", testDialogsAmongCalls},
-		{"DialogsOfOneCall", testDialogsOfOneCall}, {"Load", testLoad}, {"Faults", testFaults},
+		{"DialogsOfOneCall", testDialogsOfOneCall}, {"BothAsk", testBothAsk}, {"Load", testLoad}, {"Faults", testFaults},
 		{"Settings", testSettings},
 	}
 	for _, g := range groups {

@@ -220,6 +220,40 @@ func testDialogsOfOneCall(t *testing.T, h Harness) {
 	}
 }
 
+// testBothAsk: calls that ask at once each get the answer to their own dialog. C2.
+func testBothAsk(t *testing.T, h Harness) {
+	for _, tool := range []string{"asks", "asks_prompt"} {
+		t.Run(tool, func(t *testing.T) {
+			t.Parallel()
+			w := one(t, h, questionsPage)
+			done := make(chan string, 2)
+			for caller, ok := range map[string]bool{"ann": true, "bob": false} {
+				inv := w.invocation(tool)
+				inv.Caller = caller
+				go func() {
+					for range 10 {
+						step := w.Invoke(t.Context(), inv)
+						if step.Pause == nil || step.Pause.Question.Among > 0 || step.Pause.Question.Foreign {
+							done <- fmt.Sprintf("%s is asked %+v, %v", caller, step.Pause, step.Err)
+							return
+						}
+						if end := step.Pause.Continue(t.Context(), &bridge.Answer{OK: ok}); end.Err != nil || string(end.Data) != strconv.FormatBool(ok) {
+							done <- fmt.Sprintf("%s said %v, and it came to %s, %v", caller, ok, end.Data, end.Err)
+							return
+						}
+					}
+					done <- ""
+				}()
+			}
+			for range 2 {
+				if wrong := <-done; wrong != "" {
+					t.Error(wrong)
+				}
+			}
+		})
+	}
+}
+
 // testDialogsAmongCalls: nobody knows which of several calls opened a dialog. All of them
 // stop; an answer to one is an answer to all; a call that is given up answers nothing.
 func testDialogsAmongCalls(t *testing.T, h Harness) {

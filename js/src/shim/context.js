@@ -45,14 +45,26 @@ function interact(call, callback, resolve, reject) {
     return reject(domError('NotAllowedError', `A tool call may ask at most ${maxInteractions} times.`));
   }
   const open = begin(call, resolve, reject);
-  open.told = mapSize(inFlight) > 1;
-  if (open.told) tell(call, 'enters');
+  open.told = true;
+  tell(call, 'enters'); // also when it is alone: another call may be on its way, and comes when a dialog is closed
   timeout(() => {
     if (call.interact === open) stopCall(call, 'interaction');
   }, patience);
   const result = own(new NativePromise((settle) => settle(apply(callback, undefined, []))));
-  if (open.told) tell(call, 'waits');
+  if (mapSize(inFlight) > 1) waits(call, open);
   promiseThen(result, open.accept, open.reject);
+}
+
+/**
+ * waits tells once that other calls may run while a call asks a person.
+ * @param {Call} call
+ * @param {Interaction} open
+ */
+function waits(call, open) {
+  if (open.waits) return;
+  open.waits = true;
+  open.told = true;
+  tell(call, 'waits');
 }
 
 /**
@@ -65,9 +77,7 @@ export function besideAsking(call) {
   mapForEach(inFlight, (/** @type {Call} */ other) => {
     if (other === call || other.interact === null) return;
     asks = true;
-    if (other.interact.told) return;
-    other.interact.told = true;
-    tell(other, 'waits');
+    waits(other, other.interact);
   });
   return asks;
 }
@@ -88,7 +98,7 @@ function begin(call, resolve, reject) {
     settle(value);
   };
   /** @type {Interaction} */
-  const open = { __proto__: null, accept: then(resolve), reject: then(reject), told: false };
+  const open = { __proto__: null, accept: then(resolve), reject: then(reject), told: false, waits: false };
   call.interact = open;
   return open;
 }

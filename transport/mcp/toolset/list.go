@@ -148,7 +148,7 @@ func New(sources []Source, o Options) *List {
 		sites = append(sites, s.Site.Name)
 		l.pages[s.Site.Name] = place(s.Page)
 		for _, t := range s.Tools {
-			ids = append(ids, identity{s.Site.Name, t.Origin(), t.Name()})
+			ids = append(ids, identity{s.Site.Name, originOf(s.Site, t), t.Name()})
 			from, tools = append(from, s), append(tools, t)
 		}
 	}
@@ -173,6 +173,15 @@ func New(sources []Source, o Options) *List {
 	l.entries = append(l.entries, pages...)
 	l.index()
 	return l
+}
+
+// originOf is the origin by which the name of a tool is made. That of a folder has another port in each
+// process, and its names shall be the same.
+func originOf(s bridge.Site, t *bridge.Tool) string {
+	if s.Local && t.Origin() == s.Origin {
+		return "folder"
+	}
+	return t.Origin()
 }
 
 // index makes what finds tools, and the digests.

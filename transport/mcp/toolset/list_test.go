@@ -311,6 +311,27 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
+// TestNamesOfFoldersAreStable: a folder is served at another port by each process, and the names of its tools
+// stay. Those of another origin's frames are apart. C4.
+func TestNamesOfFoldersAreStable(t *testing.T) {
+	long := strings.Repeat("n", 50)
+	at := func(origin string, local bool) string {
+		c, _ := bridge.NewCatalog(nil, []bridge.Declaration{{Name: long, Description: "d", Origin: origin, Own: true}}, bridge.Limits{})
+		site := bridge.Site{Name: "shop", Origin: "http://127.0.0.1:" + origin[len(origin)-4:], Local: local}
+		return namesOf(whole(t, New([]Source{{Site: site, Version: "1.0.0", Tools: c.Tools()}}, Options{Mode: Direct}), legacy))
+	}
+	first := at("http://127.0.0.1:4001", true)
+	if first == "" || first != at("http://127.0.0.1:4002", true) {
+		t.Errorf("%q becomes %q", first, at("http://127.0.0.1:4002", true))
+	}
+	if first == at("https://frame.example:4001", true) {
+		t.Error("a frame has the name of the folder's own tool")
+	}
+	if at("http://127.0.0.1:4001", false) == at("http://127.0.0.1:4002", false) {
+		t.Error("two sites share a name")
+	}
+}
+
 // TestEveryListedSchemaIsStrict: every known subset takes every schema of a list, also those of our own
 // tools. C1.
 func TestEveryListedSchemaIsStrict(t *testing.T) {
