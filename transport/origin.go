@@ -13,9 +13,11 @@ import (
 // What a page of an allowed origin may send and read.
 const (
 	corsMethods = "GET, HEAD, POST, DELETE, OPTIONS"
-	corsHeaders = "Authorization, Content-Type, Pagetools-Resume, Idempotency-Key, If-None-Match, X-Request-Id"
-	corsExposed = "Pagetools-Resume, ETag, Retry-After, X-Request-Id, Pagetools-Request-Id"
-	corsMaxAge  = "600"
+	corsHeaders = "Authorization, Content-Type, Pagetools-Resume, Idempotency-Key, If-None-Match, X-Request-Id, " +
+		"MCP-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID"
+	corsExposed = "Pagetools-Resume, ETag, Retry-After, X-Request-Id, Pagetools-Request-Id, " +
+		"MCP-Protocol-Version, Mcp-Session-Id, WWW-Authenticate, Allow"
+	corsMaxAge = "600"
 )
 
 // originRule says which origins of the operator's list may call.

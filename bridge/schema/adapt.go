@@ -116,16 +116,16 @@ func (f *ClientForm) Pointer(p string) string {
 
 // rename gives every property a name that all models' APIs take. The same name becomes the same
 // everywhere in the schema, so that arguments can be taken back without it; legal names stay.
-func (f *ClientForm) rename(s *Schema, root *value, note func(format string, args ...any)) {
+func (f *ClientForm) rename(g *graph, note func(format string, args ...any)) {
 	all := map[string]bool{}
-	for _, n := range s.form().graph.order {
+	for _, n := range g.order {
 		for name := range n.props {
 			all[name] = true
 		}
 	}
 	f.given, f.shown = map[string]string{}, map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if legalProperty.MatchString(name) {
+		if legalProperty.MatchString(name) && !InPrototype(name) {
 			continue
 		}
 		shown := hashedProperty(name, 0)
@@ -135,19 +135,15 @@ func (f *ClientForm) rename(s *Schema, root *value, note func(format string, arg
 		f.given[shown], f.shown[name] = name, shown
 		note("the property %s is %q to clients", text.Quote(name), shown)
 	}
-	if len(f.shown) == 0 {
-		return
-	}
-	places := make([]*value, 0, len(s.form().graph.order)) // found before names change
-	for _, n := range s.form().graph.order {
-		places = append(places, root.lookup(n.tokens))
-	}
-	for _, v := range places {
-		if v.isObject() {
-			f.renameIn(v, note)
-		}
-	}
 }
+
+// inPrototype are the members of Object.prototype.
+var inPrototype = wordSet(`constructor hasOwnProperty isPrototypeOf propertyIsEnumerable toLocaleString toString valueOf
+	__proto__ __defineGetter__ __defineSetter__ __lookupGetter__ __lookupSetter__`)
+
+// InPrototype reports whether every object of JavaScript has a member of that name, so that clients
+// which keep names in objects take it for one that is there, or lose it.
+func InPrototype(name string) bool { return inPrototype[name] }
 
 // hashedProperty is the legal part of a name and a hash of all of it.
 func hashedProperty(name string, round int) string {
@@ -161,44 +157,6 @@ func hashedProperty(name string, round int) string {
 	sum := sha256.Sum256([]byte(seed))
 	suffix := "_" + hex.EncodeToString(sum[:3])
 	return clean[:min(len(clean), maxProperty-len(suffix))] + suffix
-}
-
-// renameIn renames what one schema says of properties.
-func (f *ClientForm) renameIn(v *value, note func(format string, args ...any)) {
-	for _, key := range []string{"properties", "dependentSchemas", "dependentRequired", "dependencies"} {
-		held := v.get(key)
-		if !held.isObject() {
-			continue
-		}
-		for i, name := range held.keys {
-			held.keys[i] = f.Name(name)
-			if held.vals[i].isArray() {
-				f.renameAll(held.vals[i])
-			}
-			if key == "properties" && name != "" && held.keys[i] != name && held.vals[i].isObject() {
-				held.vals[i].putNew("title", &value{kind: '"', text: name})
-			}
-		}
-		held.buildIndex()
-	}
-	if list := v.get("required"); list.isArray() {
-		f.renameAll(list)
-	}
-	if v.get("propertyNames") != nil { // it is about the other names
-		note("%q was taken out", "propertyNames")
-		v.remove(func(key string) bool { return key == "propertyNames" })
-	}
-	if ref := v.get("$ref"); ref.isString() {
-		ref.text = f.renameRef(ref.text)
-	}
-}
-
-func (f *ClientForm) renameAll(names *value) {
-	for _, name := range names.vals {
-		if name.isString() {
-			name.text = f.Name(name.text)
-		}
-	}
 }
 
 // putNew adds a member to an object that has none of this name.
@@ -224,30 +182,6 @@ func (v *value) put(key string, to *value) {
 		return
 	}
 	v.index[key] = len(v.keys) - 1
-}
-
-// renameRef renames the properties on the way of a reference.
-func (f *ClientForm) renameRef(ref string) string {
-	tokens, ok := refTokens(ref)
-	if !ok {
-		return ref
-	}
-	for i := 0; i < len(tokens); i++ {
-		kw, known := subschemaKeywords[tokens[i]]
-		if !known || kw.shape == shapeOne || i+1 == len(tokens) {
-			continue
-		}
-		if kw.shape == shapeAny {
-			if _, err := strconv.Atoi(tokens[i+1]); err != nil {
-				continue
-			}
-		}
-		i++ // what a keyword names is not a keyword
-		if kw.role == roleProps || kw.role == roleDependent {
-			tokens[i] = f.Name(tokens[i])
-		}
-	}
-	return (&url.URL{Fragment: Pointer(tokens...)}).String()
 }
 
 // refTokens takes a reference apart that is a JSON pointer into the same document.

@@ -25,19 +25,17 @@ func adapted(t *testing.T, raw string) (*schema.Schema, *schema.ClientForm) {
 func TestPropertyNames(t *testing.T) {
 	long := strings.Repeat("x", 80)
 	for _, c := range []struct{ why, raw, want string }{
-		{"legal", `{"type":"object","properties":{"a.b-C_1":{},"__proto__":{}},"required":["a.b-C_1"]}`, `{"type":"object","properties":{"a.b-C_1":{},"__proto__":{}},"required":["a.b-C_1"]}`},
-		{"a form", `{"type":"object","properties":{"user[email]":{"type":"string"},"tags[]":{"title":"Tags","type":"array"}},"required":["user[email]","tags[]"]}`,
-			`{"type":"object","properties":{"user_email_5672de":{"type":"string","title":"user[email]"},"tags_265461":{"title":"Tags","type":"array"}},"required":["user_email_5672de","tags_265461"]}`},
-		{"nothing legal in it", `{"type":"object","properties":{"größe":{},"":{},"値段":{}}}`, `{"type":"object","properties":{"gr_e_d353a2":{"title":"größe"},"_e3b0c4":{},"_801822":{"title":"値段"}}}`},
-		{"long", `{"type":"object","properties":{"` + long + `":{}}}`, `{"type":"object","properties":{"` + long[:57] + `_d929cd":{"title":"` + long + `"}}}`},
-		{"deep, and the same everywhere", `{"type":"object","properties":{"a":{"items":{"properties":{"b c":{}},"required":["b c"]}},"b c":{"additionalProperties":{"properties":{"b c":{"type":"null"}}}}}}`,
-			`{"type":"object","properties":{"a":{"items":{"properties":{"b_c_47d8a4":{"title":"b c"}},"required":["b_c_47d8a4"]}},"b_c_47d8a4":{"additionalProperties":{"properties":{"b_c_47d8a4":{"type":"null","title":"b c"}}},"title":"b c"}}}`},
-		{"other keywords", `{"type":"object","properties":{"b c":{},"d":{}},"dependentRequired":{"b c":["d"],"d":["b c"]},"dependentSchemas":{"b c":{"required":["b c"]}},"propertyNames":{"pattern":" "},"if":{"required":["b c"]}}`,
-			`{"type":"object","properties":{"b_c_47d8a4":{"title":"b c"},"d":{}},"dependentRequired":{"b_c_47d8a4":["d"],"d":["b_c_47d8a4"]},"dependentSchemas":{"b_c_47d8a4":{"required":["b_c_47d8a4"]}},"if":{"required":["b_c_47d8a4"]}}`},
-		{"references", `{"type":"object","properties":{"b c":{"properties":{"properties":{}}},"d":{"$ref":"#/properties/b%20c/properties/properties"},"e":{"$ref":"#/x/y"}},"x":{"y":{"properties":{"b c":{}}}}}`,
-			`{"type":"object","properties":{"b_c_47d8a4":{"properties":{"properties":{}},"title":"b c"},"d":{"$ref":"#/properties/b_c_47d8a4/properties/properties"},"e":{"$ref":"#/x/y"}},"x":{"y":{"properties":{"b_c_47d8a4":{"title":"b c"}}}}}`},
-		{"data stays", `{"type":"object","properties":{"b c":{"default":{"b c":1},"enum":[{"b c":1}]}},"required":[]}`, `{"type":"object","properties":{"b_c_47d8a4":{"default":{"b c":1},"enum":[{"b c":1}],"title":"b c"}},"required":[]}`},
-		{"taken already", `{"type":"object","properties":{"b c":{},"b_c_47d8a4":{}}}`, `{"type":"object","properties":{"b_c_7fea16":{"title":"b c"},"b_c_47d8a4":{}}}`},
+		{"legal", `{"type":"object","properties":{"a.b-C_1":{"type":"string"},"__proto":{"type":"null"}},"required":["a.b-C_1"]}`, `{"type":"object","properties":{"a.b-C_1":{"type":"string"},"__proto":{"type":"null"}},"required":["a.b-C_1"]}`},
+		{"a form", `{"type":"object","properties":{"user[email]":{"type":"string"},"tags[]":{"title":"Tags","type":"array","items":{"type":"string"}}},"required":["user[email]","tags[]"]}`,
+			`{"type":"object","properties":{"user_email_5672de":{"type":"string","title":"user[email]"},"tags_265461":{"title":"Tags","type":"array","items":{"type":"string"}}},"required":["user_email_5672de","tags_265461"]}`},
+		{"nothing legal in it", `{"type":"object","properties":{"größe":{"type":"string"},"":{"type":"string"},"値段":{"type":"string"}}}`, `{"type":"object","properties":{"gr_e_d353a2":{"type":"string","title":"größe"},"_e3b0c4":{"type":"string"},"_801822":{"type":"string","title":"値段"}}}`},
+		{"long", `{"type":"object","properties":{"` + long + `":{"type":"string"}}}`, `{"type":"object","properties":{"` + long[:57] + `_d929cd":{"type":"string","title":"` + long + `"}}}`},
+		{"deep, and the same everywhere", `{"type":"object","properties":{"a":{"items":{"properties":{"b c":{"type":"string"}},"required":["b c"]}},"b c":{"additionalProperties":{"properties":{"b c":{"type":"null"}}}}}}`,
+			`{"type":"object","properties":{"a":{"type":"array","items":{"type":"object","properties":{"b_c_47d8a4":{"type":"string","title":"b c"}},"required":["b_c_47d8a4"]}},"b_c_47d8a4":{"type":"object","additionalProperties":{"type":"object","properties":{"b_c_47d8a4":{"type":"null","title":"b c"}}},"title":"b c"}}}`},
+		{"several types", `{"type":"object","properties":{"b c":{"type":["string","boolean"]}}}`, `{"type":"object","properties":{"b_c_47d8a4":{"anyOf":[{"type":"string","title":"b c"},{"type":"boolean"}]}}}`},
+		{"references", `{"type":"object","properties":{"b c":{"properties":{"properties":{"type":"null"}}},"d":{"$ref":"#/properties/b%20c/properties/properties"},"e":{"$ref":"#/x/y"}},"x":{"y":{"properties":{"b c":{"type":"null"}}}}}`,
+			`{"type":"object","properties":{"b_c_47d8a4":{"type":"object","properties":{"properties":{"type":"null"}},"title":"b c"},"d":{"type":"null"},"e":{"type":"object","properties":{"b_c_47d8a4":{"type":"null","title":"b c"}}}}}`},
+		{"taken already", `{"type":"object","properties":{"b c":{"type":"null"},"b_c_47d8a4":{"type":"null"}}}`, `{"type":"object","properties":{"b_c_7fea16":{"type":"null","title":"b c"},"b_c_47d8a4":{"type":"null"}}}`},
 	} {
 		_, f := adapted(t, c.raw)
 		if string(f.JSON) != c.want {
@@ -46,6 +44,7 @@ func TestPropertyNames(t *testing.T) {
 		if (len(f.Notes) == 0) != (string(f.JSON) == c.raw) {
 			t.Errorf("%s: notes %q", c.why, f.Notes)
 		}
+		strict(t, f)
 		if s, err := schema.Compile(f.JSON, schema.Limits{}); err != nil {
 			t.Errorf("%s: what clients get is refused: %v", c.why, err)
 		} else if again := s.ForClients(false); string(again.JSON) != string(f.JSON) {
@@ -121,26 +120,29 @@ func sortLines(s string) string {
 func TestOneRoot(t *testing.T) {
 	for _, c := range []struct{ why, raw, want, forms string }{
 		{"forms of payment", `{"type":"object","properties":{"sum":{"type":"number"}},"required":["sum"],"oneOf":[
-			{"title":"By card","properties":{"kind":{"const":"card"},"number":{"type":"string"},"cvc":{}},"required":["kind","number"]},
+			{"title":"By card","properties":{"kind":{"const":"card"},"number":{"type":"string"},"cvc":{"type":"string"}},"required":["kind","number"]},
 			{"properties":{"kind":{"enum":["cash","check"]},"number":{"type":"string"}},"required":["kind"]}]}`,
-			`{"type":"object","properties":{"sum":{"type":"number"},"kind":{"enum":["card","cash","check"]},"number":{"type":"string"},"cvc":{}},"required":["sum","kind"]}`,
+			`{"type":"object","properties":{"sum":{"type":"number"},"kind":{"type":"string","enum":["card","cash","check"]},"number":{"type":"string"},"cvc":{"type":"string"}},"required":["sum","kind"]}`,
 			"The arguments have exactly one of these forms:\n- By card: with kind = \"card\", number; optional cvc\n- with kind; optional number"},
-		{"one or the other", `{"type":"object","properties":{"id":{},"name":{}},"anyOf":[{"required":["id"]},{"required":["name"]},{}]}`, `{"type":"object","properties":{"id":{},"name":{}}}`,
+		{"one or the other", `{"type":"object","properties":{"id":{"type":"string"},"name":{"type":"string"}},"anyOf":[{"required":["id"]},{"required":["name"]},{}]}`, `{"type":"object","properties":{"id":{"type":"string"},"name":{"type":"string"}}}`,
 			"The arguments have at least one of these forms:\n- with id\n- with name\n- anything else"},
 		{"parts", `{"allOf":[{"properties":{"a":{}},"required":["a"]},{"$ref":"#/$defs/b"}],"$defs":{"b":{"properties":{"b":{"$ref":"#/$defs/b"},"a":{"type":"null"}},"required":["b"]}}}`,
-			`{"type":"object","$defs":{"b":{"properties":{"b":{"$ref":"#/$defs/b"},"a":{"type":"null"}},"required":["b"]}},"properties":{"a":{"anyOf":[{},{"type":"null"}]},"b":{"$ref":"#/$defs/b"}},"required":["a","b"]}`, ""},
+			`{"type":"object","properties":{"a":{"type":"null"},"b":{"type":"object","properties":{"b":{"type":"object","properties":{"b":{"type":"object","description":"The same form again."},"a":{"type":"null"}},"required":["b"]},"a":{"type":"null"}},"required":["b"]}},"required":["a","b"]}`, ""},
 		{"the root refers", `{"$ref":"#/definitions/x","definitions":{"x":{"type":"object","oneOf":[{"properties":{"a b":{"const":1}}},{"properties":{"a b":{"const":2}}}]}}}`,
-			`{"type":"object","definitions":{"x":{"type":"object","oneOf":[{"properties":{"a_b_c8687a":{"const":1,"title":"a b"}}},{"properties":{"a_b_c8687a":{"const":2,"title":"a b"}}}]}},"properties":{"a_b_c8687a":{"enum":[1,2]}}}`,
+			`{"type":"object","properties":{"a_b_c8687a":{"type":"integer","title":"a b","minimum":1,"maximum":2,"description":"One of 1, 2."}}}`,
 			"The arguments have exactly one of these forms:\n- optional a_b_c8687a = 1\n- optional a_b_c8687a = 2"},
-		{"what is not allowed", `{"type":"object","properties":{"a":{}},"not":{"required":["a"]},"enum":[{"a":1}]}`, `{"type":"object","properties":{"a":{}}}`, ""},
-		{"something refers to an alternative", `{"type":"object","title":"T","oneOf":[{"properties":{"a":{"type":"null"},"b":{"$ref":"#/oneOf/0/properties/a"}}}]}`, `{"type":"object","title":"T","properties":{}}`,
-			"The arguments have exactly one of these forms:\n- optional a, b"},
-		{"alternatives elsewhere stay", `{"type":"object","properties":{"a":{"oneOf":[{},{"type":"null"}]}}}`, `{"type":"object","properties":{"a":{"oneOf":[{},{"type":"null"}]}}}`, ""},
+		{"what is not allowed", `{"type":"object","properties":{"a":{"type":"number"}},"not":{"required":["a"]},"enum":[{"a":1}]}`, `{"type":"object","properties":{"a":{"type":"number"}}}`, "Not: {\"required\":[\"a\"]}.\nAlways {\"a\":1}."},
+		{"something refers to an alternative", `{"type":"object","title":"T","oneOf":[{"properties":{"a":{"type":"null"},"b":{"$ref":"#/oneOf/0/properties/a"}}}]}`, `{"type":"object","title":"T","properties":{"a":{"type":"null"},"b":{"type":"null"}}}`, ""},
+		{"conditions", `{"type":"object","properties":{"a b":{"type":"string"},"c":{"type":"string"}},"if":{"required":["a b"]},"then":{"required":["c"]},"dependentRequired":{"c":["a b"]},"propertyNames":{"maxLength":3}}`,
+			`{"type":"object","properties":{"a_b_c8687a":{"type":"string","title":"a b"},"c":{"type":"string"}}}`,
+			"If {\"required\":[\"a_b_c8687a\"]}, then {\"required\":[\"c\"]}.\nWith c, also a_b_c8687a.\nNames of properties: {\"maxLength\":3}."},
+		{"parts that name several types", `{"properties":{"a":{"oneOf":[{},{"type":"null"}]}}}`, `{"type":"object","properties":{"a":{"anyOf":[{"type":"string","description":"null is allowed, too."},{"type":"number"},{"type":"boolean"},{"type":"array","items":{"anyOf":[{"type":"string"},{"type":"number"},{"type":"boolean"},{"type":"object"}]}},{"type":"object"}]}}}`, ""},
 	} {
 		s, f := adapted(t, c.raw)
 		if string(f.JSON) != c.want || f.Forms != c.forms {
-			t.Errorf("%s:\n%s\n%s\n%s", c.why, f.JSON, c.want, f.Forms)
+			t.Errorf("%s:\n%s\n%s\n%q, want %q", c.why, f.JSON, c.want, f.Forms, c.forms)
 		}
+		strict(t, f)
 		faithful := s.ForClients(true)
 		if strings.Contains(c.raw, "oneOf") != strings.Contains(string(faithful.JSON), "oneOf") || faithful.Forms != "" {
 			t.Errorf("%s: faithful is %s", c.why, faithful.JSON)
@@ -162,7 +164,7 @@ func TestManyForms(t *testing.T) {
 	for i := range 10 {
 		double += fmt.Sprintf(`,"d%d":{"anyOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]}`, i, i+1, i+1)
 	}
-	if _, f := adapted(t, double+"}}"); !strings.Contains(string(f.JSON), `"properties":{"x":{}}`) {
+	if _, f := adapted(t, double+"}}"); !strings.Contains(string(f.JSON), `"properties":{"x":{`) {
 		t.Errorf("%s", f.JSON)
 	}
 }
@@ -173,6 +175,10 @@ var legal = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 func FuzzAdapted(f *testing.F) {
 	f.Add(`{"properties":{"a b":{"properties":{"ö":{}}}},"oneOf":[{"$ref":"#/properties/a%20b"},{"required":["a b"]}]}`)
 	f.Add(`{"allOf":[{"anyOf":[{"properties":{"":true}}]}],"dependencies":{"x y":["z"]},"$defs":{"ä":{"$ref":"#"}}}`)
+	for _, c := range kinds {
+		f.Add(`{"properties":{"x":` + c.raw + `}}`)
+		f.Add(`{"$schema":"http://json-schema.org/draft-04/schema#","anyOf":[` + c.raw + `,{"type":["object","array"]}]}`)
+	}
 	f.Fuzz(func(t *testing.T, raw string) {
 		s, err := schema.Compile([]byte(raw), schema.Limits{})
 		if err != nil {
@@ -193,6 +199,7 @@ func FuzzAdapted(f *testing.F) {
 				t.Fatalf("%q: %s", name, form.JSON)
 			}
 		}
+		strict(t, form)
 		names, _ := s.Words()
 		for _, name := range names {
 			text, _ := json.Marshal(map[string]int{form.Name(name): 1})

@@ -11,31 +11,20 @@ import (
 )
 
 // Clients of MCP take fewer schemas than JSON Schema has, and some of them throw a whole list away
-// over one. What is rewritten here only takes words away, or says what holds anyway, or names a
-// property otherwise (adapt.go): arguments and results are checked against the schema itself.
+// over one. What is rewritten here only takes words away, or says what holds anyway, or in other words
+// (models.go): arguments and results are checked against the schema itself.
 
 // ForClients returns the schema of arguments such that no known client stumbles over it. Unless it
-// is to be faithful, no API of a model does either: properties have names that all of them take, and
-// the root is one object, without alternatives.
+// is to be faithful, no API of a model does either: it is made of the words that every [Subset]
+// takes, and what these cannot say is in descriptions.
 func (s *Schema) ForClients(faithful bool) *ClientForm {
 	if !faithful {
 		return s.adapted()
 	}
-	return s.clientForm(true)
-}
-
-func (s *Schema) clientForm(faithful bool) *ClientForm {
-	f := &ClientForm{}
 	root, notes := s.rewrite()
-	note := func(format string, args ...any) { notes = addNote(notes, format, args...) }
-	if !faithful {
-		f.rename(s, root, note)
-		f.Forms = unite(root, s.form().graph.limits, note)
-	}
 	sayObject(root)
 	root.putNew("properties", &value{kind: '{'}) // some model APIs demand it, and it says nothing
-	f.JSON, f.Notes = s.shared(root), notes
-	return f
+	return &ClientForm{JSON: s.shared(root), Notes: notes}
 }
 
 func addNote(notes []string, format string, args ...any) []string {

@@ -65,7 +65,7 @@ func compile(raw []byte, l Limits, arguments bool) (*Schema, error) {
 	}
 	s.nodes, s.last = len(f.graph.order), &lastForm{weak.Make(f)}
 	s.objects = arguments || f.graph.objectsOnly(f.graph.root)
-	s.adapted = sync.OnceValue(func() *ClientForm { return s.clientForm(false) })
+	s.adapted = sync.OnceValue(s.adapt)
 	runtime.AddCleanup(s, forms.drop, s.last)
 	forms.use(f)
 	return s, nil

@@ -1,54 +1,6 @@
 package schema
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-
-	"github.com/pagetools/pagetools/bridge/text"
-)
-
-// combinators are the keywords that APIs of models refuse at the root.
-var combinators = []string{"oneOf", "anyOf", "allOf", "$ref", "enum", "const", "not"}
-
-// unite makes the root one object that has the properties of all of its parts and alternatives. It
-// is looser than the schema was: what they demand together is checked when a call comes. It returns
-// the alternatives in words.
-func unite(root *value, l Limits, note func(format string, args ...any)) (forms string) {
-	var there []string
-	for _, key := range combinators {
-		if root.get(key) != nil {
-			there = append(there, key)
-		}
-	}
-	if len(there) == 0 {
-		return ""
-	}
-	u := &uniter{root: root, known: map[*value]*union{}}
-	all := u.of(root)
-	forms = u.words()
-	for _, key := range there {
-		note("%q was taken out of the root; calls are still checked by it", key)
-	}
-	root.remove(func(key string) bool { return slices.Contains(there, key) })
-	properties := &value{kind: '{'}
-	for _, name := range all.names {
-		properties.put(name, oneOf(all.schemas[name]))
-	}
-	root.put("properties", properties)
-	if len(all.required) > 0 {
-		root.put("required", texts(all.required))
-	}
-	l.Bytes *= 2 // what several forms have was written once
-	if _, err := Compile(root.appendJSON(nil), l); err != nil {
-		// Something refers to what is not there any more.
-		root.remove(func(key string) bool {
-			return key != "type" && key != "title" && key != "description" && key != "$schema"
-		})
-		note("no properties of the root could be kept")
-	}
-	return forms
-}
+import "slices"
 
 func texts(list []string) *value {
 	v := &value{kind: '['}
@@ -193,82 +145,6 @@ func fixed(s *value) []*value {
 }
 
 const (
-	maxForms    = 20  // alternatives in words
-	maxFormText = 120 // bytes of what the page says of one
+	maxFormText = 120 // characters of what the page says of an alternative
 	maxWords    = 2 << 10
 )
-
-// words says which alternatives the root has.
-func (u *uniter) words() string {
-	var b strings.Builder
-	from := append([]*value{u.root}, u.parts(u.root)...)
-	for _, v := range from {
-		for _, key := range []string{"oneOf", "anyOf"} {
-			list := elements(v.get(key))
-			if len(list) == 0 || b.Len() > maxWords {
-				continue
-			}
-			if b.Len() > 0 {
-				b.WriteByte('\n')
-			}
-			b.WriteString(map[string]string{
-				"oneOf": "The arguments have exactly one of these forms:",
-				"anyOf": "The arguments have at least one of these forms:",
-			}[key])
-			for i, form := range list {
-				if i == maxForms || b.Len() > maxWords {
-					fmt.Fprintf(&b, "\n- and %d more", len(list)-i)
-					break
-				}
-				b.WriteString("\n- " + u.form(form))
-			}
-		}
-	}
-	return b.String()
-}
-
-// form says what one alternative is: in the page's words, and by its properties.
-func (u *uniter) form(v *value) string {
-	of := u.of(v)
-	var words string
-	for _, from := range append([]*value{v}, u.parts(v)...) {
-		for _, key := range []string{"title", "description"} {
-			if s := from.get(key); words == "" && s.isString() {
-				words = text.Short(strings.Join(strings.Fields(s.text), " "), maxFormText)
-			}
-		}
-	}
-	var with, may []string
-	for _, name := range of.names {
-		named := text.Short(name, maxShown)
-		if values := fixed(of.schemas[name][0]); len(values) == 1 && len(of.schemas[name]) == 1 {
-			named += " = " + text.Short(string(values[0].appendJSON(nil)), maxShown)
-		}
-		if slices.Contains(of.required, name) {
-			with = append(with, named)
-		} else {
-			may = append(may, named)
-		}
-	}
-	for _, name := range of.required {
-		if _, said := of.schemas[name]; !said {
-			with = append(with, text.Short(name, maxShown))
-		}
-	}
-	var facts []string
-	for _, fact := range []struct {
-		what  string
-		names []string
-	}{{"with ", with}, {"optional ", may}} {
-		if n := len(fact.names); n > 0 {
-			facts = append(facts, fact.what+strings.Join(fact.names[:min(n, maxListed)], ", "))
-		}
-	}
-	if words != "" && len(facts) > 0 {
-		words += ": "
-	}
-	if words += strings.Join(facts, "; "); words == "" {
-		return "anything else"
-	}
-	return words
-}

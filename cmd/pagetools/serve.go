@@ -128,7 +128,7 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	console := serveOperators(ctx, a, who, page)
 	defer console.close()
 	streams := make(chan struct{}) // closed when those of MCP shall end
-	face, err := mcpFace(p, a, console.page, streams, 0)
+	face, err := mcpFace(p, a, console, asks, streams, 0)
 	if err != nil {
 		return err
 	}
@@ -379,7 +379,7 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 	if pl.observe != nil {
 		finish = recordTime
 	}
-	face, err := mcpFace(p, a, operators.page, nil, finish)
+	face, err := mcpFace(p, a, operators, false, nil, finish)
 	if err != nil {
 		return err
 	}
@@ -409,15 +409,18 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 // recordTime is how long calls that are recorded may take after the last of them was typed or piped.
 const recordTime = 30 * time.Second
 
-// mcpFace makes the face of MCP. done ends its streams; nil means never. finish is that of mcp.Options.
-func mcpFace(p *program, a *app.App, operators func() string, done <-chan struct{},
+// mcpFace makes the face of MCP. asks says that the person at the terminal answers. done ends its streams;
+// nil means never. finish is that of mcp.Options.
+func mcpFace(p *program, a *app.App, at *operators, asks bool, done <-chan struct{},
 	finish time.Duration) (*mcp.Face, error) {
 	key, err := mcpKey(p.conf)
 	if err != nil {
-		p.say("warning: questions that MCP clients carry do not outlive this process: %v", err)
+		p.say("warning: sessions of MCP clients, and questions that they carry, do not outlive this process: %v", err)
 	}
 	return mcp.New(a.Bridge, mcp.Options{Version: ownVersion(), Tools: p.conf.MCPTools,
-		Schemas: p.conf.MCPSchemas, Operators: operators, Key: key, Done: done, Finish: finish, Log: p.log,
+		Schemas: p.conf.MCPSchemas, Operators: at.page, Key: key, Done: done, Finish: finish, Log: p.log,
+		Terminal: func() bool { return asks || at.inbox.own != "" }, Attended: !p.conf.Headless,
+		Opens: "Started with --console-listen 127.0.0.1:7301, pagetools has a page for that.",
 		Page: func(site string) (title, icon string) {
 			_, title, icon = a.Manager.Page(site)
 			return title, icon

@@ -346,6 +346,7 @@ var global = window;
 var [documentURL, documentTitle, documentElement, documentView, readyState, querySelector] = members("Document", "URL", "title", "documentElement", "defaultView", "readyState", "querySelector");
 var [getAttribute] = members("Element", "getAttribute");
 var [windowOrigin] = members(window, "origin");
+var [showAlert] = members(window, "alert");
 var [originAgentCluster, isSecureContext] = members(window, "originAgentCluster", "isSecureContext");
 var knowsKeys = "originAgentCluster" in window;
 var [performanceOf] = members(window, "performance");
@@ -779,6 +780,13 @@ function answerCall(callID, ok, valueText) {
 	else interact2.reject(domError("AbortError", "The user declined."));
 	return "true";
 }
+function tell(call, what) {
+	if (call.done || call.reject !== null) return;
+	try {
+		showAlert(global, `${call.id} ${what}`);
+	} catch {
+	}
+}
 function say(call, kind, name, message = "", payload = "", bytes = 0) {
 	const { resolve } = call;
 	if (resolve === null) {
@@ -814,17 +822,39 @@ function interact(call, callback, resolve, reject) {
 		return reject(domError("NotAllowedError", `A tool call may ask at most ${maxInteractions} times.`));
 	}
 	const open = begin(call, resolve, reject);
+	open.told = true;
+	tell(call, "enters");
 	timeout(() => {
 		if (call.interact === open) stopCall(call, "interaction");
 	}, patience);
-	promiseThen(own(new NativePromise((settle) => settle(apply(callback, void 0, [])))), open.accept, open.reject);
+	const result = own(new NativePromise((settle) => settle(apply(callback, void 0, []))));
+	if (mapSize(inFlight) > 1) waits(call, open);
+	promiseThen(result, open.accept, open.reject);
+}
+function waits(call, open) {
+	if (open.waits) return;
+	open.waits = true;
+	open.told = true;
+	tell(call, "waits");
+}
+function besideAsking(call) {
+	let asks = false;
+	mapForEach(inFlight, (other) => {
+		if (other === call || other.interact === null) return;
+		asks = true;
+		waits(other, other.interact);
+	});
+	return asks;
 }
 function begin(call, resolve, reject) {
 	const then = (settle) => (value) => {
-		if (call.interact === open) call.interact = null;
+		if (call.interact === open) {
+			call.interact = null;
+			if (open.told) tell(call, "leaves");
+		}
 		settle(value);
 	};
-	const open = { __proto__: null, accept: then(resolve), reject: then(reject) };
+	const open = { __proto__: null, accept: then(resolve), reject: then(reject), told: false, waits: false };
 	call.interact = open;
 	return open;
 }
@@ -1158,18 +1188,18 @@ function put3(control, text, get, set, quiet) {
 	const before = get(control);
 	set(control, text);
 	const same = get(control) === before;
-	tell(control, !same || !quiet, !same);
+	tell2(control, !same || !quiet, !same);
 }
-function tell(control, input, change) {
+function tell2(control, input, change) {
 	if (input) dispatchEvent(control, new NativeEvent("input", { __proto__: null, bubbles: true, composed: true }));
 	if (change) dispatchEvent(control, new NativeEvent("change", { __proto__: null, bubbles: true }));
 }
 function tick(box, on) {
-	if (inputChecked(box) === on) return tell(box, false, true);
+	if (inputChecked(box) === on) return tell2(box, false, true);
 	click(box);
 	if (inputChecked(box) === on) return;
 	setInputChecked(box, on);
-	tell(box, true, true);
+	tell2(box, true, true);
 }
 function check(param, values, given) {
 	const left2 = all(param, values);
@@ -1203,7 +1233,7 @@ function select(param, values, given) {
 		changed2 = true;
 		setOptionSelected(options2[i], on);
 	}
-	tell(control, changed2, changed2);
+	tell2(control, changed2, changed2);
 }
 function all(param, values) {
 	const set = new NativeMap();
@@ -2029,7 +2059,10 @@ function start(call, tool) {
 		call.signal = controllerSignal(call.controller);
 		call.name = tool.name;
 		mapSet(inFlight, keyOf(call), call);
+		const beside = besideAsking(call);
+		if (beside) tell(call, "enters");
 		run(call, tool, input);
+		if (beside && call.interact === null) tell(call, "leaves");
 	} catch (error) {
 		endWithError(call, error, "");
 	}

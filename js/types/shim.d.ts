@@ -153,6 +153,9 @@ interface Said extends NullRecord {
 interface Interaction extends NullRecord {
   accept: (value: any) => void;
   reject: (reason: any) => void;
+  /** whether the other side knows of it, and that other calls may run meanwhile */
+  told: boolean;
+  waits: boolean;
 }
 
 interface ToolCall extends NullRecord {

@@ -34,6 +34,7 @@ type call struct {
 	maxBytes int
 	ch       <-chan wire.Reply                     // what the page says next
 	dialogs  chan *dialog                          // that the page opened in the call
+	place    shim.Place                            // as the page script says; guarded by of.mu
 	cancel   atomic.Pointer[func(context.Context)] // ends what the page script does not know
 	// interacts is true when the page waits for a person to act in it, as far as
 	// we know.

@@ -14,6 +14,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/wire"
+	"github.com/pagetools/pagetools/shim"
 )
 
 // times are how long things may take. Tests shorten them.
@@ -108,10 +109,51 @@ func (cs *calls) cancel(ctx context.Context) {
 	}
 }
 
+// placed takes the text of a dialog by which the page script says where a call is. It reports whether it is
+// one of a call here.
+func (cs *calls) placed(message string) bool {
+	id, place, ok := shim.Placed(message)
+	if !ok {
+		return false
+	}
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	known := false
+	for _, c := range cs.list {
+		switch {
+		case c.id == id:
+			c.place, known = place, true
+		case place == shim.Inside && c.place == shim.Inside:
+			c.place = shim.Nowhere
+		}
+	}
+	return known
+}
+
+// opener returns the calls among which a dialog is: the one whose code runs, if it is known. Otherwise those
+// that wait for a person in an interaction, where all are of one caller; or all.
+func opener(all []*call) (some []*call, certain bool) {
+	var asking []*call
+	for _, c := range all {
+		switch {
+		case c.place == shim.Inside:
+			return []*call{c}, true
+		case c.caller != all[0].caller:
+			asking = all
+		case c.place == shim.Waiting && len(asking) < len(all):
+			asking = append(asking, c)
+		}
+	}
+	if len(asking) == 0 {
+		asking = all
+	}
+	return asking, len(all) == 1
+}
+
 // hand passes a dialog to the calls that it may be of: those that were dispatched to the
 // documents of its target, or else all of the page. The browser does not say which of
-// them opened it, and none of them goes on while it is open. It reports whether there
-// is one.
+// them opened it, and none of them goes on while it is open; the page script may. It
+// reports whether there is one.
 func (cs *calls) hand(d *dialog) bool {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -120,8 +162,10 @@ func (cs *calls) hand(d *dialog) bool {
 		to = slices.Clone(cs.list)
 	}
 	to = slices.DeleteFunc(to, func(c *call) bool { return len(c.dialogs) > 0 }) // only we send there
-	if len(to) > 1 {
-		d.among = len(to)
+	n := len(to)
+	to, certain := opener(to)
+	if !certain && n > 1 {
+		d.among = n
 	}
 	d.waiting.Store(int32(len(to)))
 	for _, c := range to {

@@ -81,6 +81,10 @@ type dialogs struct {
 // opens makes a dialog in a call a question, and answers every other one: no script of
 // the page runs while one is open.
 func (ds *dialogs) opens(from *wire.Session, ev *page.EventJavascriptDialogOpening) {
+	if ev.Type == page.DialogTypeAlert && ds.calls.placed(ev.Message) {
+		ds.close(from, true)
+		return
+	}
 	if time.Since(ds.calm) > dialogWindow {
 		ds.count, ds.calm = 0, time.Now()
 	}
@@ -104,13 +108,16 @@ func (ds *dialogs) opens(from *wire.Session, ev *page.EventJavascriptDialogOpeni
 		ds.open = append(ds.open, d)
 		return
 	}
-	// The reply is not waited for: the owner goes on reading.
-	params := page.HandleJavaScriptDialogParams{Accept: accept}
-	if _, err := from.Send(context.Background(), page.CommandHandleJavaScriptDialog,
-		params); err != nil {
-		return
+	if ds.close(from, accept) {
+		ds.out.emit(session.DialogShown{Kind: string(ev.Type), Message: d.message, Accepted: accept})
 	}
-	ds.out.emit(session.DialogShown{Kind: string(ev.Type), Message: d.message, Accepted: accept})
+}
+
+// close answers a dialog at once. The reply is not waited for: the owner goes on reading.
+func (ds *dialogs) close(of *wire.Session, accept bool) bool {
+	params := page.HandleJavaScriptDialogParams{Accept: accept}
+	_, err := of.Send(context.Background(), page.CommandHandleJavaScriptDialog, params)
+	return err == nil
 }
 
 // closes ends the question of a dialog of the target.

@@ -237,7 +237,7 @@ func TestContract(t *testing.T) {
 	same := func(*LocalOptions) {}
 	var groups []string
 	if !*wholeToo && !gatetest.IsNightly() {
-		groups = []string{"Life", "Calls", "Questions"}
+		groups = []string{"Life", "Calls", "Questions", "DialogsOfOneCall", "BothAsk"}
 	}
 	contract(t, engine(t, same), same, groups...)
 }

@@ -21,6 +21,7 @@ type Call struct {
 	tool   string
 	caller string
 	moves  int64           // of the document before
+	within bool            // it asks inside of an interaction
 	ctx    context.Context // it is the page's AbortSignal
 	once   sync.Once
 	done   chan struct{}
@@ -58,7 +59,7 @@ func (c *Call) Ask(kind bridge.Kind, detail string, over <-chan struct{}) *bridg
 		q.Schema = json.RawMessage(`{"type":"string"}`)
 	}
 	stops := []*Call{c}
-	if kind != bridge.Interact {
+	if kind != bridge.Interact && !c.within {
 		stops = c.beside()
 	}
 	if len(stops) > 1 {
@@ -100,6 +101,13 @@ func (c *Call) Ask(kind bridge.Kind, detail string, over <-chan struct{}) *bridg
 		}
 	}
 	return nil
+}
+
+// AskWithin is Ask for a dialog inside of an interaction of the page, which knows whose it is.
+func (c *Call) AskWithin(kind bridge.Kind, detail string) *bridge.Answer {
+	c.within = true
+	defer func() { c.within = false }()
+	return c.Ask(kind, detail, nil)
 }
 
 // beside are the calls of the tab that have not ended, this one too.

@@ -95,7 +95,8 @@ func TestEngine(t *testing.T, h Harness) {
 		{"Life", testLife}, {"Tools", testTools}, {"Calls", testCalls}, {"Forms",
 			testForms}, {"Deadlines", testDeadlines}, {"Navigation", testNavigation},
 		{"Frames", testFrames}, {"Declared", testDeclared}, {"Dialogs",
-			testDialogs}, {"Questions", testQuestions}, {"DialogsAmongCalls", testDialogsAmongCalls}, {"Load", testLoad}, {"Faults", testFaults},
+			testDialogs}, {"Questions", testQuestions}, {"DialogsAmongCalls", testDialogsAmongCalls},
+		{"DialogsOfOneCall", testDialogsOfOneCall}, {"BothAsk", testBothAsk}, {"Load", testLoad}, {"Faults", testFaults},
 		{"Settings", testSettings},
 	}
 	for _, g := range groups {

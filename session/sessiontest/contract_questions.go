@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -15,6 +17,10 @@ var questionsPage = Page{
 		tool('confirm', () => confirm('c')); tool('prompt', () => prompt('p', 'd'));
 		tool('act', (i, c) => c.requestUserInteraction(() => new Promise((r) => { done = r })));
 		tool('acted', () => done(5) ?? 1); tool('last', () => 1);
+		tool('asks', (i, c) => c.requestUserInteraction(() => confirm('mine')));
+		tool('asks_later', (i, c) => c.requestUserInteraction(async () => { await new Promise((r) => { setTimeout(r, 20) }); return confirm('mine') }));
+		tool('asks_prompt', (i, c) => c.requestUserInteraction(async () => prompt('mine', 'd') !== null));
+		tool('asks_own', () => confirm('mine'));
 		let free; tool('waits', () => { tool('at_work', () => 1); return new Promise((r) => { free = r }) }); tool('frees', () => { const said = confirm('c'); free(2); return said });
 	</script>`,
 	Fake: func(d *Document) {
@@ -61,8 +67,18 @@ var questionsPage = Page{
 				close(acted)
 				return json.RawMessage("1"), nil
 			}},
+			Tool{Name: "asks", Run: asksWithin(bridge.Confirm)}, Tool{Name: "asks_later", Run: asksWithin(bridge.Confirm)},
+			Tool{Name: "asks_prompt", Run: asksWithin(bridge.Prompt)}, Tool{Name: "asks_own", Run: asksWithin(bridge.Confirm)},
 			Tool{Name: "last"})
 	},
+}
+
+// asksWithin asks inside of an interaction, and returns whether a person agreed.
+func asksWithin(kind bridge.Kind) func(c *Call) (json.RawMessage, error) {
+	return func(c *Call) (json.RawMessage, error) {
+		a := c.AskWithin(kind, "mine")
+		return json.Marshal(a != nil && a.OK)
+	}
 }
 
 // stops runs a tool until it asks.
@@ -133,6 +149,109 @@ func testQuestions(t *testing.T, h Harness) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// testDialogsOfOneCall: a dialog inside of an interaction is asked of the call whose it is, and of no other
+// one that is at work in the page; so is a dialog of a call that begins while another asks. C2.
+func testDialogsOfOneCall(t *testing.T, h Harness) {
+	for _, c := range []struct {
+		tool, beside, other string // the calls, and the caller of the second one
+		ok                  bool
+	}{
+		{"asks", "waits", "ann", true},
+		{"asks", "waits", "ann", false},
+		{"asks", "waits", "bob", true}, // it is certain, so that another caller's call changes nothing
+		{"asks_prompt", "waits", "ann", true},
+		{"asks_prompt", "waits", "bob", false},
+		{"asks_later", "waits", "ann", true},
+		{"asks_own", "act", "ann", true},
+		{"asks_own", "act", "bob", false},
+	} {
+		t.Run(fmt.Sprintf("%s beside %s of %s, %v", c.tool, c.beside, c.other, c.ok), func(t *testing.T) {
+			t.Parallel()
+			w := one(t, h, questionsPage)
+			as := func(caller, name string) func() bridge.Step {
+				inv := w.invocation(name)
+				inv.Caller = caller
+				done := make(chan bridge.Step, 1)
+				go func() { done <- w.Invoke(t.Context(), inv) }()
+				return func() bridge.Step { return <-done }
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			beside := as(c.other, c.beside)
+			var waits *bridge.Pause
+			if c.beside == "act" {
+				if waits = beside().Pause; waits == nil || waits.Question.Kind != bridge.Interact {
+					t.Fatalf("it asks %+v", waits)
+				}
+			} else {
+				w.tool("at_work")
+			}
+			for range 3 {
+				step := as("ann", c.tool)()
+				if step.Pause == nil {
+					t.Fatalf("it came to %s, %v", step.Data, step.Err)
+				}
+				if q := step.Pause.Question; q.Detail != "mine" || q.Foreign || q.Among > 0 && c.tool != "asks_later" {
+					t.Errorf("it asks %+v", q)
+				}
+				if end := step.Pause.Continue(ctx, &bridge.Answer{OK: c.ok}); end.Err != nil || string(end.Data) != strconv.FormatBool(c.ok) {
+					t.Errorf("it came to %s, %v", end.Data, end.Err)
+				}
+			}
+			if waits == nil { // the control: it was never asked, and goes on to its end
+				if end := as("ann", "frees")(); end.Pause == nil {
+					t.Fatalf("it came to %s, %v", end.Data, end.Err)
+				} else if other := beside(); other.Pause == nil || other.Pause.Question.Detail != "c" {
+					t.Errorf("the other is asked %+v", other)
+				}
+				return
+			}
+			select {
+			case <-waits.Over:
+				t.Error("the question of the other call is over")
+			default:
+			}
+			if end := waits.Continue(ctx, &bridge.Answer{OK: true, Value: json.RawMessage("7")}); end.Err != nil || string(end.Data) != "7" {
+				t.Errorf("the other came to %s, %v", end.Data, end.Err)
+			}
+		})
+	}
+}
+
+// testBothAsk: calls that ask at once each get the answer to their own dialog. C2.
+func testBothAsk(t *testing.T, h Harness) {
+	for _, tool := range []string{"asks", "asks_prompt"} {
+		t.Run(tool, func(t *testing.T) {
+			t.Parallel()
+			w := one(t, h, questionsPage)
+			done := make(chan string, 2)
+			for caller, ok := range map[string]bool{"ann": true, "bob": false} {
+				inv := w.invocation(tool)
+				inv.Caller = caller
+				go func() {
+					for range 10 {
+						step := w.Invoke(t.Context(), inv)
+						if step.Pause == nil || step.Pause.Question.Among > 0 || step.Pause.Question.Foreign {
+							done <- fmt.Sprintf("%s is asked %+v, %v", caller, step.Pause, step.Err)
+							return
+						}
+						if end := step.Pause.Continue(t.Context(), &bridge.Answer{OK: ok}); end.Err != nil || string(end.Data) != strconv.FormatBool(ok) {
+							done <- fmt.Sprintf("%s said %v, and it came to %s, %v", caller, ok, end.Data, end.Err)
+							return
+						}
+					}
+					done <- ""
+				}()
+			}
+			for range 2 {
+				if wrong := <-done; wrong != "" {
+					t.Error(wrong)
+				}
+			}
+		})
+	}
 }
 
 // testDialogsAmongCalls: nobody knows which of several calls opened a dialog. All of them

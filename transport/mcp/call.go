@@ -150,7 +150,7 @@ func (x *exchange) run(
 		case x.protocol.Modern():
 			state := carried{Token: run.Token(), Question: q.ID, Caller: c.Caller.Name,
 				Call: c.Digest(), URL: elsewhere, Until: q.ExpiresAt.Add(keptFor)}
-			return inputRequired(params, x.face.seal.close(state)), nil
+			return inputRequired(params, x.face.seal.close(forState, state)), nil
 		}
 		said, err := x.peer.ask(ctx, x.out, mcpgo.MethodElicitationCreate, params)
 		if ctx.Err() != nil {
@@ -174,7 +174,8 @@ func (x *exchange) begin(ctx context.Context,
 	if e != nil || sealed == "" {
 		return f.b.Start(ctx, c), false, e
 	}
-	state, err := f.seal.open(sealed)
+	var state carried
+	err := f.seal.open(forState, sealed, &state)
 	if err != nil || state.Caller != c.Caller.Name || state.Call != c.Digest() ||
 		time.Now().After(state.Until) {
 		return nil, false, badParams("This requestState does not belong to this call, or it is over: call the tool again " +

@@ -122,22 +122,31 @@ func unsupported(version string) *rpcError {
 	return e
 }
 
+// handshake reads what a client of an older version begins with: the version that it gets, and what
+// it declares.
+func (m *message) handshake() (version protocol, can elicits, e *rpcError) {
+	asked, e := m.text("protocolVersion")
+	if e != nil {
+		return "", can, e
+	}
+	declared := m.params.Get("capabilities")
+	can, ok := readElicits(declared)
+	if !ok && declared.Exists() && !declared.IsNull() {
+		return "", can, badRequest("capabilities must be an object, and so must what is said of elicitation.")
+	}
+	return protocol(mcpgo.NegotiateLegacyVersion(asked)), can, nil
+}
+
 // initialize is the handshake of older versions.
 func (x *exchange) initialize() (json.RawMessage, *rpcError) {
-	asked, e := x.message.text("protocolVersion")
+	version, can, e := x.message.handshake()
 	if e != nil {
 		return nil, e
 	}
-	declared := x.message.params.Get("capabilities")
-	can, ok := readElicits(declared)
-	if !ok && declared.Exists() && !declared.IsNull() {
-		return nil, badRequest("capabilities must be an object, and so must what is said of elicitation.")
-	}
-	version := mcpgo.NegotiateLegacyVersion(asked)
 	if x.peer != nil {
-		x.peer.met(protocol(version), can)
+		x.peer.met(version, can)
 	}
-	return encode(mcpgo.InitializeResult{ProtocolVersion: version, Capabilities: capabilities(),
+	return encode(mcpgo.InitializeResult{ProtocolVersion: string(version), Capabilities: capabilities(),
 		ServerInfo: x.about(), Instructions: x.instructions()}), nil
 }
 

@@ -27,11 +27,19 @@ type Options struct {
 	// Operators returns where a person answers questions now, for clients that can open
 	// an address; "", and a nil function, when there is no such page.
 	Operators func() string
+	// Terminal reports whether a person can answer at a terminal now; nil is no.
+	Terminal func() bool
+	// Attended says that people see the windows of pages: they can answer in them what a page asks.
+	Attended bool
+	// Opens is a sentence on what gives people a place to answer, for when there is none, in the words
+	// of who started the program; "" leaves it out.
+	Opens string
 	// Page returns the title of a site's page as it is now, in the page's words, and the address of
 	// its icon; "", and a nil function, when there is none.
 	Page func(site string) (title, icon string)
-	// Key seals what clients carry for us. It has 32 bytes; nil makes one that is
-	// gone with the process.
+	// Key seals what clients carry for us: the state of calls that wait, and the ids of sessions,
+	// which every face with this key takes up. It has 32 bytes; nil makes one that is gone with
+	// the process.
 	Key []byte
 	// Done ends streams when it is closed; nil means never.
 	Done <-chan struct{}
@@ -76,7 +84,7 @@ func New(b *bridge.Bridge, o Options) (*Face, error) {
 	return &Face{
 		b: b, o: o, log: o.Log, mode: mode, seal: s,
 		info:     mcpgo.Implementation{Name: "pagetools", Version: cmp.Or(o.Version, "dev")},
-		sessions: &sessions{byID: map[string]*httpSession{}}, lists: map[listKey]*list{},
+		sessions: newSessions(s), lists: map[listKey]*list{},
 		used: map[listKey]*used{},
 	}, nil
 }

@@ -69,26 +69,29 @@ func FuzzState(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add("", "t", "q", "c")
-	f.Add(other.close(carried{Token: "t"}), "", "\x00", "é")
+	f.Add(other.close(forState, carried{Token: "t"}), "", "\x00", "é")
 	f.Add("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "t", "q", "c")
 	f.Fuzz(func(t *testing.T, text, token, question, caller string) {
-		if c, err := s.open(text); err == nil {
-			t.Fatalf("nobody closed %q, which is %+v", text, c)
+		var given, got, none carried // given is as it is after JSON, which has no broken UTF-8
+		if s.open(forState, text, &none) == nil {
+			t.Fatalf("nobody closed %q, which is %+v", text, none)
 		}
-		var given carried // as it is after JSON, which has no broken UTF-8
 		if json.Unmarshal(encode(carried{Token: token, Question: question, Caller: caller, Until: time.Unix(1, 2).UTC()}), &given) != nil {
 			t.Fatal("it cannot be written")
 		}
-		closed := s.close(given)
-		if got, err := s.open(closed); err != nil || !reflect.DeepEqual(got, given) {
+		closed := s.close(forState, given)
+		if err := s.open(forState, closed, &got); err != nil || !reflect.DeepEqual(got, given) {
 			t.Errorf("%+v became %+v (%v)", given, got, err)
 		}
-		if _, err := other.open(closed); err == nil {
+		if other.open(forState, closed, &none) == nil {
 			t.Error("another process opened it")
+		}
+		if s.open(forSession, closed, &none) == nil {
+			t.Error("it is good for another purpose")
 		}
 		i := len(text) % len(closed) // one letter changed
 		changed := closed[:i] + string(closed[i]^1) + closed[i+1:]
-		if _, err := s.open(changed); err == nil {
+		if s.open(forState, changed, &none) == nil {
 			t.Errorf("with another letter %d it opens", i)
 		}
 	})

@@ -89,8 +89,10 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 		}
 		session = nil
 	case m.method == string(mcpgo.MethodInitialize):
-		session = f.sessions.open(sc)
-		w.Header().Set(headerSession, session.id)
+		if version, can, e := m.handshake(); e == nil { // else the reply says what is wrong
+			session = f.sessions.open(sc, version, can)
+			w.Header().Set(headerSession, session.id)
+		}
 	case id != "" && session == nil:
 		f.refuse(w, r, http.StatusNotFound, m.id, noSuchSession())
 		return

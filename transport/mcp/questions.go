@@ -87,8 +87,7 @@ func (x *exchange) stillAsks(call string, q *bridge.Question) *bridge.Error {
 	if q.Kind == bridge.Approve {
 		code, outcome = bridge.ApprovalRequired, bridge.NotRun
 	}
-	text := waitsFor(q) + x.where(q) +
-		" After that, call the tool again with the same arguments: the call goes on, and does not run twice."
+	text := waitsFor(q) + x.where(q) + " After that, call the tool again with the same arguments: the call goes on, and does not run twice."
 	if !q.Foreign { // else it is an operator's to decline
 		text += " To decline instead, call " + toolset.Waiting + "."
 	}

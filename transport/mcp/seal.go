@@ -48,26 +48,28 @@ type carried struct {
 	Until    time.Time `json:"e"`
 }
 
-// purpose is bound to what is sealed: it is good for nothing else.
-var purpose = []byte("pagetools requestState 1")
+// What is sealed for one purpose is good for nothing else.
+const (
+	forState   = "pagetools requestState 1"
+	forSession = "pagetools session 1"
+)
 
-// close makes a requestState.
-func (s *seal) close(c carried) string {
-	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, encode(c), purpose)) //nolint:gosec // it makes a random nonce itself
+// close seals a value of ours.
+func (s *seal) close(purpose string, v any) string {
+	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, encode(v), []byte(purpose))) //nolint:gosec // it makes a random nonce itself
 }
 
-var errState = errors.New("not a state of ours")
+var errSeal = errors.New("not sealed by us")
 
-// open reads a requestState.
-func (s *seal) open(text string) (carried, error) {
-	var c carried
+// open reads what close sealed for the purpose.
+func (s *seal) open(purpose, text string, v any) error {
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil {
-		return c, errState
+		return errSeal
 	}
-	plain, err := s.aead.Open(nil, nil, sealed, purpose)
-	if err != nil || json.Unmarshal(plain, &c) != nil {
-		return c, errState
+	plain, err := s.aead.Open(nil, nil, sealed, []byte(purpose))
+	if err != nil || json.Unmarshal(plain, v) != nil {
+		return errSeal
 	}
-	return c, nil
+	return nil
 }

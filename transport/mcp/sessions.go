@@ -1,7 +1,7 @@
 package mcp
 
 import (
-	"crypto/rand"
+	"crypto/sha256"
 	"sync"
 	"time"
 )
@@ -12,7 +12,23 @@ const (
 	maxSessions, maxOfCaller = 10_000, 1000
 	// sessionIdle is how long a session is kept that nobody uses.
 	sessionIdle = 30 * time.Minute
+	// sessionAge is how long an id can be taken up again.
+	sessionAge = 30 * 24 * time.Hour
+	// unknownList is the digest of a list that another process told the client.
+	unknownList = "unknown"
 )
+
+// facts are in the id of a session, sealed: any face with the key takes the session up again, after a
+// restart or beside another. The id is no credential: requests are authenticated without it.
+type facts struct {
+	Caller   string    `json:"c"`
+	Site     string    `json:"s,omitempty"`
+	Protocol protocol  `json:"p"`
+	Form     bool      `json:"f,omitempty"`
+	URL      bool      `json:"u,omitempty"`
+	Kit      bool      `json:"k,omitempty"`
+	Until    time.Time `json:"e"`
+}
 
 // httpSession is a client of an older protocol version: it began with a handshake.
 type httpSession struct {
@@ -26,19 +42,58 @@ type httpSession struct {
 
 // sessions holds the open sessions.
 type sessions struct {
-	mu   sync.Mutex
-	byID map[string]*httpSession
+	seal *seal
+
+	mu     sync.Mutex
+	byID   map[string]*httpSession
+	ended  map[[sha256.Size]byte]bool // ids that are not taken up again
+	oldest [][sha256.Size]byte        // of these
 }
 
-// open makes a session.
-func (s *sessions) open(sc scope) *httpSession {
-	made := &httpSession{peer: newPeer(), id: rand.Text(), scope: sc, used: time.Now()}
+func newSessions(s *seal) *sessions {
+	return &sessions{seal: s, byID: map[string]*httpSession{}, ended: map[[sha256.Size]byte]bool{}}
+}
+
+// open makes a session of a client that said this in its handshake.
+func (s *sessions) open(sc scope, version protocol, can elicits) *httpSession {
+	id := s.seal.close(forSession, facts{Caller: sc.caller.Name, Site: sc.site, Protocol: version,
+		Form: can.form, URL: can.url, Kit: can.kit, Until: time.Now().Add(sessionAge)})
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.keep(id, sc, version, can)
+}
+
+// keep adds a session. Called with mu held.
+func (s *sessions) keep(id string, sc scope, version protocol, can elicits) *httpSession {
+	made := &httpSession{peer: newPeer(), id: id, scope: sc, used: time.Now()}
+	made.met(version, can)
 	s.makeRoom(sc.caller.Name)
-	s.byID[made.id] = made
+	s.byID[id] = made
 	made.expiry = time.AfterFunc(sessionIdle, func() { s.expire(made) })
 	return made
+}
+
+// takeUp opens the session of an id that this process does not have. Called with mu held.
+func (s *sessions) takeUp(id string, sc scope) *httpSession {
+	var of facts
+	if id == "" || s.ended[sha256.Sum256([]byte(id))] || s.seal.open(forSession, id, &of) != nil ||
+		of.Caller != sc.caller.Name || of.Site != sc.site || time.Now().After(of.Until) {
+		return nil
+	}
+	x := s.keep(id, sc, of.Protocol, elicits{form: of.Form, url: of.URL, kit: of.Kit})
+	x.gotList(unknownList, 0)
+	return x
+}
+
+// bar keeps a session from being taken up again. Called with mu held.
+func (s *sessions) bar(x *httpSession) {
+	if len(s.oldest) >= maxSessions {
+		delete(s.ended, s.oldest[0])
+		s.oldest = s.oldest[1:]
+	}
+	sum := sha256.Sum256([]byte(x.id))
+	s.ended[sum] = true
+	s.oldest = append(s.oldest, sum)
 }
 
 // makeRoom ends the oldest session when there are too many, of the caller or of
@@ -72,16 +127,20 @@ func (s *sessions) drop(x *httpSession) {
 	x.end()
 }
 
-// find returns the session of that id when it is the caller's, on that endpoint.
+// find returns the session of that id when it is the caller's, on that endpoint. One that this process
+// does not have is taken up.
 func (s *sessions) find(id string, sc scope) *httpSession {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := s.byID[id]
-	if x != nil && x.scope.caller.IsRevoked() {
+	switch {
+	case x == nil:
+		return s.takeUp(id, sc)
+	case x.scope.caller.IsRevoked():
 		s.drop(x)
+		s.bar(x)
 		return nil
-	}
-	if x == nil || x.scope.caller.Name != sc.caller.Name || x.scope.site != sc.site {
+	case x.scope.caller.Name != sc.caller.Name || x.scope.site != sc.site:
 		return nil
 	}
 	x.used = time.Now()
@@ -108,5 +167,6 @@ func (s *sessions) close(x *httpSession) {
 	defer s.mu.Unlock()
 	if s.byID[x.id] == x {
 		s.drop(x)
+		s.bar(x)
 	}
 }

@@ -235,7 +235,7 @@ var masks = []struct {
 	{regexp.MustCompile(`"requestState":"[^"]*"`), `"requestState":"STATE"`},
 	{regexp.MustCompile(`"elicitationId":"[^"]*"`), `"elicitationId":"ID"`},
 	{regexp.MustCompile(`"(id|call|request)":"[A-Z2-7]{26}(-\d+)?"`), `"$1":"ID"`},
-	{regexp.MustCompile(`Mcp-Session-Id: \w+`), `Mcp-Session-Id: ID`},
+	{regexp.MustCompile(`Mcp-Session-Id: [\w-]+`), `Mcp-Session-Id: ID`},
 	{regexp.MustCompile(`"expiresAt":"[^"]*"`), `"expiresAt":"TIME"`},
 	{regexp.MustCompile(`until \d\d:\d\d:\d\d UTC`), `until TIME`},
 }

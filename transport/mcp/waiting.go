@@ -29,17 +29,41 @@ func asks(q *bridge.Question) string {
 		text.Marked(text.Short(q.Detail, maxQuoted)) + "\n"
 }
 
+// places lists where people can answer a question now.
+func (x *exchange) places(q *bridge.Question) (places []string) {
+	o := x.face.o
+	if page := x.operators(); page != "" {
+		places = append(places, "at "+page)
+	}
+	if o.Terminal != nil && o.Terminal() {
+		places = append(places, "at a terminal")
+	}
+	if o.Attended && q.Kind != bridge.Approve {
+		places = append(places, "in the page's window")
+	}
+	return places
+}
+
 // where says where the user can answer, and until when.
 func (x *exchange) where(q *bridge.Question) string {
-	text := "The user can answer in pagetools"
-	if page := x.operators(); page != "" {
-		text += ", at " + page
+	until := q.ExpiresAt.UTC().Format(time.TimeOnly + " UTC")
+	places, o := x.places(q), x.face.o
+	unknown := o.Operators == nil && o.Terminal == nil // a program that embeds us has its own ways
+	if len(places) == 0 && !unknown {
+		words := "There is no place where people can answer it now. "
+		if o.Opens != "" {
+			words += o.Opens + " "
+		}
+		return words + fmt.Sprintf("At %s it counts as declined.", until)
 	}
+	who := "The user can answer in pagetools"
 	if q.Foreign {
-		text = "Only an operator can answer"
+		who = "Only an operator can answer"
 	}
-	return fmt.Sprintf("%s, until %s; then it counts as declined.", text,
-		q.ExpiresAt.UTC().Format(time.TimeOnly+" UTC"))
+	if len(places) > 0 {
+		who += ", " + text.List(places, "or")
+	}
+	return fmt.Sprintf("%s, until %s; then it counts as declined.", who, until)
 }
 
 // waitsFor says that a call waits for a person.

@@ -52,6 +52,46 @@ func TestWhatIsAsked(t *testing.T) {
 	})
 }
 
+// TestWhereToAnswer: texts name the ways to answer that there are, and when there is none what opens one.
+// C11.
+func TestWhereToAnswer(t *testing.T) {
+	const none, opens = "There is no place where people can answer it now. ", "Started with a page, there is one."
+	yes, no := func() bool { return true }, func() bool { return false }
+	for _, c := range []struct {
+		why       string
+		o         Options
+		kind      bridge.Kind
+		has, lack string
+	}{
+		{"nowhere", Options{Terminal: no}, bridge.Confirm, none + "At ", "The user can answer"},
+		{"nowhere, for consent", Options{Terminal: no}, bridge.Approve, none + "At ", "The user can answer"},
+		{"nowhere, and what opens a place", Options{Terminal: no, Opens: opens}, bridge.Confirm, none + opens + " At ", "The user can answer"},
+		{"no page now", Options{Operators: func() string { return "" }, Terminal: no}, bridge.Interact, none, "The user can answer"},
+		{"the page", Options{Operators: withConsole().Operators, Opens: opens}, bridge.Prompt, "The user can answer in pagetools, at " + consoleURL + ", until ", opens},
+		{"another program, which has its own ways", Options{}, bridge.Confirm, "The user can answer in pagetools, until ", none},
+		{"a terminal", Options{Terminal: yes, Opens: opens}, bridge.Approve, "The user can answer in pagetools, at a terminal, until ", opens},
+		{"the page and a terminal", Options{Operators: withConsole().Operators, Terminal: yes}, bridge.Confirm, "at " + consoleURL + " or at a terminal, until ", none},
+		{"a window", Options{Terminal: no, Attended: true}, bridge.Confirm, "in the page's window, until ", none},
+		{"a window, for consent", Options{Terminal: no, Attended: true, Opens: opens}, bridge.Approve, none + opens, "window"},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			w := newWorld(t, c.o)
+			w.confirms(c.kind)
+			tool := "look"
+			if c.kind == bridge.Approve {
+				tool = "buy"
+			}
+			for _, as := range []*client{w.as(agent).since2026(nothing), w.as(agent).legacy("2025-11-25", nothing)} {
+				for _, text := range []string{as.tool(tool, `{}`).text(), as.tool("pagetools_waiting", `{}`).text()} {
+					if !strings.Contains(text, c.has) || strings.Contains(text, c.lack) || !strings.Contains(text, "counts as declined") {
+						t.Errorf("it says %s\nwant %s", text, c.has)
+					}
+				}
+			}
+		})
+	}
+}
+
 var numbered = regexp.MustCompile(`Call (\d+), on shop`)
 
 // TestGivingUp: a caller lists its own calls that wait and declines for one; the tool is

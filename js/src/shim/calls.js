@@ -3,7 +3,7 @@
 // string.
 
 import { fill } from './blocks.js';
-import { makeContext } from './context.js';
+import { besideAsking, makeContext } from './context.js';
 import { describe, domError } from './errors.js';
 import { global } from './dom.js';
 import { encode, isObject } from './encode.js';
@@ -13,7 +13,7 @@ import {
   mapForEach, mapGet, mapHas, mapSet, own,
 } from './natives.js';
 import { find, inFlight } from './registry.js';
-import { say } from './replies.js';
+import { say, tell } from './replies.js';
 import { ToolActivatedEvent, ToolCancelEvent, announce } from './dialects/events.js';
 import { askListeners } from './dialects/toolcall.js';
 
@@ -88,7 +88,10 @@ function start(call, tool) {
     call.signal = controllerSignal(call.controller);
     call.name = tool.name;
     mapSet(inFlight, keyOf(call), call);
+    const beside = besideAsking(call);
+    if (beside) tell(call, 'enters');
     run(call, tool, input);
+    if (beside && call.interact === null) tell(call, 'leaves');
   } catch (error) {
     endWithError(call, error, '');
   }

@@ -2,9 +2,9 @@
 // What execute gets as its second argument: the `agent` of the first generation and the options of the last, in one object.
 
 import { domError, typeError } from './errors.js';
-import { NativePromise, apply, mapForEach, own, promiseThen, timeout } from './natives.js';
+import { NativePromise, apply, mapForEach, mapSize, own, promiseThen, timeout } from './natives.js';
 import { inFlight } from './registry.js';
-import { stopCall } from './replies.js';
+import { stopCall, tell } from './replies.js';
 
 const maxInteractions = 5;
 
@@ -45,10 +45,41 @@ function interact(call, callback, resolve, reject) {
     return reject(domError('NotAllowedError', `A tool call may ask at most ${maxInteractions} times.`));
   }
   const open = begin(call, resolve, reject);
+  open.told = true;
+  tell(call, 'enters'); // also when it is alone: another call may be on its way, and comes when a dialog is closed
   timeout(() => {
     if (call.interact === open) stopCall(call, 'interaction');
   }, patience);
-  promiseThen(own(new NativePromise((settle) => settle(apply(callback, undefined, [])))), open.accept, open.reject);
+  const result = own(new NativePromise((settle) => settle(apply(callback, undefined, []))));
+  if (mapSize(inFlight) > 1) waits(call, open);
+  promiseThen(result, open.accept, open.reject);
+}
+
+/**
+ * waits tells once that other calls may run while a call asks a person.
+ * @param {Call} call
+ * @param {Interaction} open
+ */
+function waits(call, open) {
+  if (open.waits) return;
+  open.waits = true;
+  open.told = true;
+  tell(call, 'waits');
+}
+
+/**
+ * besideAsking tells where the calls are that ask a person, when another one begins.
+ * @param {Call} call that begins
+ * @returns {boolean} whether there are any
+ */
+export function besideAsking(call) {
+  let asks = false;
+  mapForEach(inFlight, (/** @type {Call} */ other) => {
+    if (other === call || other.interact === null) return;
+    asks = true;
+    waits(other, other.interact);
+  });
+  return asks;
 }
 
 /**
@@ -60,11 +91,14 @@ function interact(call, callback, resolve, reject) {
  */
 function begin(call, resolve, reject) {
   const then = (/** @type {(value: any) => void} */ settle) => (/** @type {any} */ value) => {
-    if (call.interact === open) call.interact = null;
+    if (call.interact === open) {
+      call.interact = null;
+      if (open.told) tell(call, 'leaves');
+    }
     settle(value);
   };
   /** @type {Interaction} */
-  const open = { __proto__: null, accept: then(resolve), reject: then(reject) };
+  const open = { __proto__: null, accept: then(resolve), reject: then(reject), told: false, waits: false };
   call.interact = open;
   return open;
 }

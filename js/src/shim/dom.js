@@ -11,6 +11,7 @@ export const [documentURL, documentTitle, documentElement, documentView, readySt
   members('Document', 'URL', 'title', 'documentElement', 'defaultView', 'readyState', 'querySelector');
 const [getAttribute] = members('Element', 'getAttribute');
 export const [windowOrigin] = members(window, 'origin');
+export const [showAlert] = members(window, 'alert');
 const [originAgentCluster, isSecureContext] = members(window, 'originAgentCluster', 'isSecureContext');
 const knowsKeys = 'originAgentCluster' in window;
 

@@ -2,6 +2,7 @@
 // What a call says to the Go half: that it waits for a person, its end, and to a person's answer whether somebody waits for it.
 
 import { domError } from './errors.js';
+import { global, showAlert } from './dom.js';
 import { NativePromise, jsonParse, mapDelete, mapGet, mapSet, own } from './natives.js';
 import { asked, currentState, revision } from './registry.js';
 import { replyText } from './wire.js';
@@ -66,6 +67,21 @@ export function answerCall(callID, ok, valueText) {
   if (ok) interact.accept(valueText === '' ? undefined : jsonParse(valueText));
   else interact.reject(domError('AbortError', 'The user declined.'));
   return 'true';
+}
+
+/**
+ * tell says at once where a call is, so that the other side knows whose dialog the next one is. Nothing but a dialog leaves a
+ * page whose script runs; this one is answered before anybody reads it. A page's own calls ask nobody.
+ * @param {Call} call
+ * @param {'enters' | 'waits' | 'leaves'} what it runs now, alone; it asks a person, and other calls may run; neither
+ */
+export function tell(call, what) {
+  if (call.done || call.reject !== null) return;
+  try {
+    showAlert(global, `${call.id} ${what}`);
+  } catch {
+    // Where there is none, there are no dialogs either.
+  }
 }
 
 /**

@@ -23,6 +23,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/wire"
+	"github.com/pagetools/pagetools/shim"
 )
 
 // surveyed are the events that say what happens in a page that is tested.
@@ -316,7 +317,8 @@ func (s *surveyor) moves(from watchedTarget, msg *cdproto.Message) {
 			s.seen.note(window(text.Short(cmp.Or(ev.URL, "about:blank"), maxAddress)), len(ev.URL))
 		}
 	case cdproto.EventPageJavascriptDialogOpening:
-		if ev, ok := wire.Decode[page.EventJavascriptDialogOpening](msg); ok {
+		ev, ok := wire.Decode[page.EventJavascriptDialogOpening](msg)
+		if _, _, ours := shim.Placed(ev.Message); ok && !ours {
 			text := text.Short(ev.Message, maxSaid)
 			s.seen.note(session.Dialog{Kind: string(ev.Type), Message: text}, len(text))
 		}

@@ -91,8 +91,8 @@ type Options struct {
 	// served.
 	Prefixed bool
 	Mode     Mode
-	// Faithful keeps the schemas of arguments as pages wrote them, also where APIs of
-	// models refuse them.
+	// Faithful keeps the schemas of arguments as pages wrote them, and names that leave no room
+	// for a client's prefix, also where APIs of models refuse them.
 	Faithful bool
 	// Waiting says that calls of the client wait for a person.
 	Waiting bool
@@ -148,12 +148,12 @@ func New(sources []Source, o Options) *List {
 		sites = append(sites, s.Site.Name)
 		l.pages[s.Site.Name] = place(s.Page)
 		for _, t := range s.Tools {
-			ids = append(ids, identity{s.Site.Name, t.Origin(), t.Name()})
+			ids = append(ids, identity{s.Site.Name, originOf(s.Site, t), t.Name()})
 			from, tools = append(from, s), append(tools, t)
 		}
 	}
 	var pages []entry
-	for i, name := range assign(sites, ids, o.Prefixed) {
+	for i, name := range o.naming().assign(sites, ids) {
 		if l.checkName(ids[i], name) {
 			pages = append(pages, l.entryOf(from[i], tools[i], name))
 		}
@@ -175,6 +175,15 @@ func New(sources []Source, o Options) *List {
 	return l
 }
 
+// originOf is the origin by which the name of a tool is made. That of a folder has another port in each
+// process, and its names shall be the same.
+func originOf(s bridge.Site, t *bridge.Tool) string {
+	if s.Local && t.Origin() == s.Origin {
+		return "folder"
+	}
+	return t.Origin()
+}
+
 // index makes what finds tools, and the digests.
 func (l *List) index() {
 	for i, e := range l.entries {
@@ -183,7 +192,7 @@ func (l *List) index() {
 	for i, e := range l.entries[l.own:] {
 		names := []string{e.Tool.Name()}
 		if l.options.Prefixed {
-			names = append(names, identity{site: e.Site, raw: e.Tool.Name()}.base(true))
+			names = append(names, naming{prefixed: true}.base(identity{site: e.Site, raw: e.Tool.Name()}))
 		}
 		for _, name := range names {
 			if j, taken := l.aliases[name]; taken && j != l.own+i {
@@ -245,7 +254,8 @@ func (l *List) find(tool, rule string, refused bool, format string, args ...any)
 // checkName says as findings why a tool has another name. It is false when there is
 // none.
 func (l *List) checkName(id identity, name string) bool {
-	base := id.base(l.options.Prefixed)
+	naming := l.options.naming()
+	base := naming.base(id)
 	switch {
 	case name == "":
 		l.find(id.raw, "mcp-name-taken", true,
@@ -256,7 +266,13 @@ func (l *List) checkName(id identity, name string) bool {
 			"Names that begin with %q are kept for our own tools; MCP clients see it as %q.", reservedPrefix, name)
 	case !legalName.MatchString(base):
 		l.find(id.raw, "mcp-name-changed", false,
-			"MCP clients take at most %d letters, digits, '_' and '-'; they see it as %q.", maxName, name)
+			"MCP clients take letters, digits, '_' and '-'; they see it as %q.", name)
+	case len(base) > naming.most:
+		l.find(id.raw, "mcp-name-changed", false,
+			"MCP clients put the name of the server in front, and leave room for %d characters; they see it as %q.", naming.most, name)
+	case !naming.fits(base):
+		l.find(id.raw, "mcp-name-changed", false,
+			"Every object of JavaScript has a member of that name, which confuses MCP clients; they see it as %q.", name)
 	case name != base:
 		l.find(id.raw, "mcp-name-shared", false,
 			"Another tool could have this name; MCP clients see it as %q.", name)

@@ -13,6 +13,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
 	"github.com/pagetools/pagetools/bridge/gatetest"
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 const (
@@ -307,5 +308,47 @@ func BenchmarkSearch(b *testing.B) {
 	x.search("", 1)
 	for b.Loop() {
 		x.search("weather in a city", 10)
+	}
+}
+
+// TestNamesOfFoldersAreStable: a folder is served at another port by each process, and the names of its tools
+// stay. Those of another origin's frames are apart. C4.
+func TestNamesOfFoldersAreStable(t *testing.T) {
+	long := strings.Repeat("n", 50)
+	at := func(origin string, local bool) string {
+		c, _ := bridge.NewCatalog(nil, []bridge.Declaration{{Name: long, Description: "d", Origin: origin, Own: true}}, bridge.Limits{})
+		site := bridge.Site{Name: "shop", Origin: "http://127.0.0.1:" + origin[len(origin)-4:], Local: local}
+		return namesOf(whole(t, New([]Source{{Site: site, Version: "1.0.0", Tools: c.Tools()}}, Options{Mode: Direct}), legacy))
+	}
+	first := at("http://127.0.0.1:4001", true)
+	if first == "" || first != at("http://127.0.0.1:4002", true) {
+		t.Errorf("%q becomes %q", first, at("http://127.0.0.1:4002", true))
+	}
+	if first == at("https://frame.example:4001", true) {
+		t.Error("a frame has the name of the folder's own tool")
+	}
+	if at("http://127.0.0.1:4001", false) == at("http://127.0.0.1:4002", false) {
+		t.Error("two sites share a name")
+	}
+}
+
+// TestEveryListedSchemaIsStrict: every known subset takes every schema of a list, also those of our own
+// tools. C1.
+func TestEveryListedSchemaIsStrict(t *testing.T) {
+	shop := siteOf("shop", bridgetest.Tool("odd", `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"tags":{"type":["array","null"]},"to string":{"enum":[1,null]}}}`))
+	for mode, n := range map[Mode]int{Direct: 1, Hybrid: 5, Meta: 5} {
+		mail := siteOf("mail")
+		list := New([]Source{shop, mail}, Options{Mode: mode, Prefixed: true, Waiting: true}).Showing([]string{"shop_odd"})
+		for _, tool := range whole(t, list, "2025-11-25") {
+			n--
+			for _, subset := range schema.Subsets() {
+				if refused := subset.Check(json.RawMessage(asJSON(t, tool["inputSchema"]))); len(refused) > 0 {
+					t.Errorf("%s refuses %s: %q", subset.Name, tool["name"], refused)
+				}
+			}
+		}
+		if n > 0 {
+			t.Errorf("mode %d lacks %d tools", mode, n)
+		}
 	}
 }

@@ -1,11 +1,17 @@
 package toolset
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+)
+
+var (
+	adaptedNames  = naming{false, maxAdapted}
+	prefixedNames = naming{true, maxAdapted}
 )
 
 func TestNames(t *testing.T) {
@@ -16,44 +22,64 @@ func TestNames(t *testing.T) {
 		prefixed bool
 		id       identity
 		want     string // "*" stands for the hash
+		most     int    // zero means maxAdapted
 	}{
-		{"legal", "shop", false, identity{"shop", "https://shop.example", "add-to_Cart9"}, "add-to_Cart9"},
-		{"64 characters", "shop", false, identity{"shop", "o", long}, long},
-		{"65 characters", "shop", false, identity{"shop", "o", long + "n"}, long[:57] + "_*"},
-		{"a dot", "shop", false, identity{"shop", "o", "cart.add"}, "cart_add_*"},
-		{"a space", "shop", false, identity{"shop", "o", "add to cart"}, "add_to_cart_*"},
-		{"a slash", "shop", false, identity{"shop", "o", "cart/add"}, "cart_add_*"},
-		{"letters of other scripts", "shop", false, identity{"shop", "o", "été"}, "_t__*"},
-		{"nothing", "shop", false, identity{"shop", "o", ""}, "tool_*"},
-		{"ours", "shop", false, identity{"shop", "o", "pagetools_search"}, "page_pagetools_search_*"},
-		{"ours in other letters", "shop", false, identity{"shop", "o", "PageTools_call"}, "page_PageTools_call_*"},
-		{"ours when it is made legal", "shop", false, identity{"shop", "o", "pagetools.call"}, "page_pagetools_call_*"},
-		{"ours after folding", "shop", false, identity{"shop", "o", "pagetools-call"}, "page_pagetools-call_*"},
-		{"nearly ours", "shop", false, identity{"shop", "o", "pagetoolscall"}, "pagetoolscall"},
-		{"a digit first", "shop", false, identity{"shop", "o", "2-buy"}, "_2-buy_*"},
-		{"a hyphen first", "shop", false, identity{"shop", "o", "-buy"}, "_-buy_*"},
-		{"could be of a site with a longer name, after folding", "a a_b", true, identity{"a", "o", "B-c"}, "a_B-c_*"},
-		{"prefixed", "shop mail", true, identity{"shop", "o", "add"}, "shop_add"},
-		{"prefixed, 64 characters", "shop mail", true, identity{"shop", "o", long[:59]}, "shop_" + long[:59]},
-		{"prefixed, 65 characters", "shop mail", true, identity{"shop", "o", long[:60]}, "shop_" + long[:52] + "_*"},
-		{"prefixed, and ours", "shop mail", true, identity{"shop", "o", "pagetools_call"}, "shop_pagetools_call"},
-		{"a site called like us", "pagetools mail", true, identity{"pagetools", "o", "call"}, "page_pagetools_call_*"},
-		{"could be of a site with a longer name", "a a_b", true, identity{"a", "o", "b_c"}, "a_b_c_*"},
-		{"of the site with the longer name", "a a_b", true, identity{"a_b", "o", "c"}, "a_b_c"},
-		{"looks like it had a hash", "shop mail", true, identity{"shop", "o", "order_123456"}, "shop_order_123456_*"},
-		{"looks like it had a hash, with one site", "shop", false, identity{"shop", "o", "order_123456"}, "order_123456"},
+		{"legal", "shop", false, identity{"shop", "https://shop.example", "add-to_Cart9"}, "add-to_Cart9", 0},
+		{"64 characters", "shop", false, identity{"shop", "o", long}, long, maxName},
+		{"65 characters", "shop", false, identity{"shop", "o", long + "n"}, long[:57] + "_*", maxName},
+		// C4: room for a client's prefix.
+		{"40 characters", "shop", false, identity{"shop", "o", long[:40]}, long[:40], 0},
+		{"41 characters", "shop", false, identity{"shop", "o", long[:41]}, long[:33] + "_*", 0},
+		{"a sentence", "shop", false, identity{"shop", "o", "update_the_delivery_address_of_a_customer_order_by_identifier"}, "update_the_delivery_address_of_a__*", 0},
+		{"prefixed, 40 characters", "shop mail", true, identity{"shop", "o", long[:35]}, "shop_" + long[:35], 0},
+		{"prefixed, 41 characters", "shop mail", true, identity{"shop", "o", long[:36]}, "shop_" + long[:28] + "_*", 0},
+		{"a site with a long name", long[:32] + " mail", true, identity{long[:32], "o", "find_order"}, long[:32] + "__*", 0},
+		{"long, and illegal", "shop", false, identity{"shop", "o", "find order " + long}, "find_order_" + long[:22] + "_*", 0},
+		// C5: what every object of JavaScript has.
+		{"constructor", "shop", false, identity{"shop", "o", "constructor"}, "constructor_*", 0},
+		{"__proto__", "shop", false, identity{"shop", "o", "__proto__"}, "__proto___*", 0},
+		{"toString", "shop", false, identity{"shop", "o", "toString"}, "toString_*", 0},
+		{"valueOf, in faithful lists, too", "shop", false, identity{"shop", "o", "valueOf"}, "valueOf_*", maxName},
+		{"__proto__ after folding", "shop", false, identity{"shop", "o", "__proto-_"}, "__proto-__*", 0},
+		{"hasOwnProperty", "shop", false, identity{"shop", "o", "hasOwnProperty"}, "hasOwnProperty_*", 0},
+		{"__lookupGetter__", "shop", false, identity{"shop", "o", "__lookupGetter__"}, "__lookupGetter___*", 0},
+		{"prefixed, nothing has it", "shop mail", true, identity{"shop", "o", "constructor"}, "shop_constructor", 0},
+		{"nearly one", "shop", false, identity{"shop", "o", "constructors"}, "constructors", 0},
+		{"a dot", "shop", false, identity{"shop", "o", "cart.add"}, "cart_add_*", 0},
+		{"a space", "shop", false, identity{"shop", "o", "add to cart"}, "add_to_cart_*", 0},
+		{"a slash", "shop", false, identity{"shop", "o", "cart/add"}, "cart_add_*", 0},
+		{"letters of other scripts", "shop", false, identity{"shop", "o", "été"}, "_t__*", 0},
+		{"nothing", "shop", false, identity{"shop", "o", ""}, "tool_*", 0},
+		{"ours", "shop", false, identity{"shop", "o", "pagetools_search"}, "page_pagetools_search_*", 0},
+		{"ours in other letters", "shop", false, identity{"shop", "o", "PageTools_call"}, "page_PageTools_call_*", 0},
+		{"ours when it is made legal", "shop", false, identity{"shop", "o", "pagetools.call"}, "page_pagetools_call_*", 0},
+		{"ours after folding", "shop", false, identity{"shop", "o", "pagetools-call"}, "page_pagetools-call_*", 0},
+		{"nearly ours", "shop", false, identity{"shop", "o", "pagetoolscall"}, "pagetoolscall", 0},
+		{"a digit first", "shop", false, identity{"shop", "o", "2-buy"}, "_2-buy_*", 0},
+		{"a hyphen first", "shop", false, identity{"shop", "o", "-buy"}, "_-buy_*", 0},
+		{"could be of a site with a longer name, after folding", "a a_b", true, identity{"a", "o", "B-c"}, "a_B-c_*", 0},
+		{"prefixed", "shop mail", true, identity{"shop", "o", "add"}, "shop_add", 0},
+		{"prefixed, 64 characters", "shop mail", true, identity{"shop", "o", long[:59]}, "shop_" + long[:59], maxName},
+		{"prefixed, 65 characters", "shop mail", true, identity{"shop", "o", long[:60]}, "shop_" + long[:52] + "_*", maxName},
+		{"prefixed, and ours", "shop mail", true, identity{"shop", "o", "pagetools_call"}, "shop_pagetools_call", 0},
+		{"a site called like us", "pagetools mail", true, identity{"pagetools", "o", "call"}, "page_pagetools_call_*", 0},
+		{"could be of a site with a longer name", "a a_b", true, identity{"a", "o", "b_c"}, "a_b_c_*", 0},
+		{"of the site with the longer name", "a a_b", true, identity{"a_b", "o", "c"}, "a_b_c", 0},
+		{"looks like it had a hash", "shop mail", true, identity{"shop", "o", "order_123456"}, "shop_order_123456_*", 0},
+		{"looks like it had a hash, with one site", "shop", false, identity{"shop", "o", "order_123456"}, "order_123456", 0},
 	} {
-		got := assign(strings.Fields(c.sites), []identity{c.id}, c.prefixed)[0]
+		n := naming{c.prefixed, cmp.Or(c.most, maxAdapted)}
+		got := n.assign(strings.Fields(c.sites), []identity{c.id})[0]
 		head, hashed := strings.CutSuffix(c.want, "*")
 		if hashed && (!strings.HasPrefix(got, head) || !likeHashed.MatchString(got) || len(got) != len(head)+6) || !hashed && got != c.want {
 			t.Errorf("%s: %q, want %s", c.why, got, c.want)
 		}
-		if again := assign(strings.Fields(c.sites), []identity{c.id}, c.prefixed)[0]; again != got {
+		if again := n.assign(strings.Fields(c.sites), []identity{c.id})[0]; again != got {
 			t.Errorf("%s: %q, then %q", c.why, got, again)
 		}
 	}
-	one := assign(nil, []identity{{"s", "https://a.example", "x.y"}}, false)[0]
-	other := assign(nil, []identity{{"s", "https://b.example", "x.y"}}, false)[0]
+	one := adaptedNames.assign(nil, []identity{{"s", "https://a.example", "x.y"}})[0]
+	other := adaptedNames.assign(nil, []identity{{"s", "https://b.example", "x.y"}})[0]
 	if one == other {
 		t.Errorf("two origins share the name %q", one)
 	}
@@ -63,24 +89,24 @@ func TestNames(t *testing.T) {
 // registers it, does not get it.
 func TestNamesCannotBeTakenOver(t *testing.T) {
 	victim := identity{"a", "https://a.example", "b.c"}
-	for _, prefixed := range []bool{false, true} {
-		name := assign([]string{"a"}, []identity{victim}, prefixed)[0]
+	for _, n := range []naming{adaptedNames, prefixedNames} {
+		name := n.assign([]string{"a"}, []identity{victim})[0]
 		for _, thief := range []identity{
 			{"a", "https://evil.example", strings.TrimPrefix(name, "a_")},
 			{"a_b", "https://evil.example", strings.TrimPrefix(name, "a_b_")},
 		} {
-			got := assign([]string{"a", "a_b"}, []identity{thief, victim}, prefixed)
+			got := n.assign([]string{"a", "a_b"}, []identity{thief, victim})
 			if got[1] != name || got[0] == name || got[0] == "" {
 				t.Errorf("%v beside %v: %q", thief, victim, got)
 			}
 			// With prefixes not even when the other's tool is gone.
-			if alone := assign([]string{"a", "a_b"}, []identity{thief}, prefixed)[0]; prefixed && alone == name {
+			if alone := n.assign([]string{"a", "a_b"}, []identity{thief})[0]; n.prefixed && alone == name {
 				t.Errorf("%v takes over %q", thief, name)
 			}
 		}
 	}
 	free := identity{"a", "https://a.example", "b_c"}
-	if got := assign([]string{"a"}, []identity{free, victim}, false); got[0] != "b_c" {
+	if got := adaptedNames.assign([]string{"a"}, []identity{free, victim}); got[0] != "b_c" {
 		t.Errorf("a name that nobody else wants became %q", got[0])
 	}
 }
@@ -89,7 +115,7 @@ func TestNamesCannotBeTakenOver(t *testing.T) {
 // not matter who comes first.
 func TestEqualNamesAllChange(t *testing.T) {
 	ids := []identity{{"a", "https://a.example", "pay"}, {"b", "https://b.example", "pay"}, {"b", "https://b.example", "ship"}}
-	got := assign([]string{"a", "b"}, ids, false)
+	got := adaptedNames.assign([]string{"a", "b"}, ids)
 	if got[0] == "pay" || got[1] == "pay" || got[0] == got[1] || got[2] != "ship" {
 		t.Errorf("names are %q", got)
 	}
@@ -100,11 +126,11 @@ func TestEqualNamesAllChange(t *testing.T) {
 func TestNamesThatFoldAllChange(t *testing.T) {
 	for _, raws := range [][2]string{{"find-stamps", "find_stamps"}, {"findStamps", "findstamps"}, {"Find-Stamps", "find_stamps"}} {
 		a, b := identity{"a", "https://a.example", raws[0]}, identity{"a", "https://a.example", raws[1]}
-		got := assign([]string{"a"}, []identity{a, b}, false)
+		got := adaptedNames.assign([]string{"a"}, []identity{a, b})
 		if got[0] == raws[0] || got[1] == raws[1] || fold(got[0]) == fold(got[1]) {
 			t.Errorf("names of %q are %q", raws, got)
 		}
-		if alone := assign([]string{"a"}, []identity{a}, false); alone[0] != raws[0] {
+		if alone := adaptedNames.assign([]string{"a"}, []identity{a}); alone[0] != raws[0] {
 			t.Errorf("alone, %q is %q", raws[0], alone[0])
 		}
 	}
@@ -115,11 +141,11 @@ func TestNamesThatFoldAllChange(t *testing.T) {
 func TestEqualHashesAreMadeAgain(t *testing.T) {
 	raw := strings.Repeat("b_", 60)
 	ids := []identity{{"a", "o", raw}, {"a_b", "o", raw}}
-	if ids[0].hashed(true, 0) != ids[1].hashed(true, 0) {
+	if prefixedNames.hashed(ids[0], 0) != prefixedNames.hashed(ids[1], 0) {
 		t.Fatal("the first names differ, so this test shows nothing")
 	}
-	got := assign([]string{"a", "a_b"}, ids, true)
-	if got[0] == got[1] || got[0] == ids[0].hashed(true, 0) || !legalName.MatchString(got[0]) || !legalName.MatchString(got[1]) {
+	got := prefixedNames.assign([]string{"a", "a_b"}, ids)
+	if got[0] == got[1] || got[0] == prefixedNames.hashed(ids[0], 0) || !legalName.MatchString(got[0]) || !legalName.MatchString(got[1]) {
 		t.Errorf("names are %q", got)
 	}
 }
@@ -128,7 +154,8 @@ var rawNames = rapid.OneOf(
 	rapid.StringMatching(`[a-c_.]{1,6}`),
 	rapid.StringMatching(`[aA_-]{1,3}[0-9]?`),
 	rapid.StringMatching(`(pagetools_)?(search|call|a_[0-9a-f]{6})`),
-	rapid.StringMatching(`[a-b]{55,70}`),
+	rapid.StringMatching(`[a-b]{30,70}`),
+	rapid.SampledFrom([]string{"constructor", "__proto__", "toString", "--proto--"}),
 	rapid.StringN(0, 12, -1),
 )
 
@@ -141,29 +168,29 @@ func TestNamesHold(t *testing.T) {
 		ids := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) identity {
 			return identity{rapid.SampledFrom(sites).Draw(t, "site"), origins.Draw(t, "origin"), rawNames.Draw(t, "raw")}
 		}), 0, 30, func(id identity) string { return id.site + "\n" + id.raw }).Draw(t, "tools")
-		prefixed := rapid.Bool().Draw(t, "prefixed")
-		names := assign(sites, ids, prefixed)
+		n := naming{rapid.Bool().Draw(t, "prefixed"), rapid.SampledFrom([]int{maxAdapted, maxName}).Draw(t, "most")}
+		names := n.assign(sites, ids)
 		of := map[identity]string{}
 		seen := map[string]bool{}
 		for i, name := range names {
-			if !legalName.MatchString(name) || reserved(name) || seen[fold(name)] {
+			if !n.fits(name) || reserved(name) || seen[fold(name)] {
 				t.Fatalf("%q for %+v among %q", name, ids[i], names)
 			}
 			seen[fold(name)], of[ids[i]] = true, name
 		}
 		mixed := rapid.Permutation(ids).Draw(t, "mixed")
-		for i, name := range assign(rapid.Permutation(sites).Draw(t, "mixed sites"), mixed, prefixed) {
+		for i, name := range n.assign(rapid.Permutation(sites).Draw(t, "mixed sites"), mixed) {
 			if of[mixed[i]] != name {
 				t.Fatalf("%+v is %q, and in another order %q", mixed[i], of[mixed[i]], name)
 			}
 		}
-		if !prefixed {
+		if !n.prefixed {
 			return
 		}
 		// With prefixes no tool gets a name that a tool of another site had, whatever
 		// both sites register.
 		gone := slices.DeleteFunc(slices.Clone(ids), func(id identity) bool { return id.site == sites[0] })
-		for i, name := range assign(sites, gone, true) {
+		for i, name := range n.assign(sites, gone) {
 			for id, had := range of {
 				if had == name && id.site != gone[i].site {
 					t.Fatalf("%+v has the name of %+v", gone[i], id)
@@ -180,9 +207,10 @@ func FuzzNames(f *testing.F) {
 		if one == two {
 			return
 		}
-		got := assign([]string{site, "a"}, []identity{{site, origin, one}, {site, origin, two}}, prefixed)
+		n := naming{prefixed, maxAdapted}
+		got := n.assign([]string{site, "a"}, []identity{{site, origin, one}, {site, origin, two}})
 		for _, name := range got {
-			if !legalName.MatchString(name) || reserved(name) {
+			if !n.fits(name) || reserved(name) {
 				t.Errorf("%q", name)
 			}
 		}

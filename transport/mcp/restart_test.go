@@ -1,0 +1,120 @@
+package mcp
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// TestSessionsOutliveAProcess: a session id carries its facts, sealed, so that every face with the key goes
+// on with it: another process, or one that started later. C3.
+func TestSessionsOutliveAProcess(t *testing.T) {
+	key := bytes.Repeat([]byte{7}, KeySize)
+	first, second := newWorld(t, Options{Key: key}), newWorld(t, Options{Key: key})
+	runs := second.confirms(bridge.Confirm)
+	c := first.as(agent).legacy("2025-06-18", forms)
+	at := func(w *world, as bridge.Caller, session string) *client {
+		moved := w.as(as)
+		moved.session, moved.version = session, c.version
+		return moved
+	}
+	list := rpc(2, "tools/list", "{}")
+	moved := at(second, agent, c.session)
+	if a := moved.send("POST", list); a.status != http.StatusOK || !strings.Contains(a.body, `"look"`) {
+		t.Errorf("at another process: %d %s", a.status, a.body)
+	}
+	// What the handshake came to is known there: the client is asked.
+	resp := moved.open(t.Context(), "POST", rpc(3, "tools/call", `{"name":"look","arguments":{}}`))
+	defer resp.Body.Close()
+	told := ""
+	for e := range events(resp.Body) {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if err := json.Unmarshal([]byte(e), &m); err != nil {
+			t.Fatal(err)
+		}
+		if m.Method == "" {
+			told = e
+			break
+		}
+		moved.send("POST", fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{}}}`, m.ID))
+	}
+	if !strings.Contains(told, `{\"ok\":true}`) || *runs != 1 {
+		t.Errorf("%d runs, and it came to %s", *runs, told)
+	}
+	// The older process has it still, and so has one session both.
+	if a := c.send("POST", list); a.status != http.StatusOK {
+		t.Errorf("at the first process: %d %s", a.status, a.body)
+	}
+	elsewhere := at(second, agent, c.session)
+	elsewhere.path = "/mcp/shop"
+	stranger := newWorld(t, Options{})
+	sealed := func(of facts) string { return second.seal.close(forSession, of) }
+	later := time.Now().Add(time.Hour)
+	for why, c := range map[string]*client{
+		"without the key":       at(stranger, agent, c.session),
+		"of another caller":     at(second, other, c.session),
+		"at another endpoint":   elsewhere,
+		"with a letter changed": at(second, agent, "A"+c.session[1:]),
+		"too old":               at(second, agent, sealed(facts{Caller: agent.Name, Protocol: "2025-06-18", Until: time.Now().Add(-time.Second)})),
+		"of nobody":             at(second, agent, sealed(facts{Protocol: "2025-06-18", Until: later})),
+		"for another purpose":   at(second, agent, second.seal.close(forState, facts{Caller: agent.Name, Protocol: "2025-06-18", Until: later})),
+		"no text of ours":       at(second, agent, "unknown"),
+	} {
+		for _, method := range []string{"POST", "GET", "DELETE"} {
+			body := ""
+			if method == "POST" {
+				body = list
+			}
+			if a := c.send(method, body); a.status != http.StatusNotFound || !strings.Contains(a.body, "-32001") {
+				t.Errorf("%s, %s: %d %s", why, method, a.status, a.body)
+			}
+		}
+	}
+	if a := at(second, agent, sealed(facts{Caller: agent.Name, Protocol: "2025-06-18", Until: later})).send("POST", list); a.status != http.StatusOK {
+		t.Errorf("the control: %d %s", a.status, a.body)
+	}
+	// Who ends it ends it.
+	if a := moved.send("DELETE", ""); a.status != http.StatusNoContent {
+		t.Errorf("deleting gives %d", a.status)
+	}
+	if a := moved.send("POST", list); a.status != http.StatusNotFound {
+		t.Errorf("a deleted session: %d %s", a.status, a.body)
+	}
+}
+
+// TestSessionsThatGaveWay are taken up again: those that nobody used for long, and the oldest of a caller
+// with too many.
+func TestSessionsThatGaveWay(t *testing.T) {
+	w := newWorld(t, Options{})
+	c := w.as(agent).legacy("2025-11-25", nothing)
+	w.sessions.mu.Lock()
+	w.sessions.drop(w.sessions.byID[c.session])
+	w.sessions.mu.Unlock()
+	if a := c.send("POST", rpc(2, "tools/list", "{}")); a.status != http.StatusOK {
+		t.Errorf("it gives %d %s", a.status, a.body)
+	}
+}
+
+// TestEndedSessionsAreBounded: of sessions that ended, what keeps them from being taken up is kept for the
+// newest only.
+func TestEndedSessionsAreBounded(t *testing.T) {
+	w := newFace(t, Options{})
+	w.sessions.mu.Lock()
+	defer w.sessions.mu.Unlock()
+	for range maxSessions + 10 {
+		w.sessions.bar(&httpSession{id: rand.Text()})
+	}
+	if n, m := len(w.sessions.ended), len(w.sessions.oldest); n != maxSessions || m != maxSessions {
+		t.Errorf("%d and %d are kept", n, m)
+	}
+}
