@@ -73,7 +73,7 @@ func (g *Grant) dial(ctx context.Context, network, address string) (net.Conn, er
 
 // reachFar connects to host:port, through the operator's proxy where there is one.
 func (g *Grant) reachFar(ctx context.Context, address string) (net.Conn, error) {
-	if g.exit.upstream == nil {
+	if host, _, err := net.SplitHostPort(address); err != nil || !g.exit.isFar(host) {
 		return g.dial(ctx, "tcp", address)
 	}
 	conn, err := g.exit.upstream.connect(ctx, &g.exit.dialer, address)

@@ -72,12 +72,23 @@ func TestUpstreamNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	here := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") }))
+	defer here.Close()
+	own := strings.Replace(here.URL, "127.0.0.1", "localhost", 1)
 	p := start(t, Options{Upstream: up})
-	g := p.Admit(named("http://localhost:8099", "http://shop.test", "http://nas.local:8080"), nil)
+	g := p.Admit(named(own, "http://shop.test", "http://nas.local:8080"), nil)
 	c := client(t, p, g)
+	for _, address := range []string{own, strings.Replace(own, "localhost", "LOCALHOST", 1)} {
+		if status, words := get(t, c, address); words != "here" || len(asked) > 0 {
+			t.Errorf("%s, which was named: %d %s", address, status, words)
+		}
+	}
+	if status := connect(t, p, g, strings.TrimPrefix(own, "http://")); status != http.StatusOK || len(asked) > 0 {
+		t.Errorf("a tunnel to this machine: %d", status)
+	}
 	for address, ok := range map[string]bool{
 		"http://shop.example/": true, "http://named.example/": true, "http://atest/": true, "http://invalid.example/": true,
-		"http://shop.test/": true, "http://nas.local:8080/": true, "http://localhost:8099/": true, "http://LOCALHOST:8099/": true,
+		"http://shop.test/": true, "http://nas.local:8080/": true,
 
 		"http://localhost/": false, "http://LOCALHOST/": false, "http://localhost./": false, "http://app.localhost/": false,
 		"http://a.b.localhost/": false, "http://admin.test/": false, "http://ADMIN.TEST./": false, "http://x.invalid/": false,
