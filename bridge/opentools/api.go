@@ -253,6 +253,9 @@ func (a *api) read(found *Found, before *edition) *edition {
 	if found.Instead != "" {
 		note(bridge.Finding{Rule: "document-elsewhere", Message: fmt.Sprintf("%s. Its tools are those of %s instead", found.Instead, found.URL)})
 	}
+	for _, w := range found.wrong {
+		note(bridge.Finding{Rule: "document-entry", Message: w, Refused: true})
+	}
 	for _, p := range problems {
 		note(bridge.Finding{Rule: "operation-unusable", Message: p, Refused: true})
 	}

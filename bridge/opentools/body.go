@@ -5,11 +5,13 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"mime"
 	"slices"
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // body says what of the arguments is the body, and how it is written.
@@ -28,8 +30,20 @@ type body struct {
 
 // encoding is an Encoding Object of a form (OpenAPI 4.7.15).
 type encoding struct {
-	Style   string
-	Explode json.RawMessage // true, false, or not said
+	Style       string
+	Explode     json.RawMessage // true, false, or not said
+	ContentType string          // of a part; may be a list, with wildcards
+	Headers     json.RawMessage // of a part
+}
+
+// media returns the media type of a part, where the encoding has one.
+func (e encoding) media() string {
+	first, _, _ := strings.Cut(e.ContentType, ",")
+	media, _, err := mime.ParseMediaType(first)
+	if err != nil || strings.Contains(media, "*") {
+		return ""
+	}
+	return strings.TrimSpace(first)
 }
 
 // mediaTypes matches the media types that bodies are written in, the best first.
@@ -88,16 +102,28 @@ func (d *Document) bodyArguments(t *Tool, o *operationObject) (properties []memb
 	}
 	var b struct {
 		Required bool
-		Content  map[string]struct {
-			Schema   json.RawMessage
-			Encoding map[string]encoding
-		}
+		Content  map[string]json.RawMessage
 	}
-	if err := json.Unmarshal(text, &b); err != nil {
+	wrong, err := take(text, &b)
+	if err != nil {
 		return nil, nil, fmt.Errorf("requestBody: %w", err)
 	}
 	chosen, media := mediaType(b.Content)
-	s := b.Content[chosen].Schema
+	var c struct {
+		Schema   json.RawMessage
+		Encoding map[string]json.RawMessage
+	}
+	if chosen != "" {
+		more, err := take(b.Content[chosen], &c)
+		if err != nil {
+			more = []string{err.Error()}
+		}
+		wrong = append(wrong, more...)
+	}
+	for _, w := range wrong {
+		t.note("requestBody: %s", w)
+	}
+	s := c.Schema
 	if len(s) == 0 {
 		s = json.RawMessage("{}")
 	}
@@ -109,7 +135,7 @@ func (d *Document) bodyArguments(t *Tool, o *operationObject) (properties []memb
 		t.Notes = append(t.Notes, "the body is left out: it is of no media type that is known here")
 		return nil, nil, nil
 	}
-	t.body = &body{Media: chosen, Required: b.Required, Bytes: isBytes, Encoding: b.Content[chosen].Encoding}
+	t.body = &body{Media: chosen, Required: b.Required, Bytes: isBytes, Encoding: t.encodings(c.Encoding)}
 	if isBytes {
 		s = json.RawMessage(`{"type":"string","contentEncoding":"base64","description":"The bytes, in base64.","examples":["aGVsbG8="]}`)
 	}
@@ -124,7 +150,7 @@ func (d *Document) bodyArguments(t *Tool, o *operationObject) (properties []memb
 	for i, m := range object.properties {
 		t.body.Names = append(t.body.Names, m.name)
 		if media == "multipart/form-data" {
-			object.properties[i].text = d.file(m.text)
+			object.properties[i].text = d.file(m.text, t.body.Encoding[m.name].media(), 0)
 		}
 	}
 	t.body.Open = !object.closed
@@ -136,31 +162,88 @@ func (d *Document) bodyArguments(t *Tool, o *operationObject) (properties []memb
 	return object.properties, required, nil
 }
 
+// encodings reads how properties of a form are written.
+func (t *Tool) encodings(all map[string]json.RawMessage) map[string]encoding {
+	if len(all) == 0 {
+		return nil
+	}
+	read := make(map[string]encoding, len(all))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		var e encoding
+		wrong, err := take(all[name], &e)
+		if err != nil {
+			wrong = []string{err.Error()}
+		}
+		for _, w := range wrong {
+			t.note("requestBody: the encoding of %s: %s", text.Line(text.Short(name, maxShown)), w)
+		}
+		if len(e.Headers) > 0 {
+			t.note("requestBody: the headers of the part %s are not sent", text.Line(text.Short(name, maxShown)))
+		}
+		e.Headers = nil
+		read[name] = e
+	}
+	return read
+}
+
 // fileSchema describes a file in a form.
 const fileSchema = `{"type":"object","description":%s,"properties":{"filename":{"type":"string"},"mediaType":{"type":"string"},` +
 	`"base64":{"type":"string","contentEncoding":"base64","examples":["aGVsbG8="]},"text":{"type":"string","description":"Instead of base64."}},` +
 	`"anyOf":[{"required":["base64"]},{"required":["text"]}],"additionalProperties":false}`
 
-// file is the schema of a property of a form: a file has its name and its type beside what is in it.
-func (d *Document) file(text json.RawMessage) json.RawMessage {
+// file returns the schema of a property of a form: a file has its name and its type beside what is in
+// it. Which properties are files their schemas say, and in OpenAPI 3.1 (4.8.15) also the media type of
+// their part, and that they have no type.
+func (d *Document) file(text json.RawMessage, media string, depth int) json.RawMessage {
 	to, err := d.resolved(text)
 	var s struct {
-		Type                                  any
+		Type                                  json.RawMessage
 		Format, ContentMediaType, Description string
 		Items                                 json.RawMessage
+		AnyOf, OneOf                          []json.RawMessage
 	}
-	if err != nil || json.Unmarshal(to, &s) != nil {
+	if err == nil {
+		_, err = take(to, &s)
+	}
+	if err != nil || depth > maxHops {
 		return text
 	}
+	media = cmp.Or(s.ContentMediaType, media)
+	file := fmt.Appendf(nil, fileSchema, schema.MustEncode(cmp.Or(s.Description, "A file.")))
 	switch {
-	case s.Type == "array" && len(s.Items) > 0:
-		if items := d.file(s.Items); !bytes.Equal(items, s.Items) {
+	case isOf(s.Type, "array") && len(s.Items) > 0:
+		if items := d.file(s.Items, media, depth+1); !bytes.Equal(items, s.Items) {
 			return fmt.Appendf(nil, `{"type":"array","description":%s,"items":%s}`, schema.MustEncode(s.Description), items)
 		}
-	case s.Type == "string" && s.Format == "binary", s.ContentMediaType != "" && !strings.HasPrefix(s.ContentMediaType, "text/"):
-		return fmt.Appendf(nil, fileSchema, schema.MustEncode(cmp.Or(s.Description, "A file.")))
+	case isOf(s.Type, "string") && (s.Format == "binary" || isFile(media)),
+		len(s.Type) == 0 && s.ContentMediaType != "" && isFile(media),
+		!d.old && string(to) == "{}" && (media == "" || isFile(media)):
+		return file
+	}
+	for _, branch := range append(s.AnyOf, s.OneOf...) { // such as a file or null
+		if of := d.file(branch, media, depth+1); len(s.Type) == 0 && !bytes.Equal(of, branch) {
+			if bytes.Contains(of, []byte(`"items"`)) {
+				return of
+			}
+			return file
+		}
 	}
 	return text
+}
+
+// isOf reports whether a schema's type is a word, or a list with it.
+func isOf(kind json.RawMessage, word string) bool {
+	var one string
+	var all []string
+	_, _ = json.Unmarshal(kind, &one), json.Unmarshal(kind, &all) // one of them, or neither
+	return one == word || slices.Contains(all, word)
+}
+
+// isFile reports whether parts of a media type are files, and not values that are written out.
+func isFile(media string) bool {
+	kind, _, err := mime.ParseMediaType(media)
+	return err == nil && !strings.HasPrefix(kind, "text/") && kind != "application/json" && !strings.HasSuffix(kind, "+json") &&
+		kind != "application/xml" && !strings.HasSuffix(kind, "+xml")
 }
 
 // object holds a schema's rules for its members.

@@ -273,17 +273,24 @@ func readServers(text json.RawMessage) (addresses []string, err error) {
 	if len(text) > maxServers {
 		return nil, fmt.Errorf("its servers have more than %d KiB", maxServers>>10)
 	}
-	var all []struct {
-		URL       string
-		Variables map[string]struct{ Default string }
+	var all []json.RawMessage
+	if json.Unmarshal(text, &all) != nil {
+		all = []json.RawMessage{text} // one without the list around it
 	}
-	if err := json.Unmarshal(text, &all); err != nil {
-		return nil, fmt.Errorf("its servers cannot be read: %w", err)
-	}
-	for _, s := range all {
+	for _, one := range all {
+		var s struct {
+			URL       string `json:"url"`
+			Variables map[string]json.RawMessage
+		}
+		if _, e := take(one, &s); e != nil || s.URL == "" {
+			err = errors.New("its servers must be a list of objects with url")
+			continue
+		}
 		long := len(s.URL) > maxAddress
 		var filled []string
-		for name, v := range s.Variables {
+		for name, words := range s.Variables {
+			var v struct{ Default string }
+			_, _ = take(words, &v) // what is no object has none
 			long = long || len(v.Default) > maxAddress
 			filled = append(filled, "{"+name+"}", v.Default)
 		}

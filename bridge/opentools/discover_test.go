@@ -99,7 +99,7 @@ func TestDiscoverBad(t *testing.T) {
 		`{"swagger":"2.0","paths":{}}`:                            "Swagger 2",
 		`{"openapi":"4.0.0"}`:                                     "3.0, 3.1 and 3.2 are known",
 		`{"openapi":"3.1.0","x-llm":{"version":"2.0"}}`:           `version "2.0" is not known`,
-		"openapi: 3.1.0\na: &a [1,1]\nb: &b [*a,*a]\npaths: []\n": "/paths: it must be an object",
+		"openapi: 4.1.0\na: &a [1,1]\nb: &b [*a,*a]\npaths: []\n": "3.0, 3.1 and 3.2 are known",
 		"a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\nopenapi: 3.1.0\ng: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n": "no OpenTools document was found",
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

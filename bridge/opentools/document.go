@@ -25,6 +25,7 @@ const (
 	maxPart       = 1 << 20  // bytes of an operation, and of what a reference leads to
 	maxParameters = 1024     // of one operation
 	maxNotes      = 10       // on what of its parameters is not sent
+	maxDescribed  = 16 << 10 // bytes of a title, and of a description
 	maxWork       = 64 << 20 // bytes that references make us read again; of real documents 20 MB at most
 )
 
@@ -43,6 +44,7 @@ type Document struct {
 	old        bool                                  // OpenAPI 3.0
 	paths      map[string]json.RawMessage            // Path Item Objects
 	left       int                                   // operations that are too many
+	wrong      []string                              // entries that are not as they must be, with their places
 	components map[string]map[string]json.RawMessage // by section and name
 	security   json.RawMessage                       // "" is none
 	servers    []string                              // of the document; the root when it names none
@@ -88,7 +90,7 @@ func members(text json.RawMessage) (all []member, err error) {
 		return nil, err
 	}
 	if first.Kind() != '{' {
-		return nil, errors.New("it must be an object")
+		return nil, errNoObject
 	}
 	for dec.PeekKind() != '}' {
 		name, err := dec.ReadToken()
@@ -123,24 +125,25 @@ func ReadDocument(text []byte) (*Document, error) {
 	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
 	top, err := members(text)
 	if err != nil {
-		return nil, fmt.Errorf("the document is not JSON: %w", err)
+		return nil, notJSON(text)
 	}
 	d := &Document{text: text, top: map[string]json.RawMessage{}, components: map[string]map[string]json.RawMessage{},
 		paths: map[string]json.RawMessage{}, found: map[string]json.RawMessage{}}
 	var version string
+	var paths json.RawMessage
 	for _, m := range top {
 		d.top[m.name] = m.text
 		switch m.name {
 		case "openapi":
-			_ = json.Unmarshal(m.text, &version) // what is no text is no version
+			if json.Unmarshal(m.text, &version) != nil { // people forget the quotes
+				version = strings.Trim(string(m.text), "{}[]")
+			}
 		case "swagger":
 			return nil, errors.New("the document is of Swagger 2: OpenAPI 3.0 or later is needed")
 		case "info":
-			var info struct{ Title, Version string }
-			_ = json.Unmarshal(m.text, &info)
-			d.Title, d.Version = info.Title, info.Version
+			d.readInfo(m.text)
 		case "x-llm":
-			if d.Root, err = readRoot(m.text); err != nil {
+			if err := d.readRoot(m.text); err != nil {
 				return nil, err
 			}
 		case "security":
@@ -148,17 +151,17 @@ func ReadDocument(text []byte) (*Document, error) {
 		case "servers":
 			d.servers, d.serversErr = readServers(m.text)
 		case "components":
-			err = d.readComponents(m.text)
+			d.readComponents(m.text)
 		case "paths":
-			err = d.readPaths(m.text)
+			paths = m.text
 		}
-		if err != nil {
-			return nil, fmt.Errorf("/%s: %w", m.name, err)
-		}
+	}
+	if paths != nil { // which may refer to components
+		d.readPaths(paths)
 	}
 	switch {
 	case version == "":
-		return nil, errors.New(`the document has no text "openapi": it is not an OpenAPI document`)
+		return nil, errors.New(`the document has no "openapi", such as "3.1.0": it is not an OpenAPI document`)
 	case !strings.HasPrefix(version, "3."):
 		return nil, fmt.Errorf("the document is of OpenAPI %.20q: 3.0, 3.1 and 3.2 are known", version)
 	}
@@ -170,25 +173,43 @@ func ReadDocument(text []byte) (*Document, error) {
 	return d, nil
 }
 
-// readRoot reads x-llm of the root.
-func readRoot(text json.RawMessage) (*Root, error) {
+func (d *Document) readInfo(text json.RawMessage) {
+	var info struct{ Title, Version string }
+	wrong, err := take(text, &info)
+	if err != nil {
+		wrong = []string{err.Error()}
+	}
+	for _, w := range wrong {
+		d.note("info", w)
+	}
+	d.Title, d.Version = info.Title, info.Version
+}
+
+// readRoot reads x-llm of the root. Where its approval cannot be read, each call needs one.
+func (d *Document) readRoot(text json.RawMessage) error {
 	var r Root
-	if err := json.Unmarshal(text, &r); err != nil {
-		return nil, errors.New("/x-llm: it must be an object with version and name")
+	wrong, err := take(text, &r)
+	if err != nil {
+		d.note("x-llm", "it must be an object with version and name")
+		return nil
+	}
+	for _, w := range wrong {
+		d.note("x-llm", w)
 	}
 	if r.Version != "" && r.Version != "0" && !strings.HasPrefix(r.Version, "0.") {
-		return nil, fmt.Errorf("/x-llm/version: version %.20q is not known here: 0.1 is", r.Version)
+		return fmt.Errorf("/x-llm/version: version %.20q is not known here: 0.1 is", r.Version)
 	}
 	if r.DefaultApproval != Auto {
 		r.DefaultApproval = PerCall
 	}
-	return &r, nil
+	d.Root = &r
+	return nil
 }
 
-func (d *Document) readComponents(text json.RawMessage) error {
+func (d *Document) readComponents(text json.RawMessage) {
 	sections, err := members(text)
 	if err != nil {
-		return err
+		d.note("components", err.Error())
 	}
 	for _, s := range sections {
 		if strings.HasPrefix(s.name, "x-") {
@@ -196,7 +217,8 @@ func (d *Document) readComponents(text json.RawMessage) error {
 		}
 		all, err := members(s.text)
 		if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+			d.note("components/"+s.name, err.Error())
+			continue
 		}
 		held := make(map[string]json.RawMessage, len(all))
 		for _, m := range all {
@@ -204,23 +226,28 @@ func (d *Document) readComponents(text json.RawMessage) error {
 		}
 		d.components[s.name] = held
 	}
-	return nil
 }
 
-func (d *Document) readPaths(text json.RawMessage) error {
+func (d *Document) readPaths(text json.RawMessage) {
 	paths, err := members(text)
 	if err != nil {
-		return err
+		d.note("paths", err.Error())
 	}
 	for _, p := range paths {
-		if !strings.HasPrefix(p.name, "/") {
+		if strings.HasPrefix(p.name, "x-") {
 			continue // an extension
 		}
-		items, err := members(p.text)
-		if err != nil {
-			return fmt.Errorf("%.200s: %w", p.name, err)
+		whole, err := d.resolved(p.text)
+		items, _ := members(whole)
+		switch {
+		case !strings.HasPrefix(p.name, "/"):
+			d.note(p.name, `a path must begin with "/": its operations are left out`)
+			continue
+		case err != nil:
+			d.note(p.name, err.Error()+": it has no operations")
+			continue
 		}
-		d.paths[p.name] = p.text
+		d.paths[p.name] = whole
 		var common, near json.RawMessage
 		for _, m := range items {
 			switch m.name {
@@ -233,6 +260,8 @@ func (d *Document) readPaths(text json.RawMessage) error {
 		for _, m := range items {
 			switch method := methods[m.name]; {
 			case method == "":
+			case m.text[0] != '{':
+				d.note(method+" "+p.name, errNoObject.Error()+": it is not an operation")
 			case len(d.Operations) == maxOperations:
 				d.left++
 			default:
@@ -240,7 +269,6 @@ func (d *Document) readPaths(text json.RawMessage) error {
 			}
 		}
 	}
-	return nil
 }
 
 // find returns what a reference within the document leads to. Others are not followed: their
@@ -335,8 +363,8 @@ func (d *Document) resolved(text json.RawMessage) (json.RawMessage, error) {
 		var r struct {
 			Ref *string `json:"$ref"`
 		}
-		if err := json.Unmarshal(text, &r); err != nil {
-			return nil, errors.New("it must be an object")
+		if _, err := take(text, &r); err != nil {
+			return nil, err
 		}
 		if r.Ref == nil {
 			return text, nil

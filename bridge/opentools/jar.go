@@ -61,7 +61,30 @@ func (r receiving) SetCookies(u *url.URL, cookies []*http.Cookie) {
 	if r.held == nil {
 		r.held, _ = cookiejar.New(&cookiejar.Options{PublicSuffixList: publicsuffix.List}) // it does not fail
 	}
-	r.held.SetCookies(u, slices.DeleteFunc(slices.Clone(cookies), func(c *http.Cookie) bool { return !r.admit(u, c) }))
+	r.held.SetCookies(u, slices.DeleteFunc(slices.Clone(cookies), func(c *http.Cookie) bool {
+		return !keepsPrefix(u, c) || !r.admit(u, c)
+	}))
+}
+
+// keepsPrefix reports whether a cookie is as the prefix of its name promises (RFC 6265bis, 4.1.3): else
+// a site that shares the domain, or the network, sets what only the server can set.
+func keepsPrefix(u *url.URL, c *http.Cookie) bool {
+	begins := func(prefix string) bool {
+		return len(c.Name) >= len(prefix) && strings.EqualFold(c.Name[:len(prefix)], prefix)
+	}
+	secure := c.Secure && u.Scheme == "https"
+	whole := secure && c.Domain == "" && c.Path == "/"
+	switch {
+	case begins("__Host-Http-"):
+		return whole && c.HttpOnly
+	case begins("__Host-"):
+		return whole
+	case begins("__Http-"):
+		return secure && c.HttpOnly
+	case begins("__Secure-"):
+		return secure
+	}
+	return true
 }
 
 // admit reports whether there is room for a cookie, in the place of the one before it.

@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/net/http/httpguts"
-
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
 )
@@ -56,7 +54,7 @@ type parameter struct {
 	Required, AllowReserved      bool
 	Explode                      json.RawMessage // true, false, or not said
 	Schema                       json.RawMessage
-	Content                      map[string]struct{ Schema json.RawMessage }
+	Content                      map[string]json.RawMessage // Media Type Objects
 
 	Argument string `json:"-"`
 }
@@ -73,6 +71,8 @@ type operationObject struct {
 	Servers     json.RawMessage
 	Deprecated  bool
 	XLLM        json.RawMessage `json:"x-llm"`
+
+	wrong []string // what of x-llm is not as it must be
 }
 
 // Expose says which operations become tools.
@@ -88,7 +88,7 @@ const (
 // Tools makes the operations of the document tools. Problems say which operations are none, and why.
 func (d *Document) Tools(e Expose) (tools []*Tool, problems []string) {
 	tools, problems, _ = d.choose(e)
-	return tools, problems
+	return tools, append(slices.Clone(d.wrong), problems...)
 }
 
 // choose is Tools, with how many operations are none.
@@ -137,8 +137,9 @@ func (d *Document) tool(p Place, e Expose, in, out *schema.Bundler) (*Tool, stri
 	if len(p.Path) > maxPath {
 		return nil, "", fmt.Errorf("its path has more than %d bytes", maxPath)
 	}
-	if err := json.Unmarshal(p.text, &o); err != nil {
-		return nil, "", fmt.Errorf("it cannot be read: %w", err)
+	wrong, err := take(p.text, &o)
+	if err != nil {
+		return nil, "", err
 	}
 	terms, marked, err := d.terms(&o)
 	safe := isSafe(p.Method)
@@ -154,11 +155,20 @@ func (d *Document) tool(p Place, e Expose, in, out *schema.Bundler) (*Tool, stri
 	}
 	t := &Tool{Method: p.Method, Path: p.Path, Terms: terms, Marked: marked, security: o.Security, servers: p.near,
 		Title: o.Summary, Description: o.Summary}
+	for _, w := range append(wrong, o.wrong...) {
+		t.note("%s", w)
+	}
 	if o.Servers != nil {
 		t.servers = o.Servers
 	}
 	if more := cmp.Or(terms.Hint, o.Description); more != "" && more != o.Summary { // O5
 		t.Description = strings.TrimPrefix(o.Summary+"\n"+more, "\n")
+	}
+	for _, words := range []*string{&t.Title, &t.Description} {
+		if len(*words) > maxDescribed {
+			*words = text.Bytes(*words, maxDescribed-len("…")) + "…"
+			t.note("its words have more than %d KiB: their end was left out", maxDescribed>>10)
+		}
 	}
 	if err := d.arguments(t, p, &o, in); err != nil {
 		return nil, "", err
@@ -167,44 +177,26 @@ func (d *Document) tool(p Place, e Expose, in, out *schema.Bundler) (*Tool, stri
 	return t, cmp.Or(o.ID, strings.ToLower(p.Method)+"_"+strings.Trim(p.Path, "/")), nil
 }
 
-// unsendable are headers that no argument sets: they are the connection's, or say who calls and from
-// where. unsendablePrefixes adds names by their beginning, and ignored those that the client sets
-// itself (OpenAPI 4.7.12.1).
-var (
-	unsendable = []string{"host", "cookie", "cookie2", "content-length", "content-encoding", "connection", "keep-alive",
-		"te", "trailer", "transfer-encoding", "upgrade", "http2-settings", "expect", "forwarded", "via", "origin",
-		"referer", "user-agent"}
-	unsendablePrefixes = []string{"proxy-", "sec-", "x-forwarded-"}
-	ignored            = []string{"accept", "content-type", "authorization"}
-)
-
-// whyUnsent returns why an argument must not set the header (its name in lower case), or "".
-func whyUnsent(name string) string {
-	begins := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
-	switch {
-	case !httpguts.ValidHeaderFieldName(name):
-		return "no header has such a name"
-	case slices.Contains(unsendable, name), slices.ContainsFunc(unsendablePrefixes, begins):
-		return "no tool may set it"
-	}
-	return ""
-}
-
 // readParameters returns those of the path and of the operation that can be sent.
 func (d *Document) readParameters(t *Tool, p Place, o *operationObject) (all []parameter, err error) {
 	var common []json.RawMessage
-	if len(p.common) > 0 {
-		if err := json.Unmarshal(p.common, &common); err != nil {
-			return nil, fmt.Errorf("the parameters of the path are not a list")
-		}
+	if len(p.common) > 0 && json.Unmarshal(p.common, &common) != nil {
+		t.note("the parameters of the path must be a list")
 	}
 	if len(common)+len(o.Parameters) > maxParameters {
 		return nil, fmt.Errorf("it has more than %d parameters", maxParameters)
 	}
 	for _, words := range append(common, o.Parameters...) {
-		one, err := d.parameter(words)
-		if err != nil {
+		one, wrong, err := d.parameter(words)
+		if errors.Is(err, errTooMuch) {
 			return nil, err
+		}
+		if err != nil {
+			t.note("a parameter is left out: %s", err)
+			continue
+		}
+		for _, w := range wrong {
+			t.note("the parameter %s: %s", text.Line(text.Short(one.Name, maxShown)), w)
 		}
 		name := strings.ToLower(one.Name)
 		if one.In == "header" && slices.Contains(ignored, name) {
@@ -213,10 +205,8 @@ func (d *Document) readParameters(t *Tool, p Place, o *operationObject) (all []p
 			}
 			continue
 		}
-		if why := whyUnsent(name); one.In == "header" && why != "" {
-			if len(t.Notes) < maxNotes {
-				t.Notes = append(t.Notes, fmt.Sprintf("the header %s is not sent: %s", text.Line(text.Short(one.Name, maxShown)), why))
-			}
+		if what, why := one.unsent(name); why != "" {
+			t.note("the %s %s is not sent: %s", what, text.Line(text.Short(one.Name, maxShown)), why)
 			continue
 		}
 		same := func(q parameter) bool { return q.Name == one.Name && q.In == one.In }
@@ -235,6 +225,7 @@ func (d *Document) arguments(t *Tool, p Place, o *operationObject, to *schema.Bu
 	if err != nil {
 		return err
 	}
+	all = append(all, t.undeclared(all)...)
 	properties, required, err := d.bodyArguments(t, o)
 	if err != nil {
 		return err
@@ -320,39 +311,35 @@ func (p *parameter) only() string {
 	return value
 }
 
-// checkPath finds what of the path no parameter fills.
-func (t *Tool) checkPath() error {
-	rest := t.Path
-	for _, p := range t.parameters {
-		if p.In == "path" {
-			rest = strings.ReplaceAll(rest, "{"+p.Name+"}", "")
-		}
+// note keeps what cannot be used of the operation.
+func (t *Tool) note(format string, args ...any) {
+	if len(t.Notes) < maxNotes {
+		t.Notes = append(t.Notes, fmt.Sprintf(format, args...))
 	}
-	if strings.ContainsAny(rest, "{}?#") {
-		return fmt.Errorf("the path has parts that no parameter fills")
-	}
-	return nil
 }
 
-func (d *Document) parameter(text json.RawMessage) (p parameter, err error) {
-	text, err = d.resolved(text)
+// parameter reads a parameter, and returns which of its members are not as they must be.
+func (d *Document) parameter(words json.RawMessage) (p parameter, wrong []string, err error) {
+	words, err = d.resolved(words)
 	if err == nil {
-		err = json.Unmarshal(text, &p)
+		wrong, err = take(words, &p)
 	}
-	if err == nil && (p.Name == "" || !slices.Contains([]string{"path", "query", "header", "cookie"}, p.In)) {
-		err = fmt.Errorf("a parameter needs a name, and must be in path, query, header or cookie, and not in %.20q", p.In)
+	switch {
+	case err != nil:
+		return p, nil, err
+	case p.Name == "":
+		return p, nil, errors.New("it must have a name")
+	case !slices.Contains([]string{"path", "query", "header", "cookie"}, p.In):
+		return p, nil, fmt.Errorf("%s must be in path, query, header or cookie, and not in %.20q", text.Line(text.Short(p.Name, maxShown)), p.In)
 	}
-	if err != nil {
-		return p, fmt.Errorf("a parameter cannot be read: %w", err)
-	}
-	return p, nil
+	return p, wrong, nil
 }
 
 // schema returns the argument's schema, with the words of the parameter.
 func (p *parameter) schema(old bool) json.RawMessage {
 	text := p.Schema
 	if c, ok := p.Content["application/json"]; ok {
-		text = c.Schema
+		text = schemaOf(c)
 	}
 	if len(text) == 0 {
 		text = json.RawMessage("{}")
@@ -364,7 +351,7 @@ func (p *parameter) schema(old bool) json.RawMessage {
 		Ref         *string `json:"$ref"`
 		Description *string
 	}
-	if json.Unmarshal(text, &own) != nil || own.Description != nil {
+	if _, err := take(text, &own); err != nil || own.Description != nil {
 		return text
 	}
 	described := append([]byte(`{"description":`), schema.MustEncode(p.Description)...)
@@ -376,6 +363,13 @@ func (p *parameter) schema(old bool) json.RawMessage {
 		return append(described, '}')
 	}
 	return append(append(described, ','), rest...)
+}
+
+// schemaOf returns the schema of a Media Type Object; nil is none.
+func schemaOf(media json.RawMessage) json.RawMessage {
+	var m struct{ Schema json.RawMessage }
+	_, _ = take(media, &m) // what is no object has none
+	return m.Schema
 }
 
 // results reads the schema of the first good response that can be JSON.
@@ -390,22 +384,25 @@ func (d *Document) results(t *Tool, o *operationObject, to *schema.Bundler) {
 	for _, code := range codes {
 		text, err := d.resolved(o.Responses[code])
 		var r struct {
-			Content map[string]struct{ Schema json.RawMessage }
+			Content map[string]json.RawMessage
 		}
-		if err != nil || json.Unmarshal(text, &r) != nil {
+		if err == nil {
+			_, err = take(text, &r)
+		}
+		if err != nil {
 			continue
 		}
-		var c struct{ Schema json.RawMessage }
+		var s json.RawMessage
 		for _, media := range []string{"application/json", "application/*", "*/*"} {
-			if held, ok := r.Content[media]; ok && len(c.Schema) == 0 {
-				c = held
+			if held, ok := r.Content[media]; ok && len(s) == 0 {
+				s = schemaOf(held)
 			}
 		}
-		if len(c.Schema) == 0 {
+		if len(s) == 0 {
 			continue
 		}
 		var notes []string
-		if t.Output, notes = to.Bundle(c.Schema); len(notes) > 0 || string(t.Output) == "{}" {
+		if t.Output, notes = to.Bundle(s); len(notes) > 0 || string(t.Output) == "{}" {
 			t.Output = nil // a part of it promises what is not so, or it promises nothing
 		}
 		return

@@ -186,7 +186,7 @@ func (t *Tool) multipart(r *request, whole schema.Value, parts []argument) error
 			if v.IsNull() {
 				continue
 			}
-			head, data, err := part(m.name, v)
+			head, data, err := part(m.name, v, t.body.Encoding[m.name].media())
 			if err != nil {
 				return err
 			}
@@ -207,8 +207,8 @@ func (t *Tool) multipart(r *request, whole schema.Value, parts []argument) error
 	return nil
 }
 
-// part is one of a multipart body.
-func part(name string, v schema.Value) (head textproto.MIMEHeader, data []byte, err error) {
+// part is one of a multipart body, whose encoding has a media type, or "".
+func part(name string, v schema.Value, media string) (head textproto.MIMEHeader, data []byte, err error) {
 	clean := func(s string) string {
 		return strings.NewReplacer("\\", "\\\\", `"`, "%22", "\r", "%0D", "\n", "%0A").Replace(s)
 	}
@@ -225,15 +225,24 @@ func part(name string, v schema.Value) (head textproto.MIMEHeader, data []byte, 
 		}
 		file := cmp.Or(v.Get("filename").String(), "file")
 		head.Set("Content-Disposition", `form-data; name="`+clean(name)+`"; filename="`+clean(file)+`"`)
-		media := v.Get("mediaType").String()
-		if media == "" || strings.ContainsFunc(media, func(r rune) bool { return r < ' ' || r > '~' }) {
-			media = "application/octet-stream"
+		given := v.Get("mediaType").String()
+		if given == "" || strings.ContainsFunc(given, func(r rune) bool { return r < ' ' || r > '~' }) {
+			given = cmp.Or(media, "application/octet-stream")
 		}
-		head.Set("Content-Type", media)
+		head.Set("Content-Type", given)
 		return head, data, nil
 	case isScalar(v):
+		if media != "" {
+			head.Set("Content-Type", media)
+		}
+		if kind, _, _ := mime.ParseMediaType(media); kind == "application/json" || strings.HasSuffix(kind, "+json") {
+			return head, v.Text(), nil
+		}
 		return head, []byte(textOf(v)), nil
 	}
-	head.Set("Content-Type", "application/json")
+	if kind, _, _ := mime.ParseMediaType(media); !strings.HasSuffix(kind, "+json") {
+		media = "application/json" // objects are written so
+	}
+	head.Set("Content-Type", media)
 	return head, v.Text(), nil
 }

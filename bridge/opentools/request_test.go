@@ -108,11 +108,11 @@ func TestMultipart(t *testing.T) {
 	}
 }
 
-// TestPathsWithoutParameters: a path that nothing fills is no tool.
+// TestPathsWithoutParameters: what of a path nothing declares is a text, and a query in it is no tool.
 func TestPathsWithoutParameters(t *testing.T) {
 	t.Parallel()
 	all, problems := tools(t, "3.1.0", `"/a/{id}":{"get":{"operationId":"a","x-llm":{}}},"/b?x=1":{"get":{"operationId":"b","x-llm":{}}}`, "", Marked)
-	if len(all) != 0 || len(problems) != 2 || !strings.Contains(problems[0], "no parameter fills") {
+	if len(all) != 1 || len(all["a"].Notes) != 1 || len(problems) != 1 || !strings.Contains(problems[0], `its path has "?"`) {
 		t.Errorf("%v %q", all, problems)
 	}
 }

@@ -99,7 +99,7 @@ func TestStyles(t *testing.T) {
 	if got := joinPairs(p.inQuery(read(t, `"a/b:c,d&e#f+g"`)), "&"); got != "q=a/b:c,d%26e%23f%2Bg" {
 		t.Errorf("allowReserved: %s", got)
 	}
-	p = parameter{Name: "q", In: "query", Content: map[string]struct{ Schema json.RawMessage }{"application/json": {}}}
+	p = parameter{Name: "q", In: "query", Content: map[string]json.RawMessage{"application/json": nil}}
 	if got := joinPairs(p.inQuery(read(t, `{"a":[1]}`)), "&"); got != "q=%7B%22a%22%3A%5B1%5D%7D" {
 		t.Errorf("content: %s", got)
 	}

@@ -1,9 +1,9 @@
 package opentools
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -98,28 +98,35 @@ func (d *Document) terms(o *operationObject) (x Operation, marked bool, err erro
 	if len(o.XLLM) == 0 {
 		return x, false, nil
 	}
-	var rate struct {
-		Limit json.RawMessage `json:"rateLimit"`
-	}
-	said, readErr := members(o.XLLM)
-	if readErr != nil {
-		return x, true, readErr
-	}
-	var kept []byte
-	for _, m := range said { // rateLimit has two forms
-		if m.name == "rateLimit" {
-			rate.Limit = m.text
-			continue
-		}
-		kept = append(append(append(append(kept, ','), schema.MustEncode(m.name)...), ':'), m.text...)
-	}
-	if err := json.Unmarshal(append(append([]byte{'{'}, bytes.TrimPrefix(kept, []byte{','})...), '}'), &x); err != nil {
+	said := struct {
+		Enabled     *bool
+		Approval    *Approval
+		Blanket     bool `json:"blanketApprovalAllowed"`
+		Destructive bool
+		Cost        string          `json:"costIndicator"`
+		Limit       json.RawMessage `json:"rateLimit"` // it has two forms
+		Hint        string
+		Rendering   json.RawMessage
+		Chaining    json.RawMessage
+		Untrusted   bool `json:"x-untrusted-content"`
+	}{Enabled: &x.Enabled, Approval: &x.Approval}
+	wrong, err := take(o.XLLM, &said)
+	if err != nil {
 		return x, true, err
 	}
+	for _, w := range wrong {
+		if !strings.HasPrefix(w, "hint ") && !strings.HasPrefix(w, "blanketApprovalAllowed ") {
+			return x, true, errors.New(w) // what decides on consent is not guessed
+		}
+		o.wrong = append(o.wrong, "x-llm: "+w)
+	}
+	x = Operation{Enabled: *cmp.Or(said.Enabled, &x.Enabled), Approval: *cmp.Or(said.Approval, &x.Approval), BlanketApprovalAllowed: said.Blanket,
+		Destructive: said.Destructive, Cost: said.Cost, Hint: said.Hint, Rendering: said.Rendering, Chaining: said.Chaining,
+		Untrusted: said.Untrusted}
 	if x.Approval != Auto && x.Approval != PerCall {
 		return x, true, fmt.Errorf("approval %.20q is neither auto nor per-call", x.Approval)
 	}
-	x.RateLimit, err = readRate(rate.Limit)
+	x.RateLimit, err = readRate(said.Limit)
 	return x, true, err
 }
 

@@ -38,14 +38,14 @@ func (r *Reach) Navigates(address string) bool {
 // and 443 are, and the host and port of an origin that was named. An address of a private
 // network that was allowed has every port; see Own and Allowed.
 func (r *Reach) Port(host string, port uint16) bool {
-	return port == 80 || port == 443 || r.names(host, port)
+	return port == 80 || port == 443 || r.Named(host, port)
 }
 
 // Own reports whether the operator named an address by naming an origin: the origin has the address
 // itself, or a loopback name, and this very port. Any other name may be resolved to any address by
 // whoever owns it, so that naming it names no address.
 func (r *Reach) Own(host string, to netip.AddrPort) bool {
-	if !r.names(host, to.Port()) {
+	if !r.Named(host, to.Port()) {
 		return false
 	}
 	if literal, err := netip.ParseAddr(origin.Host(host)); err == nil {
@@ -59,8 +59,8 @@ func (r *Reach) Allowed(to netip.Addr) bool {
 	return slices.ContainsFunc(r.Private, func(p netip.Prefix) bool { return p.Contains(to.Unmap()) })
 }
 
-// names reports whether an origin with the host and port was named.
-func (r *Reach) names(host string, port uint16) bool {
+// Named reports whether an origin with the host and port was named.
+func (r *Reach) Named(host string, port uint16) bool {
 	host, wanted := origin.Host(host), strconv.Itoa(int(port))
 	return slices.ContainsFunc(r.Origins, func(named string) bool {
 		u, err := url.Parse(named)

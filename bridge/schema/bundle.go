@@ -407,11 +407,11 @@ func (b *Bundler) words(v *value) {
 	if e := v.get("examples"); e != nil && !e.isArray() {
 		v.remove(func(key string) bool { return key == "examples" })
 	}
+	exclusive(v, "exclusiveMinimum", "minimum") // a flag has one meaning, in documents of 3.1, too
+	exclusive(v, "exclusiveMaximum", "maximum")
 	if !b.Old {
 		return
 	}
-	exclusive(v, "exclusiveMinimum", "minimum")
-	exclusive(v, "exclusiveMaximum", "maximum")
 	if nullable.isBool() && nullable.kind == 't' {
 		null := &value{kind: '"', text: "null"}
 		if t := v.get("type"); t.isString() {

@@ -8,8 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -69,17 +67,7 @@ func openConsole(ctx context.Context, p *program, open bool) error {
 		_, err = fmt.Fprintln(tty, link.URL)
 		return err
 	}
-	opener := map[string][]string{"darwin": {"open"},
-		"windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
-	if opener == nil {
-		opener = []string{"xdg-open"}
-	}
-	if err := exec.CommandContext(ctx, opener[0], append(opener[1:], link.URL)...).Run(); err != nil {
-		return terminal.Unreachable("%s could not open the page: %w. Without --open the link is "+
-			"shown.", opener[0], err)
-	}
-	p.say("the operators' page is open in your browser")
-	return nil
+	return a.openLink(ctx, by, link.URL)
 }
 
 // operatorAt returns the caller of a face that only operators reach: the socket, the

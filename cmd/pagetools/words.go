@@ -40,7 +40,9 @@ var optionWords = text.Words{ //nolint:gosec // it names where secrets are, and 
 	"its ID and its secret": "--client-id ID and --client-secret-file FILE",
 
 	// the test kit
-	"name the app":                        "name the app with --url or --dir",
+	"name the app": "name the app with --url or --dir",
+	"name %s if you trust it": "if you trust it, name it: pagetools test %s, or take all files of the " +
+		"folder with --trust",
 	"write replay in the place of record": "record it with pagetools test, and write replay in the place of record",
 	"lock: %w":                            "lock: %w; `pagetools lock` writes it",
 	"; at least %g %% must be":            "; --min-coverage asks for %g %%",

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/schema"
 )
 
@@ -126,5 +127,5 @@ func (d *description) elsewhere(s apiServer) bool {
 		return false
 	}
 	to, err := base.Parse(s.URL)
-	return err != nil || to.Scheme != base.Scheme || !strings.EqualFold(to.Host, base.Host)
+	return err != nil || !origin.SameURL(to, base)
 }

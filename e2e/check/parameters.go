@@ -110,6 +110,9 @@ func findUnconstrained(r *run, n node) {
 	}
 }
 
+// IsSecretName reports whether something of that name is a password, a key, a token or another secret.
+func IsSecretName(name string) bool { return secret(name) }
+
 func secret(name string) bool {
 	v, words := vocabulary(), splitWords(name)
 	return v.names("secret", words) && !v.names("harmless", words)

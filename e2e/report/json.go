@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"strings"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/schema"
@@ -107,7 +106,7 @@ func caseJSON(c *Case) CaseJSON {
 // jsonText writes characters of JSON as escapes that a terminal obeys, a person cannot see, or
 // GitHub's runner takes for a command. The values stay what they are.
 func jsonText(words string) string {
-	return strings.ReplaceAll(text.Escape(words), "##[", `##\u005b`)
+	return text.ForRunner(text.Escape(words))
 }
 
 // encode writes indented JSON whose invisible characters are escapes.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/check"
@@ -62,7 +61,7 @@ func (l *list) caseDone(c Case) {
 	default:
 		said += " " + l.paint(dim, took(c.Took))
 	}
-	_, _ = io.WriteString(l.out, guard(said)+"\n") // the reader went away
+	_, _ = io.WriteString(l.out, text.ForRunner(said)+"\n") // the reader went away
 }
 
 func (l *list) done(run *Run) error {
@@ -89,7 +88,7 @@ func (l *list) done(run *Run) error {
 		color = red
 	}
 	fmt.Fprintln(&b, l.paint(color, run.summary()))
-	_, err := io.WriteString(l.out, guard(b.String()))
+	_, err := io.WriteString(l.out, text.ForRunner(b.String()))
 	return err
 }
 
@@ -149,7 +148,7 @@ func (c *Case) Text() string {
 	var b bytes.Buffer
 	whole := boundedCase(*c)
 	(&list{}).parts(&b, &whole)
-	return guard(b.String())
+	return text.ForRunner(b.String())
 }
 
 // FindingsText returns a list's text of the run's findings, for callers that print no
@@ -157,19 +156,7 @@ func (c *Case) Text() string {
 func (r *Run) FindingsText() string {
 	var b bytes.Buffer
 	(&list{}).findings(&b, bounded(r))
-	return guard(b.String())
-}
-
-// guard keeps GitHub's runner from taking a stranger's text for a command: "::" begins one after
-// any space, and "##[" anywhere in a line.
-func guard(text string) string {
-	all := strings.Split(strings.ReplaceAll(text, "##[", `##\u005b`), "\n")
-	for i, l := range all {
-		if rest, ok := strings.CutPrefix(strings.TrimLeftFunc(l, unicode.IsSpace), "::"); ok {
-			all[i] = l[:len(l)-len(rest)-2] + `\u003a:` + rest
-		}
-	}
-	return strings.Join(all, "\n")
+	return text.ForRunner(b.String())
 }
 
 // line is where the case failed, or where it begins.

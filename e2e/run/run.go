@@ -66,6 +66,8 @@ type Options struct {
 	Words text.Words
 	// CaseDone is called as cases end, one at a time; nil is not called.
 	CaseDone func(*report.Case)
+	// Starts is told of each command that a file or Site starts, before it runs; nil is not told.
+	Starts func(command string)
 	// Version is the version of pagetools.
 	Version string
 }
@@ -100,7 +102,7 @@ func Files(ctx context.Context, files []*scenario.File, o Options) (*report.Run,
 	if err != nil {
 		return out, err
 	}
-	if err := able(selected, o.Recorded != nil, o.Words); err != nil {
+	if err := o.able(selected); err != nil {
 		return out, err
 	}
 	r := newRunner(o, out)
@@ -119,7 +121,7 @@ func Files(ctx context.Context, files []*scenario.File, o Options) (*report.Run,
 }
 
 // able reports what the files ask for and what cannot be done, before anything is opened.
-func able(selected []scenario.Selected, records bool, w text.Words) error {
+func (o *Options) able(selected []scenario.Selected) error {
 	wrong := &scenario.Problems{}
 	var last *scenario.File
 	for i := range selected {
@@ -128,9 +130,10 @@ func able(selected []scenario.Selected, records bool, w text.Words) error {
 			continue
 		}
 		last = f
-		if n := f.Site.Network; n != nil && n.Record != "" && !records {
+		wrong.List = append(wrong.List, o.overreach(f)...)
+		if n := f.Site.Network; n != nil && n.Record != "" && o.Recorded == nil {
 			wrong.List = append(wrong.List, problem(f, n.Position, "network cannot be recorded here: %s",
-				w.Of("write replay in the place of record")))
+				o.Words.Of("write replay in the place of record")))
 		}
 		if _, at, err := rules(f); err != nil {
 			wrong.List = append(wrong.List, problem(f, at, "lint: %s", err.Error()))

@@ -82,6 +82,9 @@ func (on *Stand) open(ctx context.Context) error {
 		return err
 	}
 	if site.Serve != "" && !on.network.replays() {
+		if on.runner.o.Starts != nil {
+			on.runner.o.Starts(site.Serve)
+		}
 		end, err := app.StartCommand(ctx, site.Serve, site.URL)
 		if err != nil {
 			return &NotOpened{site.URL, err}

@@ -72,7 +72,7 @@ func (t *attempt) call(ctx context.Context, s *scenario.Step) *report.Failure {
 	began := time.Now()
 	r, err := t.way.call(ctx, s.Call, with)
 	took := time.Since(began)
-	t.tracing.called(s, with, &r, err)
+	t.tracing.called(s, t.hide(s.Call, with), &r, err)
 	if err != nil || ctx.Err() != nil {
 		return failed(s, said(ctx, err))
 	}

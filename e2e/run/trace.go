@@ -50,6 +50,8 @@ type tracing struct {
 	// ended is the action that ended last, and failed is true when one did not succeed.
 	ended  *trace.Action
 	failed bool
+	// secrets are arguments that are in no trace.
+	secrets []string
 }
 
 // openAction is one that runs now; the step is nil for what comes before the first.
@@ -289,6 +291,7 @@ func (r *tracing) write(folder, name string) error {
 	r.collecting.Lock()
 	defer r.collecting.Unlock()
 	var b bytes.Buffer
+	r.mask()
 	if err := trace.Write(&b, &r.all); err != nil {
 		return err
 	}

@@ -19,7 +19,8 @@ import (
 // Open opens the site of a file. The caller must close the stand, before ctx ends. Errors are as in
 // [Files].
 func Open(ctx context.Context, f *scenario.File, o Options) (*Stand, error) {
-	if err := able([]scenario.Selected{{File: f}}, false, o.Words); err != nil {
+	o.Recorded = nil // only Files has cases that all ran
+	if err := o.able([]scenario.Selected{{File: f}}); err != nil {
 		return nil, err
 	}
 	return newRunner(o, &report.Run{}).open(ctx, f)

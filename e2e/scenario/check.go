@@ -22,6 +22,7 @@ func Read(name string, text []byte) (*File, error) {
 	if root := parseYAML(text, d.problems); root != nil {
 		d.file(root, f)
 	}
+	f.Env = d.env
 	if err := d.err(); err != nil {
 		return nil, err
 	}

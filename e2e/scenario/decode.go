@@ -229,6 +229,7 @@ func (d *decoder) environment(n *yaml.Node, key string) {
 	if wrong != "" {
 		d.add(at(n), "%s", wrong)
 	}
+	d.reads(pieces, at(n))
 	for _, p := range pieces {
 		if p.ref != nil && p.ref.kind != "env" && key != "open" {
 			d.add(at(n), "invalid reference %s in %s: only ${env.NAME} is known there",
@@ -382,6 +383,16 @@ const mostProblems = 50
 type problems struct {
 	file string
 	list []Problem
+	env  Variable // the first one that the file reads
+}
+
+// reads notes that a text has these parts.
+func (p *problems) reads(pieces []piece, at Position) {
+	for _, one := range pieces {
+		if p.env.Name == "" && one.ref != nil && one.ref.kind == "env" {
+			p.env = Variable{at, one.ref.name}
+		}
+	}
 }
 
 func (p *problems) add(at Position, format string, args ...any) {

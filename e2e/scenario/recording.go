@@ -40,13 +40,15 @@ func (r *Recorder) Observe(o bridge.Observed) {
 	case o.Question != nil:
 		c := r.of(o.Call)
 		c.Human = append(c.Human, RecordedAnswer{Kind: o.Question.Kind, Tool: o.Question.Tool,
-			Message: o.Question.Detail, OK: o.Answer.OK, Value: o.Answer.Value})
+			Message: o.Question.Detail, OK: o.Answer.OK, Value: o.Answer.Value,
+			secret: secretsOf(o.Question.Schema, o.Answer.Value)})
 	case o.Tool == nil || r.open[o.Call.ID]:
 		r.missed++
 	default:
 		c := r.of(o.Call)
 		call := &RecordedCall{Tool: o.Tool.Name(), With: o.Call.Input.Text(), Result: o.End.Data,
-			began: o.Began}
+			secret: secretsOf(o.Tool.InputSchema(), o.Call.Input.Text()),
+			hidden: secretsOf(o.Tool.OutputSchema(), o.End.Data), began: o.Began}
 		if e := o.End.Err; e != nil {
 			object := map[string]any{"code": e.Code}
 			if e.Code == bridge.ToolError { // the words of others are ours, and may change
@@ -101,6 +103,8 @@ type Recording struct {
 	// Dir and URL name the site, as in a [Draft].
 	Dir, URL string
 	Cases    []*RecordedCase
+
+	vault vault // filled in by Text
 }
 
 // RecordedCase records what one caller did in one session.
@@ -116,6 +120,8 @@ type RecordedAnswer struct {
 	Tool, Message string
 	OK            bool
 	Value         json.RawMessage // nil where there is none
+
+	secret map[string]bool // as of a RecordedCall
 }
 
 // RecordedCall is a call with its end: Result is as a webtool has it in data; Error is the
@@ -124,6 +130,9 @@ type RecordedCall struct {
 	Tool, Name    string // Name is filled in where a later call refers to the result
 	With          json.RawMessage
 	Result, Error json.RawMessage
+
+	// JSON pointers of what schemas mark as secret, in With and in Result.
+	secret, hidden map[string]bool
 
 	began time.Time
 	loose map[string]loose // what differs from run to run, by its path
@@ -143,58 +152,66 @@ func (r *Recording) Text() ([]byte, error) {
 	if len(r.Cases) == 0 {
 		return nil, errors.New("nothing was recorded: no tool was called")
 	}
+	r.vault.fill(r.Cases)
 	var cases []*yaml.Node
 	for _, c := range r.Cases {
-		cases = append(cases, c.node())
+		cases = append(cases, c.node(&r.vault))
 	}
 	text, err := encodeYAML(mapping("site", siteOf(r.Dir, r.URL), "cases", listOf(cases...)))
 	if err != nil {
 		return nil, err
 	}
-	out := append([]byte("# Written by pagetools record.\n"), text...)
+	head := "# Written by pagetools record.\n"
+	if names := r.Variables(); names != nil {
+		head += "# Set these variables of the environment before it runs: " + strings.Join(names, ", ") + "\n"
+	}
+	out := append([]byte(head), text...)
 	return out, Draft{}.check(out)
 }
 
-func (c *RecordedCase) node() *yaml.Node {
+func (c *RecordedCase) node(v *vault) *yaml.Node {
 	steps := make([]*yaml.Node, len(c.Calls))
 	for i := len(c.Calls) - 1; i >= 0; i-- { // the last ones first: they give names to those before
-		steps[i] = c.step(i)
+		steps[i] = c.step(i, v)
 	}
 	var human *yaml.Node
 	if len(c.Human) > 0 {
 		human = listOf()
 		for i := range c.Human {
-			human.Content = append(human.Content, c.Human[i].node())
+			human.Content = append(human.Content, c.Human[i].node(v))
 		}
 	}
 	return mapping("name", c.Name, "human", human, "steps", listOf(steps...))
 }
 
-func (a *RecordedAnswer) node() *yaml.Node {
+func (a *RecordedAnswer) node(v *vault) *yaml.Node {
 	var message *yaml.Node
 	if a.Message != "" && a.Kind != bridge.Approve {
-		message = textOf(a.Message)
+		if message = textOf(a.Message); v.repeats(a.Message) {
+			message = typed("string")
+		}
 	}
 	said := wordOf(string(Accept))
 	switch {
 	case !a.OK:
 		said = wordOf(string(Decline))
 	case len(a.Value) > 0:
-		said = inline(mapping("value", nodeOf(ReadAgain(a.Value))))
+		said = inline(mapping("value", v.sent(ReadAgain(a.Value), a.secret,
+			func(schema.Value, path) (*yaml.Node, bool) { return nil, false })))
 	}
 	return mapping("on", inline(mapping("kind", string(a.Kind), "tool", textOf(a.Tool))),
 		"message", message, "answer", said)
 }
 
-func (c *RecordedCase) step(i int) *yaml.Node {
+func (c *RecordedCase) step(i int, v *vault) *yaml.Node {
 	call := c.Calls[i]
 	var with *yaml.Node
 	if sent := ReadAgain(call.With); sent.Len() > 0 {
-		with = c.sent(sent, i)
+		with = c.sent(sent, i, v)
 	}
-	key, want := wordOf("expect"), call.expected(ReadAgain(call.Result), nil)
+	key, want := wordOf("expect"), call.expected(ReadAgain(call.Result), nil, v)
 	if call.Error != nil {
-		key, want = wordOf("expect-error"), call.expected(ReadAgain(call.Error), nil)
+		key, want = wordOf("expect-error"), call.expected(ReadAgain(call.Error), nil, v)
 	}
 	var differ []string
 	for _, at := range call.at {
@@ -207,16 +224,20 @@ func (c *RecordedCase) step(i int) *yaml.Node {
 }
 
 // expected returns what a result must match, or nil for nothing.
-func (r *RecordedCall) expected(v schema.Value, at path) *yaml.Node {
-	return yamlOf(v, at, styleOf, func(_ schema.Value, at path) (*yaml.Node, bool) {
+func (r *RecordedCall) expected(v schema.Value, at path, secrets *vault) *yaml.Node {
+	return yamlOf(v, at, styleOf, func(v schema.Value, at path) (*yaml.Node, bool) {
 		as, is := r.loose[at.String()]
 		switch {
+		case secrets.named(at):
+			return nil, true
+		case !is && (r.hidden[at.pointer()] || secrets.shows(v, at)):
+			return matcherFor(v), true
 		case !is || as == leftOut:
 			return nil, is
 		case as == anyValue:
 			return &yaml.Node{Kind: yaml.ScalarNode, Value: string(anyValue)}, true
 		}
-		return inline(mapping("$type", string(as))), true
+		return typed(string(as)), true
 	})
 }
 
@@ -230,8 +251,8 @@ func styleOf(v schema.Value) yaml.Style {
 
 // sent are the arguments of a call. A value that an earlier call returned, and that differs from run
 // to run, is a reference to that.
-func (c *RecordedCase) sent(v schema.Value, before int) *yaml.Node {
-	return yamlOf(v, nil, styleOf, func(v schema.Value, _ path) (*yaml.Node, bool) {
+func (c *RecordedCase) sent(v schema.Value, before int, secrets *vault) *yaml.Node {
+	return secrets.sent(v, c.Calls[before].secret, func(v schema.Value, _ path) (*yaml.Node, bool) {
 		for i := before - 1; i >= 0 && !v.IsArray() && !v.IsObject(); i-- {
 			call := c.Calls[i]
 			for _, at := range call.at {

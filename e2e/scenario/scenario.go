@@ -15,6 +15,11 @@ import (
 type File struct {
 	// Name is the name given to [Read], such as the file's path.
 	Name string `key:"-"`
+	// Within is the folder below which the file was found, or "" where somebody named it. A file that
+	// nobody named may be a stranger's: who runs it bounds what it may ask for.
+	Within string `key:"-"`
+	// Env is the first variable of the environment that the file reads; its Name is "" without one.
+	Env Variable `key:"-"`
 	Position
 
 	Site  Site     `key:"site" help:"the web app under test"`
@@ -23,6 +28,12 @@ type File struct {
 	Lint  *Lint    `key:"lint" help:"judges the declarations with the rules of pagetools check, too"`
 	Tags  []string `key:"tags" one:"yes" help:"words to select cases by; each case of the file has them"`
 	Cases []*Case  `key:"cases" required:"yes" help:"the cases; each starts with a fresh page"`
+}
+
+// Variable is a variable of the environment, where a file reads it.
+type Variable struct {
+	Position
+	Name string
 }
 
 // Door is a way to a tool.

@@ -50,6 +50,17 @@ func (v Value) String() string {
 // IsList reports whether the value is a list.
 func (v Value) IsList() bool { return v.n != nil && v.n.kind == '[' }
 
+// Member returns the text of a member of an object, as it is written; "" where there is none.
+func (v Value) Member(key string) string {
+	if v.n == nil {
+		return ""
+	}
+	if i := slices.Index(v.n.keys, key); i >= 0 && i < len(v.n.vals) {
+		return v.n.vals[i].text
+	}
+	return ""
+}
+
 // Only returns an object with these members alone, and reports whether others were left out. Of a
 // value that is not an object, all is left out.
 func (v Value) Only(keys ...string) (Value, bool) {
@@ -219,6 +230,7 @@ func (b builder) text(out *node, text string) {
 	}
 	if len(pieces) > 0 {
 		out.refs = pieces
+		b.reads(pieces, out.at)
 	}
 }
 

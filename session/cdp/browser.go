@@ -31,6 +31,7 @@ type instance struct {
 	stop    context.CancelFunc
 	began   time.Time
 	lost    func(cause string) // called once when it ended or fell silent by itself
+	large   func(bytes uint64) // called when a renderer has too much memory
 
 	kind chrome.Kind  // empty for a browser that we did not start
 	view *chrome.View // how pages look; nil leaves it to the browser
@@ -65,7 +66,8 @@ func (e *Engine) speak(ctx context.Context, tr chromedp.Transport,
 	life, stop := context.WithCancel(context.Background())
 	debug := func(format string, args ...any) { e.log.Debug("chromedp: " + fmt.Sprintf(format, args...)) }
 	b := &instance{conn: wire.New(tr, wanted), process: proc, times: e.times, life: life, stop: stop,
-		tabs: map[*tab]bool{}, began: time.Now(), lost: e.lose}
+		tabs: map[*tab]bool{}, began: time.Now(), lost: e.lose,
+		large: func(bytes uint64) { e.log.Warn("browser: a page took too much memory, and was ended", "bytes", bytes) }}
 	var err error
 	b.root, err = chromedp.NewBrowserTransport(life, b.conn, chromedp.WithBrowserLogf(debug),
 		chromedp.WithBrowserErrorf(debug))

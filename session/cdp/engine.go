@@ -60,6 +60,7 @@ type Engine struct {
 	recycle int           // tabs; zero means never
 	age     time.Duration // zero means any
 	times   times
+	heavy   uint64 // bytes of memory beyond which a renderer ends
 	log     *slog.Logger
 
 	life context.Context //nolint:containedctx // of starts, which outlive who asked for them; ends in Close
@@ -156,7 +157,7 @@ func NewRemote(o RemoteOptions) (*Engine, error) {
 
 func newEngine(log *slog.Logger) *Engine {
 	log = cmp.Or(log, slog.New(slog.DiscardHandler))
-	e := &Engine{log: log, times: usualTimes}
+	e := &Engine{log: log, times: usualTimes, heavy: maxRenderer}
 	e.life, e.stop = context.WithCancel(context.Background())
 	return e
 }
@@ -351,6 +352,7 @@ func (e *Engine) start(done chan struct{}) {
 		return
 	}
 	go b.ping(func() { e.logIn(b) })
+	go b.weigh(e.heavy)
 	e.counts.Started++
 	e.log.Info("browser: started", "version", b.version, "kind", string(b.kind))
 	e.pause = 0

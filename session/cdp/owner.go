@@ -59,6 +59,7 @@ type owner struct {
 	windows     *windows
 	dialogs     *dialogs
 	traffic     *traffic
+	quota       *quota
 	submissions *submissions
 	moves       *moves
 }
@@ -218,6 +219,9 @@ func (o *owner) targetEvent(from *wire.Session, msg *cdproto.Message) {
 
 // navigated begins a new document.
 func (o *owner) navigated(from *wire.Session, ev *cdp.Frame) {
+	for _, c := range o.quota.bound(ev.URL) {
+		_, _ = from.Send(context.Background(), c.Method, c.Params) // a target that is gone stores nothing
+	}
 	f := o.frames.navigate(from, ev)
 	if f == nil {
 		return

@@ -105,6 +105,7 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 	hold.Stop() // until the load event waits for somebody
 	own.watcher = &watcher{name: name, frames: own.frames, out: out, tasks: work, hold: hold, large: make(chan struct{}, 1)}
 	own.traffic = &traffic{frames: own.frames}
+	own.quota = &quota{off: b.keepsProfile, known: map[string]bool{}, left: maxStored}
 	own.submissions = &submissions{frames: own.frames, traffic: own.traffic}
 	own.awaiter = &awaiter{
 		Await: o.Await, page: target, frame: cdp.FrameID(id), watcher: own.watcher, tasks: work,
@@ -169,7 +170,8 @@ func (t *tab) recycled() {
 
 // prepare sends what every page needs before it shows anything, in one go.
 func (t *tab) prepare(ctx context.Context, idle bool) error {
-	commands := append(t.owner.setup.page(),
+	commands := append(t.owner.setup.page(), t.owner.quota.bound(t.origin)...)
+	commands = append(commands,
 		wire.Command{Method: page.CommandSetLifecycleEventsEnabled,
 			Params: page.SetLifecycleEventsEnabledParams{Enabled: idle}},
 		wire.Command{Method: emulation.CommandSetFocusEmulationEnabled,

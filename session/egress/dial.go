@@ -12,8 +12,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/origin"
 )
 
-// judge returns a *Refusal unless the page may connect to an address of a host. Of an address
-// that is not valid, which only an operator's proxy knows, the port is judged.
+// judge returns a *Refusal unless the page may connect to an address of a host. Where the address is
+// not valid, because only an operator's proxy knows it, the name and the port are judged.
 func (g *Grant) judge(host string, to netip.AddrPort) error {
 	g.mu.Lock()
 	reach := g.reach
@@ -26,7 +26,8 @@ func (g *Grant) judge(host string, to netip.AddrPort) error {
 		refused.Kind = Bridge
 	case known && (reach.Own(host, to) || reach.Allowed(to.Addr())):
 		return nil
-	case known && public.SafeAddr(to.Addr()) != nil:
+	case known && public.SafeAddr(to.Addr()) != nil,
+		!known && origin.Reserved(host) && !reach.Named(host, to.Port()):
 		refused.Kind = Private
 	case !reach.Port(host, to.Port()):
 		refused.Kind = Port
@@ -72,7 +73,7 @@ func (g *Grant) dial(ctx context.Context, network, address string) (net.Conn, er
 
 // reachFar connects to host:port, through the operator's proxy where there is one.
 func (g *Grant) reachFar(ctx context.Context, address string) (net.Conn, error) {
-	if g.exit.upstream == nil {
+	if host, _, err := net.SplitHostPort(address); err != nil || !g.exit.isFar(host) {
 		return g.dial(ctx, "tcp", address)
 	}
 	conn, err := g.exit.upstream.connect(ctx, &g.exit.dialer, address)
@@ -89,7 +90,10 @@ func (g *Grant) literal(host, port string) error {
 	if err != nil {
 		return err
 	}
-	addr, _ := netip.ParseAddr(host) // of a name it is not valid
+	addr, err := netip.ParseAddr(host)
+	if err != nil && origin.Loopback(host) { // whatever that proxy takes it for
+		addr = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
 	if err := g.judge(host, netip.AddrPortFrom(addr, uint16(n))); err != nil {
 		g.note(context.Background(), net.JoinHostPort(host, port), err)
 		return err

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
@@ -65,9 +66,16 @@ func (x *exit) isOurs(to netip.AddrPort) bool {
 }
 
 // upstreamOf is http.Transport's Proxy.
-func (x *exit) upstreamOf(*http.Request) (*url.URL, error) {
-	if x.upstream == nil {
+func (x *exit) upstreamOf(r *http.Request) (*url.URL, error) {
+	if !x.isFar(r.URL.Hostname()) {
 		return nil, nil
 	}
 	return x.upstream.url, nil
+}
+
+// isFar reports whether the operator's proxy reaches a host. A name of this machine is not for it: it
+// would take the name for its own machine.
+func (x *exit) isFar(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return x.upstream != nil && (err == nil || !origin.Loopback(host))
 }

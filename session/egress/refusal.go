@@ -45,6 +45,10 @@ func (r *Refusal) Error() string {
 			r.To.Port(), where, net.JoinHostPort(r.Host, strconv.Itoa(int(r.To.Port()))))
 	default:
 		to := r.To.Addr().Unmap()
+		if !to.IsValid() {
+			return fmt.Sprintf("%s is not a public name, and pages reach only those: "+r.words.Of("allow the origin %s"),
+				where, "http://"+net.JoinHostPort(r.Host, strconv.Itoa(int(r.To.Port()))))
+		}
 		return fmt.Sprintf("%s is not a public address, and pages reach only those: "+r.words.Of("allow the network %s/%d"),
 			where, to, to.BitLen())
 	}

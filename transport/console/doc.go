@@ -11,6 +11,7 @@
 //	POST /api/questions/{id}  {"ok":true|false,"value"?,"always"?} answers; the first answer wins
 //	GET  /api/console         {"url"}: where this process serves the page; "" is nowhere
 //	POST /api/links           {"url"}: an address of the page that logs in once, within a minute
+//	GET  /api/links/ID        {"waits"}: whether that address was not used yet, and still can be
 //	POST /api/login           {"code"} of such an address gives {"token"}
 //
 // All processes of a user are one inbox: the questions of the others are here, too, and

@@ -2,6 +2,9 @@ package console
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
 	"sync"
 	"time"
 )
@@ -50,6 +53,24 @@ func (l *Links) New(now time.Time) string {
 	code := rand.Text()
 	l.codes[code] = now.Add(linkLife)
 	return l.page + "#once=" + code
+}
+
+// Waits reports whether the link with this ID was not used yet, and still can be.
+func (l *Links) Waits(id string, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for code, until := range l.codes {
+		if LinkID(code) == id {
+			return now.Before(until)
+		}
+	}
+	return false
+}
+
+// LinkID returns the ID of a link, or of its code. It logs nobody in.
+func LinkID(link string) string {
+	sum := sha256.Sum256([]byte(link[strings.LastIndexByte(link, '=')+1:]))
+	return hex.EncodeToString(sum[:16])
 }
 
 // take returns the credential for a code, once.

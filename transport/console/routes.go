@@ -21,6 +21,7 @@ func (f *Face) Routes() []transport.Route {
 		transport.Get("/api/console", f.operating(f.page)),
 		{Pattern: "/api/links", Methods: map[string]http.HandlerFunc{
 			http.MethodPost: f.operating(f.link)}},
+		transport.Get("/api/links/{id}", f.operating(f.waits)),
 		{Pattern: "/api/login", Methods: map[string]http.HandlerFunc{http.MethodPost: f.login}},
 	}...)
 }
@@ -40,6 +41,14 @@ func (f *Face) link(w http.ResponseWriter, r *http.Request, _ bridge.Caller) {
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	transport.WriteJSON(w, r, http.StatusOK, pageAddress{address})
+}
+
+// waits says whether a link is not used yet.
+func (f *Face) waits(w http.ResponseWriter, r *http.Request, _ bridge.Caller) {
+	w.Header().Set("Cache-Control", "no-store")
+	transport.WriteJSON(w, r, http.StatusOK, struct {
+		Waits bool `json:"waits"`
+	}{f.links.Waits(r.PathValue("id"), time.Now())})
 }
 
 // login gives the credential to whoever has the code of a link.

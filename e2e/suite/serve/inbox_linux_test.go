@@ -3,7 +3,9 @@ package serve_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -11,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pagetools/pagetools/e2e/suite"
 	"github.com/pagetools/pagetools/e2e/suite/docs"
@@ -189,4 +192,69 @@ func TestConsoleLink(t *testing.T) {
 	if login.Status != http.StatusForbidden || strings.Contains(string(login.Body), s.Ready.Console.Token) {
 		t.Errorf("a second time: %d %s", login.Status, login.Body)
 	}
+}
+
+// TestConsoleOpens holds S4: console --open gives the program of the desktop a file that only this user
+// can read, and no link that logs in; the file leads to the link, and goes when that was used.
+func TestConsoleOpens(t *testing.T) {
+	t.Parallel()
+	s := suite.Serve(t, filepath.Join(docs.Root(t), "examples", "today"), "--console-listen", "127.0.0.1:0", "--warm", "0")
+	bin := t.TempDir()
+	opener := "#!/bin/sh\nfor a; do echo \"$a\"; done > " + bin + "/words.new\nstat -c %a \"$1\" > " + bin + "/mode\n" +
+		"cp \"$1\" " + bin + "/page\nmv " + bin + "/words.new " + bin + "/words\nexec sleep 0\n"
+	if err := os.WriteFile(filepath.Join(bin, "xdg-open"), []byte(opener), 0o700); err != nil { //nolint:gosec // it runs
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(t.Context(), suite.Pagetools(t), "console", "--open", "--data-dir", s.Tmp+"-data")
+	c.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+	var said bytes.Buffer
+	c.Stdout, c.Stderr = &said, &said
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	suite.Eventually(t, 30*time.Second, "the opener runs", func() bool { _, err := os.Stat(filepath.Join(bin, "words")); return err == nil })
+	read := func(name string) string {
+		words, err := os.ReadFile(filepath.Join(bin, name))
+		if err != nil {
+			t.Error(err)
+		}
+		return strings.TrimSpace(string(words))
+	}
+	file, link := read("words"), onceLink.FindStringSubmatch(read("page"))
+	if link == nil || strings.Contains(file, link[2]) || read("mode") != "600" || !filepath.IsAbs(file) {
+		t.Fatalf("it opens %q with mode %s: %s", file, read("mode"), read("page"))
+	}
+	for _, line := range commandLines(t) {
+		if strings.Contains(line, link[2]) {
+			t.Errorf("a process has the link: %s", line)
+		}
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Errorf("before it is used: %v", err)
+	}
+	login := s.As(t, "", http.MethodPost, link[1]+"/api/login", fmt.Sprintf(`{"code":%q}`, link[2]))
+	if login.Status != http.StatusOK {
+		t.Errorf("the control: the link logs in: %d %s", login.Status, login.Body)
+	}
+	if err := c.Wait(); err != nil || !strings.Contains(said.String(), "is open in your browser") {
+		t.Errorf("it ended with %v: %s", err, &said)
+	}
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file is left: %v", err)
+	}
+}
+
+// commandLines are the arguments of all processes.
+func commandLines(t *testing.T) (all []string) {
+	t.Helper()
+	names, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if line, err := os.ReadFile(name); err == nil { // else it ended
+			all = append(all, string(line))
+		}
+	}
+	return all
 }

@@ -61,14 +61,14 @@ var disabledFeatures = []string{
 	"WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "SpareRendererForSitePerProcess", "NetworkTimeServiceQuerying",
 }
 
-// forbiddenArgs are flags that would open the browser to others or change how we
+// forbiddenArgs are the names of flags that would open the browser to others or change how we
 // speak to it.
 var forbiddenArgs = []string{"--remote-debugging-port", "--remote-debugging-pipe",
 	"--remote-debugging-address", "--remote-debugging-io-pipes", "--user-data-dir"}
 
-// networkArgs are flags that would lead pages round the proxy that confines them.
+// networkArgs are the names of flags that would lead pages round the proxy that confines them.
 var networkArgs = []string{"--proxy-server", "--proxy-bypass-list", "--proxy-pac-url", "--proxy-auto-detect",
-	"--no-proxy-server", "--host-resolver-rules", "--host-rules", "--enable-quic", "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+	"--no-proxy-server", "--host-resolver-rules", "--host-rules", "--enable-quic", "--force-webrtc-ip-handling-policy",
 	"--webrtc-ip-handling-policy"}
 
 // checkArgs refuses operator's arguments that are not flags or that would take
@@ -77,6 +77,7 @@ func (o *Options) checkArgs() error {
 	option := o.Words.Of("Args")
 	for _, a := range o.Args {
 		name, _, _ := strings.Cut(a, "=")
+		name = strings.ToLower(name) // as browsers on Windows read it
 		if !strings.HasPrefix(a, "--") || len(name) < 3 {
 			return fmt.Errorf("%s %q is not a flag of a browser: it must begin with two dashes, such "+
 				"as --lang=de", option, a)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -108,6 +109,29 @@ func TestCheckArgs(t *testing.T) {
 	o := Options{Path: "/bin/sh", NoSandbox: true, Args: []string{"--remote-debugging-port=0"}}
 	if _, err := NewLauncher(o); err == nil || !strings.Contains(err.Error(), "--remote-debugging-port") {
 		t.Errorf("NewLauncher with a port: %v", err)
+	}
+}
+
+// TestRefusedNames holds S7: what is refused are names, so that no value lets one pass.
+func TestRefusedNames(t *testing.T) {
+	t.Parallel()
+	for _, name := range slices.Concat(forbiddenArgs, networkArgs, []string{"--no-sandbox"}) {
+		if !regexp.MustCompile(`^--[a-z-]+$`).MatchString(name) {
+			t.Errorf("%q is not a name", name)
+		}
+		for _, arg := range []string{name, name + "=", name + "=default", name + "==disable_non_proxied_udp", strings.ToUpper(name) + "=1"} {
+			if err := (&Options{Args: []string{arg}, ProxyServer: "127.0.0.1:1"}).checkArgs(); err == nil || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s passes: %v", arg, err)
+			}
+		}
+		if err := (&Options{Args: []string{name + "x=1"}, ProxyServer: "127.0.0.1:1"}).checkArgs(); err != nil {
+			t.Errorf("the control: another name that begins so: %v", err)
+		}
+	}
+	for _, arg := range managedFlags {
+		if name, value, _ := strings.Cut(arg, "="); value != "" && strings.Contains(name, "webrtc") && !slices.Contains(networkArgs, name) {
+			t.Errorf("%s confines pages, and can be set again", name)
+		}
 	}
 }
 

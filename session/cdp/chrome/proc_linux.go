@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -44,5 +45,45 @@ func killUsers(data string) {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
 		}
+	}
+}
+
+// isChild reports whether a process belongs to the group of a browser: the number may be somebody
+// else's by now.
+func isChild(browser, pid int) bool {
+	group, err := syscall.Getpgid(pid)
+	return err == nil && group == browser && pid != browser
+}
+
+// usage reads what a process has in memory of its own, in bytes (proc(5)).
+func usage(browser, pid int) (all uint64) {
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil || !isChild(browser, pid) {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		name, value, _ := strings.Cut(line, ":")
+		if name != "RssAnon" && name != "RssShmem" && name != "VmSwap" {
+			continue
+		}
+		if kB, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64); err == nil {
+			all += kB << 10
+		}
+	}
+	return all
+}
+
+func endChild(browser, pid int) {
+	if isChild(browser, pid) {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// dieFirst is an oom_score_adj; a browser gives its renderers 300.
+const dieFirst = "900"
+
+func firstToDie(browser, pid int) {
+	if isChild(browser, pid) { // a renderer in a sandbox may keep its file from us, and has its browser's number
+		_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte(dieFirst), 0o600)
 	}
 }

@@ -80,7 +80,7 @@ func (l *Launcher) start(held *kept) (*Process, error) {
 	p := &Process{Out: fromBrowserR, In: toBrowserW, profile: prof, kept: held, output: &tail{},
 		done: make(chan struct{})}
 	p.cmd = exec.Command(l.path, o.arguments(l.kind, data)...) //nolint:noctx // it lives until Close, and its pipe ends it
-	p.cmd.Env = prof.env()
+	p.cmd.Env = prof.env(o.Headful)
 	p.cmd.Dir = prof.dir
 	p.cmd.ExtraFiles = []*os.File{toBrowser, fromBrowser} // 3 and 4
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -110,21 +111,11 @@ func (p *profile) own(base string) error {
 
 func (p *profile) data() string { return filepath.Join(p.dir, "data") }
 
-// env is the environment of the browser: it writes nowhere outside its folder.
-func (p *profile) env() []string {
-	env := []string{}
-	for _, kv := range os.Environ() {
-		name, _, _ := strings.Cut(kv, "=")
-		switch {
-		case name == "HOME", name == "TMPDIR", strings.HasPrefix(name, "XDG_"),
-			strings.HasPrefix(name, "PAGETOOLS_"), name == "DBUS_SESSION_BUS_ADDRESS":
-		default:
-			env = append(env, kv)
-		}
-	}
-	home := filepath.Join(p.dir, "home")
-	return append(env, "HOME="+home, "TMPDIR="+filepath.Join(p.dir, tmpName),
-		"XDG_CONFIG_HOME="+home, "XDG_CACHE_HOME="+home)
+// env returns the environment of the browser, which writes nowhere outside its folder.
+func (p *profile) env(headful bool) []string {
+	home, tmp := filepath.Join(p.dir, "home"), filepath.Join(p.dir, tmpName)
+	return append(passedOn(os.Environ(), runtime.GOOS == "windows", headful),
+		"HOME="+home, "TMPDIR="+tmp, "TEMP="+tmp, "TMP="+tmp, "XDG_CONFIG_HOME="+home, "XDG_CACHE_HOME="+home)
 }
 
 // remove deletes the folder. Processes of a browser that just died may still

@@ -21,7 +21,7 @@ func folders(t *testing.T) string {
 }
 
 func TestProfile(t *testing.T) {
-	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "PAGETOOLS_TOKEN", "DBUS_SESSION_BUS_ADDRESS", "KEPT"} {
+	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "PAGETOOLS_TOKEN", "DBUS_SESSION_BUS_ADDRESS", "AWS_SECRET_ACCESS_KEY", "LC_ALL"} {
 		t.Setenv(name, "outside")
 	}
 	p, err := (&Options{ProfileDir: folders(t)}).newProfile()
@@ -41,25 +41,25 @@ func TestProfile(t *testing.T) {
 		t.Errorf("the folder is %s", name)
 	}
 	env := map[string]string{}
-	for _, kv := range p.env() {
+	for _, kv := range p.env(false) {
 		name, value, _ := strings.Cut(kv, "=")
 		if _, twice := env[name]; twice {
 			t.Errorf("%s is given twice", name)
 		}
 		env[name] = value
 	}
-	for _, name := range []string{"HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"} {
+	for _, name := range []string{"HOME", "TMPDIR", "TEMP", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"} {
 		if !strings.HasPrefix(env[name], p.dir+"/") {
 			t.Errorf("%s is %q", name, env[name])
 		}
 	}
-	for _, name := range []string{"XDG_RUNTIME_DIR", "PAGETOOLS_TOKEN", "DBUS_SESSION_BUS_ADDRESS"} {
+	for _, name := range []string{"XDG_RUNTIME_DIR", "PAGETOOLS_TOKEN", "DBUS_SESSION_BUS_ADDRESS", "AWS_SECRET_ACCESS_KEY"} {
 		if v, ok := env[name]; ok {
 			t.Errorf("the browser gets %s=%s", name, v)
 		}
 	}
-	if env["KEPT"] != "outside" {
-		t.Error("another variable is lost")
+	if env["LC_ALL"] != "outside" || env["PATH"] != os.Getenv("PATH") {
+		t.Error("a variable that browsers need is lost")
 	}
 	if abandoned(p.dir) {
 		t.Error("a folder that we hold counts as abandoned")

@@ -2,8 +2,6 @@ package config
 
 import (
 	"fmt"
-	"net/netip"
-	"net/url"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -65,7 +63,7 @@ func notOfFolder(text string) string {
 	err := t.Read()
 	switch {
 	case t.URL != "":
-		if !isPublic(t.Origin) {
+		if !origin.Public(t.Origin) {
 			return fmt.Sprintf("%q must be a public address", text)
 		}
 	case err == nil || !strings.Contains(text, "://"):
@@ -86,40 +84,4 @@ func isBelow(path string) bool {
 		return true // it is not there: nothing is served
 	}
 	return filepath.IsLocal(real) && filepath.Clean(real) != "."
-}
-
-// privateNames are endings of names that networks give to their own machines.
-var privateNames = []string{"local", "internal", "intranet", "lan", "home",
-	"corp", "private", "home.arpa"}
-
-// notPublic are the ranges of addresses that are neither private by netip's word nor public.
-var notPublic = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"),
-	netip.MustParsePrefix("192.0.0.0/24"), netip.MustParsePrefix("198.18.0.0/15"),
-	netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"),
-	netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2001::/32"),
-	netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("fec0::/10"),
-}
-
-// isPublic reports whether the host of an origin has a public address, or a name that is not
-// one of a private network. Browsers read numbers in more forms than netip: a name that ends
-// in a number is an address, and refused.
-func isPublic(address string) bool {
-	u, err := url.Parse(address)
-	if err != nil {
-		return false
-	}
-	host := strings.TrimSuffix(u.Hostname(), ".")
-	if ip, err := netip.ParseAddr(host); err == nil {
-		ip = ip.Unmap()
-		in := func(p netip.Prefix) bool { return p.Contains(ip) }
-		return ip.Zone() == "" && ip.IsGlobalUnicast() && !ip.IsPrivate() &&
-			!slices.ContainsFunc(notPublic, in)
-	}
-	last := host[strings.LastIndex(host, ".")+1:]
-	ascii := !strings.ContainsFunc(host, func(r rune) bool { return r > 0x7e || r <= ' ' })
-	private := func(name string) bool { return host == name || strings.HasSuffix(host, "."+name) }
-	return ascii && !origin.Loopback(host) &&
-		last != "" && last != host && (last[0] < '0' || last[0] > '9') &&
-		!slices.ContainsFunc(privateNames, private)
 }

@@ -89,7 +89,7 @@ func initialize(ctx context.Context, p *Program, arg string, force bool) error {
 	write := []func() error{
 		func() error { return replace(names[0], text) },
 		func() error { return lockOnly(t, tools) },
-		func() error { return replace(names[2], workflow(t)) },
+		func() error { return replace(names[2], workflow(t, names[0])) },
 	}
 	for i, name := range names {
 		if slices.Contains(kept, name) {
@@ -101,7 +101,7 @@ func initialize(ctx context.Context, p *Program, arg string, force bool) error {
 		}
 		fmt.Fprintf(p.Stdout, "wrote  %s\n", filepath.ToSlash(name))
 	}
-	fmt.Fprintf(p.Stdout, "Commit them. Next: pagetools test\n")
+	fmt.Fprintf(p.Stdout, "Commit them. Next: pagetools test %s\n", names[0])
 	return p.Stdout.Err()
 }
 
@@ -157,24 +157,30 @@ func lockOnly(t *app.Target, tools map[string]lockedTool) error {
 	return l.write()
 }
 
-// replace writes a file, and makes its folder.
-func replace(name string, text []byte) error {
+// replace writes a file that is committed, and makes its folder.
+func replace(name string, text []byte) error { return place(name, text, 0o644) }
+
+func place(name string, text []byte, mode fs.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // it is committed
 		return terminal.Usage("making the folder of %s: %w", filepath.ToSlash(name), err)
 	}
-	if err := files.Write(name, text, 0o644); err != nil {
+	if err := files.Write(name, text, mode); err != nil {
 		return terminal.Usage("%w", err)
 	}
 	return nil
 }
 
 // workflow returns the file of the workflow that GitHub runs for every commit.
-func workflow(t *app.Target) []byte {
+func workflow(t *app.Target, scenarios string) []byte {
 	start := ""
 	if t.Folder == "" {
 		start = "      # If the app runs in this job, start it here, and wait until it answers.\n"
 	}
-	return fmt.Appendf(nil, workflowText, start, shellWord(t))
+	file, target := "", ""
+	if unnamed([]string{lockKey(t.Text)}) != nil { // then they must be named
+		file, target = " "+text.Operand(scenarios), " "+shellWord(t)
+	}
+	return fmt.Appendf(nil, workflowText, start, shellWord(t), file, target)
 }
 
 const workflowText = `# Written by pagetools init: holds the tools that the page declares.
@@ -200,12 +206,12 @@ jobs:
         run: go install github.com/pagetools/pagetools/cmd/pagetools@latest
       - name: Is there a browser?
         run: pagetools doctor
-%s      - name: Are they good declarations?
+%[1]s      - name: Are they good declarations?
         run: |
-          pagetools check %s
+          pagetools check %[2]s
       - name: Do the scenarios pass?
         run: |
-          pagetools test --reporter list,github,junit:junit.xml,sarif:webtools.sarif --trace retain-on-failure
+          pagetools test%[3]s --reporter list,github,junit:junit.xml,sarif:webtools.sarif --trace retain-on-failure
       # Code scanning shows what failed. Where a repository has none, remove this step.
       - name: Upload SARIF
         if: always() && hashFiles('webtools.sarif') != ''
@@ -223,7 +229,7 @@ jobs:
           if-no-files-found: ignore
       - name: Is the lock file that of the page?
         run: |
-          pagetools lock --check
+          pagetools lock --check%[4]s
       # Breaking on purpose? Add --fail-on never to this commit, and raise the version.
       - name: Did they change for callers?
         if: github.event_name == 'pull_request'

@@ -18,6 +18,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/files"
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
@@ -46,6 +48,9 @@ func lockCommand(p *Program) *cobra.Command {
 			}
 			if o.check && len(args) == 0 && len(p.Config().Sites) == 0 {
 				args = slices.Sorted(maps.Keys(l.Targets))
+				if err := unnamed(args); err != nil {
+					return err
+				}
 			}
 			targets, err := p.Targets(args)
 			if err != nil {
@@ -61,6 +66,20 @@ func lockCommand(p *Program) *cobra.Command {
 		"write nothing, print what differs, and end with 1 if something does")
 	c.Flags().BoolVar(&o.force, "force", false, "lock also a page that declares no tools")
 	return c
+}
+
+// unnamed returns the error of a target that only the lock file names, and that is neither public nor
+// below this folder: the file may be a stranger's.
+func unnamed(targets []string) error {
+	for _, t := range targets {
+		address := strings.Contains(t, "://")
+		if address && !origin.Public(t) || !address && files.Inside(".", t) != nil {
+			return terminal.Usage("%s has the target %s, which is neither a public address nor a folder "+
+				"below this one: if you trust it, name it: pagetools lock --check %s", lockName,
+				text.Line(t), text.Line(text.Operand(t)))
+		}
+	}
+	return nil
 }
 
 type lockOptions struct{ check, force bool }

@@ -146,10 +146,10 @@ func (p *Program) writeRecording(ctx context.Context, r *scenario.Recording, out
 	if err != nil {
 		return terminal.Found("%w", err)
 	}
-	if err := replace(out, words); err != nil { // what was done cannot be done again
+	if err := recorded(out, words); err != nil { // what was done cannot be done again
 		return err
 	}
-	t := tester{p: p, o: &testOptions{}}
+	t := tester{p: p, o: &testOptions{}, env: r.Variable}
 	defer func() { _ = t.browsers.Close() }()
 	for range mostReplays {
 		var f *scenario.File
@@ -166,12 +166,15 @@ func (p *Program) writeRecording(ctx context.Context, r *scenario.Recording, out
 			return terminal.Usage("%w", err)
 		}
 	}
-	if e := replace(out, words); e != nil {
+	if e := recorded(out, words); e != nil {
 		return e
 	}
 	if err != nil {
 		return terminal.Unreachable("%s was written, and could not be replayed: %w",
 			text.Line(out), err)
+	}
+	if names := r.Variables(); names != nil {
+		p.Say("arguments that are secret are not in %s: set %s before it runs", text.Line(out), strings.Join(names, ", "))
 	}
 	return p.replayed(run, out)
 }
@@ -195,7 +198,7 @@ const looks = 5
 func (t *tester) replay(ctx context.Context, f *scenario.File,
 	accept func(*scenario.File, []scenario.Change) error) (*report.Run, error) {
 	defer t.p.Waiting("replaying what was recorded")()
-	o := kitrun.Options{Open: t.open, Env: os.LookupEnv, Version: t.p.Version, Accept: accept}
+	o := kitrun.Options{Open: t.open, Env: t.env, Version: t.p.Version, Accept: accept}
 	if accept != nil {
 		o.Select.Via, o.Repeat = []scenario.Door{scenario.ThroughWebtool}, looks
 	}

@@ -32,7 +32,7 @@ func formats(p *Program, spec string) ([]report.Format, error) {
 }
 
 func (p *Program) reporter(all []report.Format) report.Reporter {
-	return report.New(all, report.Options{Out: p.Stdout, Color: terminal.ColorsOf(p.Stdout).On()})
+	return report.New(all, report.Options{Out: p.Stdout.Commands(), Color: terminal.ColorsOf(p.Stdout).On()})
 }
 
 // report writes the reports of a run that is done, and returns how the program ends by it.

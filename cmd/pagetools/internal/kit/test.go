@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -37,7 +35,7 @@ type testOptions struct {
 	minCoverage             float64
 	update, schema, exports bool
 	trace, traceDir         string
-	headed, watch           bool
+	headed, watch, trust    bool
 }
 
 func testCommand(p *Program) *cobra.Command {
@@ -49,7 +47,8 @@ func testCommand(p *Program) *cobra.Command {
 			"executeTool, as a webtool, and\nover MCP, each time in a fresh page, and compares what " +
 			"comes of it. What a person is asked is answered by\nthe scenario. PATH is a file or a " +
 			"folder; the default is the current one. Files *evals.json are run, too, with\n--url or " +
-			"--dir, or by their names.\nEnds with 1 when a case fails, with 2 for a file that is wrong, " +
+			"--dir, or by their names. A file that is only found in a folder opens public pages and those below\n" +
+			"the folder, and starts nothing: name it, or give --trust.\nEnds with 1 when a case fails, with 2 for a file that is wrong, " +
 			"and with 4 when a site does not open.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.schema {
@@ -76,6 +75,7 @@ func testCommand(p *Program) *cobra.Command {
 	f.StringVar(&o.trace, "trace", "off", "write `traces` of cases, which Playwright's viewer shows: off, on, retain-on-failure (of cases that fail)")
 	f.StringVar(&o.traceDir, "trace-dir", "test-results", "`folder` of the traces, one folder in it for each case and door")
 	f.BoolVar(&o.headed, "headed", false, "show the browser")
+	f.BoolVar(&o.trust, "trust", false, "take the files that folders have as if each were named: they may start commands,\nread the environment, and open what is on this machine and its network")
 	f.BoolVar(&o.watch, "watch", false, "run again when scenarios, the folder that is served or the settings change")
 	f.BoolVar(&o.schema, "schema", false, "print the JSON Schema of scenario files")
 	f.StringVar(&o.model, "model-cmd", "", "`command` that plays the model of evals: it gets {messages, tools} on stdin, and writes\n{\"call\": {\"name\", \"arguments\"}}, or {\"call\": null} at the end; cases run as webtools without --via")
@@ -88,7 +88,8 @@ func testCommand(p *Program) *cobra.Command {
 type tester struct {
 	p        *Program
 	o        *testOptions
-	browsers app.Browsers // of all sites, and of all runs
+	browsers app.Browsers                // of all sites, and of all runs
+	env      func(string) (string, bool) // what record knows; nil in test
 }
 
 func (t *tester) run(ctx context.Context, args []string) error {
@@ -227,7 +228,7 @@ func (t *tester) options(formats []report.Format, out report.Reporter) kitrun.Op
 	if t.o.model != "" {
 		o.Model = t.ask
 	}
-	o.Again, o.Words = t.again, t.p.Words
+	o.Again, o.Words, o.Starts = t.again, t.p.Words, t.starts
 	if t.o.trace != "off" {
 		o.Trace = t.o.trace
 	}
@@ -257,6 +258,9 @@ func (t *tester) again(file, name string) string {
 	}
 	return line + " " + word(file) + run
 }
+
+// starts says which command is about to run.
+func (t *tester) starts(command string) { t.p.Say("starting %s", text.Line(command)) }
 
 func (t *tester) selection() (o scenario.Options, err error) {
 	o.Tags, o.CI = t.o.tags, os.Getenv("CI") != "" && os.Getenv("CI") != "false"
@@ -328,55 +332,6 @@ func (t *tester) host() (*hosts.Host, error) {
 	return &h, nil
 }
 
-// read reads the files of the command line, and those below its folders.
-func (t *tester) read(args []string) ([]*scenario.File, error) {
-	if len(args) == 0 {
-		args = []string{"."}
-	}
-	names, _, err := t.found(args)
-	if err != nil {
-		return nil, err
-	}
-	if len(names) == 0 {
-		return nil, terminal.Usage("no scenarios are here: write a file such as " +
-			"shop.webtool.yaml, or name one; files *evals.json need --url or --dir")
-	}
-	var all []*scenario.File
-	var wrong error
-	for _, name := range names {
-		f, err := readScenarios(name)
-		if err != nil {
-			wrong = errors.Join(wrong, err)
-			continue
-		}
-		all = append(all, f)
-	}
-	return all, t.p.shown(wrong)
-}
-
-// found are the files that arguments name, those in folders among them, and these folders. With an
-// error, of the first that cannot be read, it still returns them all: they may come.
-func (t *tester) found(args []string) (names, folders []string, err error) {
-	for _, arg := range args {
-		info, wrong := os.Stat(arg)
-		switch {
-		case wrong != nil:
-			names, wrong = append(names, arg), terminal.Usage("%s %w",
-				text.Line(arg), config.Problem(wrong))
-		case !info.IsDir():
-			names = append(names, arg)
-		default:
-			var below []string
-			below, wrong = t.below(arg)
-			names, folders = append(names, below...), append(folders, arg)
-		}
-		if err == nil {
-			err = wrong
-		}
-	}
-	return names, folders, err
-}
-
 // shown says each problem of files on a line of its own, as compilers do.
 func (p *Program) shown(err error) error {
 	if err == nil || p.Config().JSON() {
@@ -393,40 +348,6 @@ func asUsage(err error) error {
 		return nil
 	}
 	return terminal.Usage("%w", err)
-}
-
-const evalsEnding = "evals.json"
-
-func (t *tester) below(folder string) (names []string, err error) {
-	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && path != folder && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules"):
-			return filepath.SkipDir
-		case !d.IsDir() && t.isScenario(path):
-			names = append(names, path)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, terminal.Usage("%s %w", text.Line(folder), config.Problem(err))
-	}
-	return names, nil
-}
-
-// isScenario reports whether a file of a folder is run.
-func (t *tester) isScenario(name string) bool {
-	evals := t.o.url != "" || t.o.dir != ""
-	return strings.HasSuffix(name, ".webtool.yaml") || evals && strings.HasSuffix(name, evalsEnding)
-}
-
-func readScenarios(name string) (*scenario.File, error) {
-	words, err := os.ReadFile(name)
-	if err != nil {
-		return nil, terminal.Usage("%s %w", text.Line(name), config.Problem(err))
-	}
-	return scenario.ReadAs(name, words)
 }
 
 // export prints the cases of all files as one evals.json.
@@ -451,12 +372,9 @@ func (t *tester) open(ctx context.Context, to *app.Target, complete func(*app.Op
 	}})
 }
 
-// recorded writes what pages got from the network.
+// recorded writes what pages got from the network, or what was done with their tools.
 func recorded(name string, text []byte) error {
-	if err := files.Write(name, text, 0o600); err != nil { // it may hold what is nobody's business
-		return terminal.Usage("%w", err)
-	}
-	return nil
+	return place(name, text, 0o600) // it may hold what is nobody's business
 }
 
 // accept writes what is into a file, in the place of what was expected.

@@ -83,14 +83,14 @@ func (t *tester) reads(args []string) watch.Set {
 			}
 		}
 	}
-	names, folders, _ := t.found(args) // the run says what is wrong
+	sources, folders, _ := t.found(args) // the run says what is wrong
 	for _, folder := range folders {
 		set.Folders = append(set.Folders, watch.Folder{Path: folder, Below: t.isScenario})
 	}
-	set.Files = append(set.Files, names...)
 	o := kitrun.Options{Site: t.site(), Env: os.LookupEnv}
-	for _, name := range names {
-		f, err := readScenarios(name)
+	for _, s := range sources {
+		set.Files = append(set.Files, s.name)
+		f, err := s.read()
 		if err != nil {
 			continue
 		}

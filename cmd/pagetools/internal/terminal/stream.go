@@ -22,12 +22,28 @@ type Stream struct {
 	mu sync.Mutex
 
 	err    error
-	status string // shown now; "" is none
-	held   int    // status lines wait while a person is asked
+	runner *text.Runner // where GitHub runs us; nil elsewhere
+	status string       // shown now; "" is none
+	held   int          // status lines wait while a person is asked
 }
 
-// NewStream returns a stream that writes to w.
-func NewStream(w io.Writer) *Stream { return &Stream{w: w} }
+// NewStream returns a stream that writes to w. Where GitHub's runner reads the output, nothing in it is
+// a command for that, but for those of [Stream.Commands].
+func NewStream(w io.Writer) *Stream {
+	s := &Stream{w: w}
+	if os.Getenv("GITHUB_ACTIONS") == "true" {
+		s.runner = new(text.Runner)
+	}
+	return s
+}
+
+// Commands returns a writer for reports, which escape what strangers say, and have commands for
+// GitHub's runner.
+func (s *Stream) Commands() io.Writer { return commands{s} }
+
+type commands struct{ s *Stream }
+
+func (c commands) Write(b []byte) (int, error) { return c.s.write(b, nil) }
 
 // Unwrap returns what the stream writes to.
 func (s *Stream) Unwrap() io.Writer { return s.w }
@@ -41,18 +57,28 @@ func wipe(line string) string {
 }
 
 // Write implements io.Writer. The status line makes room, and comes back with the next step.
-func (s *Stream) Write(b []byte) (int, error) {
+func (s *Stream) Write(b []byte) (int, error) { return s.write(b, s.runner) }
+
+func (s *Stream) write(b []byte, r *text.Runner) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.status != "" {
 		_, _ = io.WriteString(s.w, wipe(s.status))
 		s.status = ""
 	}
-	n, err := s.w.Write(b)
-	if err != nil && s.err == nil {
-		s.err = err
+	var err error
+	if r != nil {
+		_, err = io.WriteString(s.w, r.Escape(string(b)))
+	} else {
+		_, err = s.w.Write(b)
 	}
-	return n, err
+	if err != nil {
+		if s.err == nil {
+			s.err = err
+		}
+		return 0, err
+	}
+	return len(b), nil
 }
 
 // Err returns the first error of writing, or nil. A reader that went away is none: it has

@@ -79,3 +79,28 @@ func TestStatusMakesRoom(t *testing.T) {
 		t.Errorf("it is %q, want %q", out.String(), want)
 	}
 }
+
+// TestRunnerReadsNoCommands holds S5: where GitHub's runner reads the output, nothing that is written is a
+// command for it, but for those of reports.
+func TestRunnerReadsNoCommands(t *testing.T) {
+	for _, x := range []struct{ runs, written, commands, want string }{
+		{"true", "::add-mask::x\na ##[error]\n", "::error::ours\n", ":\\u003aadd-mask::x\na ##\\u005berror]\n::error::ours\n"},
+		{"true", "a: ", "", "a: "},
+		{"", "::add-mask::x\n##[error]\n", "", "::add-mask::x\n##[error]\n"},
+	} {
+		t.Setenv("GITHUB_ACTIONS", x.runs)
+		var b bytes.Buffer
+		s := NewStream(&b)
+		for i := range x.written { // in any parts
+			if n, err := s.Write([]byte(x.written[i : i+1])); n != 1 || err != nil {
+				t.Errorf("%d bytes are written: %v", n, err)
+			}
+		}
+		if _, err := s.Commands().Write([]byte(x.commands)); err != nil {
+			t.Error(err)
+		}
+		if b.String() != x.want {
+			t.Errorf("with %q it writes %q, want %q", x.runs, b.String(), x.want)
+		}
+	}
+}
