@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
@@ -36,7 +37,7 @@ func (pl *pipeline) askConsent(ctx context.Context, r *Run, auto policy.Decision
 	r.pass.shown, shown = r.pass.where(true)
 	q := Invocation{Tool: r.pass.tool, Input: r.pass.input.Text(),
 		Answer: pl.limits.Question}.Complete(Question{
-		Kind: Approve, Title: r.pass.tool.wanted(r.pass.input, r.pass.call.Site), Detail: r.pass.tool.description, always: mayAlways(r),
+		Kind: Approve, Title: r.pass.tool.wanted(r.pass.tool.shown(r.pass.input), r.pass.call.Site), Detail: r.pass.tool.description, always: mayAlways(r),
 		Session: r.pass.call.Session, Page: describePage(shown), auto: auto,
 	})
 	return Step{Pause: &Pause{Question: q, Continue: func(ctx context.Context, a *Answer) Step {
@@ -82,6 +83,24 @@ func (t *Tool) wanted(input Value, site string) string {
 		words += " with " + strings.Join(args, ", ")
 	}
 	return words + ". " + run
+}
+
+// shown returns arguments as whoever is asked about them reads them: without those that the schema marks as
+// secret.
+func (t *Tool) shown(input Value) Value {
+	if !t.secrets {
+		return input
+	}
+	return input.Mask(t.secretsIn(input))
+}
+
+// secretsIn returns the JSON pointers of the arguments that the schema marks as secret.
+func (t *Tool) secretsIn(input Value) map[string]bool {
+	described, err := ReadValue("the schema", t.input.JSON())
+	if err != nil {
+		return map[string]bool{"": true}
+	}
+	return schema.Secrets(described, input)
 }
 
 // checkConsent refuses a call that a person refused, or that differs from what they were shown.

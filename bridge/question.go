@@ -38,7 +38,10 @@ type Question struct {
 	Schema json.RawMessage `json:"schema,omitempty"`
 	Tool   string          `json:"tool"`
 	Input  json.RawMessage `json:"input"`
-	Origin string          `json:"origin"`
+	// Secrets are the JSON pointers of those arguments that nobody reads: the tool marks them as secret, and
+	// Input has "***" in their place.
+	Secrets []string `json:"secrets,omitempty"`
+	Origin  string   `json:"origin"`
 	// Hints are the names of what the page claims of its tool, Frame that of the frame
 	// that offers it, Session the caller's name for its state.
 	Hints   []string `json:"hints,omitempty"`

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -117,6 +118,12 @@ func (inv Invocation) Refused(ctx context.Context) *Error {
 // and the origin of the tool where the source named none. It returns the question.
 func (inv Invocation) Complete(q Question) Question {
 	q.ID, q.Tool, q.Input = rand.Text(), inv.Tool.Name(), inv.Input
+	if inv.Tool.secrets {
+		if input, err := ReadValue("request", inv.Input); err == nil {
+			q.Input = inv.Tool.shown(input).Text()
+			q.Secrets = slices.Sorted(maps.Keys(inv.Tool.secretsIn(input)))
+		}
+	}
 	q.Hints, q.Frame = inv.Tool.hints.Claimed(), inv.Tool.frame
 	q.Operation = inv.Tool.operation
 	q.ExpiresAt = time.Now().Add(inv.Answer)

@@ -27,7 +27,7 @@ func TestCheckJSON(t *testing.T) {
 		`{"\udc00":1}`:               "half of a surrogate pair",
 		`1 2`:                        "something follows the value",
 		`{}}`:                        "not valid JSON",
-		`{"a":1`:                     "ends too early",
+		`{"a":1`:                     "it ends too early",
 		`01`:                         "something follows the value",
 		`+1`:                         "not valid JSON",
 		`NaN`:                        "not valid JSON",

@@ -294,7 +294,7 @@ func TestMessages(t *testing.T) {
 		`{"city":"Oslo","days":1,"at":{}}`:           `/at "at" must match at least one of the allowed forms ("at" must be a string, but is an object; or: "at.lat" is required)`,
 		`{"city":"Oslo","days":1,"rate":0.25}`:       `/rate "rate" must be a multiple of 0.5|/rate "rate" must be greater than 0.25`,
 		`{"city":"Oslo","days":1,"rate":1e400000}`:   `/rate not acceptable as JSON: a number with an exponent beyond 400`,
-		`{"city":"Oslo","days":1`:                    ` not acceptable as JSON: ends too early`,
+		`{"city":"Oslo","days":1`:                    ` not acceptable as JSON: it ends too early`,
 		`[]`:                                         ` the value must be an object, but is an array`,
 		`{"city":"Oslo","days":1,"city":"\ud800"}`:   `/city not acceptable as JSON: the same member name twice`,
 		`{"city":"\ud800","days":1,"tags":[["a"]] }`: `/city not acceptable as JSON: half of a surrogate pair`,
