@@ -20,7 +20,7 @@ var ErrGone = errors.New("the registration is gone")
 // Times of the contract's section on sites, catalogs and sessions.
 const (
 	quietTime  = 100 * time.Millisecond // after the load event, without a registration
-	emptyTime  = 5 * time.Second        // after it, at most, while there is no tool and the page is not idle
+	emptyTime  = 5 * time.Second        // after it, at most, while there is no tool
 	settleTime = 10 * time.Second       // at most, until a page counts as opened
 	lateTool   = 5 * time.Second        // that a call waits for a tool of a fresh page, once it has loaded
 )
@@ -42,6 +42,7 @@ type Page struct {
 	tab     Tab
 	origins []string // whose documents count as the site's own
 	wait    WaitFor
+	patient bool // it is looked at for longer before it counts as opened
 	limits  bridge.Limits
 	changed func() // called when the catalog has changed
 	log     *slog.Logger
@@ -57,8 +58,8 @@ type Page struct {
 }
 
 // WaitFor overrides when a page counts as opened: when all that it names holds.
-// The zero value means the load event and 100 ms without a registration; without a tool,
-// that the page is idle, for 5 s at most.
+// The zero value means the load event and 100 ms without a registration; without a tool, 5 s after
+// the load event.
 type WaitFor struct {
 	// Tools are the names of tools that must be registered.
 	Tools []string
@@ -97,10 +98,10 @@ type view struct {
 
 // newPage makes the page of a tab; own must run from now on. The origins decide
 // which documents are the site's own. changed is called when the catalog has changed, and
-// must not block.
-func newPage(tab Tab, origins []string, wait WaitFor, l bridge.Limits, changed func(),
+// must not block. A patient page counts as opened when nothing more is to be expected.
+func newPage(tab Tab, origins []string, wait WaitFor, patient bool, l bridge.Limits, changed func(),
 	log *slog.Logger) *Page {
-	p := &Page{tab: tab, origins: origins, wait: wait, limits: l, changed: changed, log: log,
+	p := &Page{tab: tab, origins: origins, wait: wait, patient: patient && wait.isNone(), limits: l, changed: changed, log: log,
 		dead: make(chan struct{}), recycled: make(chan struct{})}
 	empty, _ := bridge.NewCatalog(nil, nil, l)
 	p.view.Store(&view{catalog: empty, since: time.Now()})
@@ -116,6 +117,7 @@ type pageState struct {
 	more  []bridge.Finding // of the document, besides those of its tools
 	// loadedAt is when the document's load event came.
 	loadedAt time.Time
+	seen     listed // what the document registered until now
 	quiet    *time.Timer
 	limit    *time.Timer
 	visited  []time.Time
@@ -144,7 +146,7 @@ func (p *Page) own(prev *bridge.Catalog) {
 			}
 			p.handle(s, ev)
 		case <-s.quiet.C:
-			p.settle(s)
+			p.quieted(s)
 		case <-s.limit.C:
 			if s.unsettled > slowUnsettled && !s.now.loaded {
 				p.endless(s)
@@ -227,12 +229,12 @@ func (p *Page) navigated(s *pageState, ev Navigated) {
 		p.endless(s)
 		return
 	}
-	if s.now.settled || s.now.document == "" {
+	if s.now.settled || s.now.document == "" || s.seen.early != nil {
 		s.limit.Reset(settleTime)
 	}
 	empty, _ := bridge.NewCatalog(nil, nil, p.limits)
 	s.now = view{document: ev.Document, url: ev.URL, catalog: empty, since: now}
-	s.ready, s.shown, s.more = false, nil, nil
+	s.ready, s.shown, s.more, s.seen = false, nil, nil, listed{}
 	s.quiet.Stop()
 	p.publish(s)
 }
@@ -300,8 +302,10 @@ func (p *Page) list(s *pageState) {
 	}
 	before := s.now.catalog.Findings()
 	catalog, found := bridge.NewCatalog(s.prev, all, p.limits)
+	s.seen.add(s.now.declared, all, catalog)
 	s.now.declared = all
-	s.now.revisions, s.now.catalog = revisions, catalog.With(told(slices.Concat(reported, found, s.more)))
+	s.now.revisions = revisions
+	s.now.catalog = catalog.With(told(slices.Concat(reported, found, s.more))).WithLeft(s.seen.left(catalog))
 	if len(s.now.catalog.Tools()) > 0 {
 		s.prev = s.now.catalog
 	}
@@ -321,14 +325,14 @@ func (p *Page) mayBeQuiet(s *pageState) {
 		return
 	}
 	switch {
+	case s.seen.early != nil:
+		p.lookOn(s)
 	case p.wait.isNone():
 		switch {
 		case !s.now.loaded:
 		case len(s.now.catalog.Tools()) > 0:
 			s.quiet.Reset(quietTime)
-		case s.ready: // idle, like a page that waits for a framework before it registers
-			p.settle(s)
-		default:
+		default: // it may wait for a framework before it registers
 			s.quiet.Reset(max(quietTime, emptyTime-time.Since(s.loadedAt)))
 		}
 	case p.wait.missing(s.now.catalog) != "", p.wait.Await != (Await{}) && !s.ready:
@@ -349,10 +353,14 @@ func (p *Page) settle(s *pageState) {
 	s.quiet.Stop()
 	s.limit.Stop()
 	s.now.settled = true
+	s.more = append(s.more, s.seen.late(s.now.catalog, s.loadedAt)...)
 	if unmet := p.unmet(s); unmet != "" {
-		s.more = append(s.more, bridge.Finding{Rule: RuleUnmet,
+		s.more = append(s.more, bridge.Finding{Rule: bridge.RuleUnmet,
 			Message: "The page did not fulfil wait-for in time: " + unmet + "."})
-		s.now.catalog = s.now.catalog.With(told(slices.Concat(s.more, s.now.catalog.Findings())))
+	}
+	if len(s.more) > 0 {
+		p.list(s)
+		return
 	}
 	p.publish(s)
 }

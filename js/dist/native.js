@@ -1105,7 +1105,7 @@ var [violated, blocked, violationFile, violationLine, disposition] = members(
 	"lineNumber",
 	"disposition"
 );
-var [rejectionReason] = members("PromiseRejectionEvent", "reason");
+var [rejectionReason, rejectedPromise] = members("PromiseRejectionEvent", "reason", "promise");
 var [domName, domMessage] = members("DOMException", "name", "message");
 var names = new NativeMap();
 for (const name of ["Error", "EvalError", "RangeError", "ReferenceError", "SyntaxError", "TypeError", "URIError"]) {
@@ -1127,7 +1127,8 @@ function watchProblems() {
 	earlyViolations();
 	listen("unhandledrejection", (event) => {
 		const reason = rejectionReason(event);
-		if (!isObject(reason) || !weakGet(told, reason)) problem("rejection", "", textOf(reason), isError?.(reason) ? placeOf(reason) : "");
+		if (isObject(reason) && weakGet(told, reason) || weakGet(told, rejectedPromise(event))) return;
+		problem("rejection", "", textOf(reason), isError?.(reason) ? placeOf(reason) : "");
 	});
 	const { console } = (
 		global
@@ -1160,6 +1161,10 @@ function refusing(tool, run2) {
 		refuse(tool, error, placeOf(new NativeError()));
 		throw error;
 	}
+}
+function gaveUp(reason, promise) {
+	if (isObject(reason)) weakSet(told, reason, true);
+	if (promise !== void 0) weakSet(told, promise, true);
 }
 function refuse(tool, error, at) {
 	const name = isObject(tool) ? getOwnPropertyDescriptor(tool, "name")?.value : "";
@@ -1334,6 +1339,7 @@ function checkThis(self, type = "ModelContext", prefix = "") {
 }
 function register(draft, { origins: origins2, signal }) {
 	const tool = refusing(draft, () => admit(draft, isTaken));
+	if (signal !== void 0 && signalAborted(signal)) gaveUp(signalReason(signal));
 	throwIfAborted(signal);
 	refusing(draft, () => checkSecure(origins2, "exposedTo"));
 	tool.exposedTo = origins2;
@@ -1341,6 +1347,7 @@ function register(draft, { origins: origins2, signal }) {
 	if (signal !== void 0) {
 		addEventListener(signal, "abort", () => {
 			remove(tool.name, tool);
+			gaveUp(signalReason(signal), promise);
 			pending2.reject(signalReason(signal));
 		}, { __proto__: null, once: true });
 	}

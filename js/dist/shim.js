@@ -1615,7 +1615,7 @@ var [violated, blocked, violationFile, violationLine, disposition] = members(
 	"lineNumber",
 	"disposition"
 );
-var [rejectionReason] = members("PromiseRejectionEvent", "reason");
+var [rejectionReason, rejectedPromise] = members("PromiseRejectionEvent", "reason", "promise");
 var [domName, domMessage] = members("DOMException", "name", "message");
 var names = new NativeMap();
 for (const name of ["Error", "EvalError", "RangeError", "ReferenceError", "SyntaxError", "TypeError", "URIError"]) {
@@ -1637,7 +1637,8 @@ function watchProblems() {
 	earlyViolations();
 	listen2("unhandledrejection", (event) => {
 		const reason = rejectionReason(event);
-		if (!isObject(reason) || !weakGet(told, reason)) problem("rejection", "", textOf(reason), isError?.(reason) ? placeOf(reason) : "");
+		if (isObject(reason) && weakGet(told, reason) || weakGet(told, rejectedPromise(event))) return;
+		problem("rejection", "", textOf(reason), isError?.(reason) ? placeOf(reason) : "");
 	});
 	const { console } = (
 		global
@@ -1670,6 +1671,10 @@ function refusing(tool, run2) {
 		refuse(tool, error, placeOf(new NativeError()));
 		throw error;
 	}
+}
+function gaveUp(reason, promise) {
+	if (isObject(reason)) weakSet(told, reason, true);
+	if (promise !== void 0) weakSet(told, promise, true);
 }
 function refuse(tool, error, at) {
 	const name = isObject(tool) ? getOwnPropertyDescriptor(tool, "name")?.value : "";
@@ -1844,6 +1849,7 @@ function checkThis(self, type = "ModelContext", prefix = "") {
 }
 function register(draft, { origins, signal }) {
 	const tool = refusing(draft, () => admit(draft, isTaken));
+	if (signal !== void 0 && signalAborted(signal)) gaveUp(signalReason(signal));
 	throwIfAborted(signal);
 	refusing(draft, () => checkSecure(origins, "exposedTo"));
 	tool.exposedTo = origins;
@@ -1851,6 +1857,7 @@ function register(draft, { origins, signal }) {
 	if (signal !== void 0) {
 		addEventListener(signal, "abort", () => {
 			remove(tool.name, tool);
+			gaveUp(signalReason(signal), promise);
 			pending2.reject(signalReason(signal));
 		}, { __proto__: null, once: true });
 	}
