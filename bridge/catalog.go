@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -137,6 +136,7 @@ type Catalog struct {
 	// unchanged tool is not compiled again.
 	byDecl   map[string]admission
 	findings []Finding
+	left     []string
 }
 
 type admission struct {
@@ -163,6 +163,16 @@ func (c *Catalog) With(findings []Finding) *Catalog {
 	return &with
 }
 
+// WithLeft returns the same tools with the names of those that the page offered, and took back.
+func (c *Catalog) WithLeft(names []string) *Catalog {
+	with := *c
+	with.left = names
+	return &with
+}
+
+// Left names the tools that the page offered, and took back. The slice must not be changed.
+func (c *Catalog) Left() []string { return c.left }
+
 // Beside returns the tools of c with those of other whose names c has not, for a site that offers
 // both an API and a page. It has the findings of both.
 func (c *Catalog) Beside(other *Catalog) *Catalog {
@@ -177,59 +187,9 @@ func (c *Catalog) Beside(other *Catalog) *Catalog {
 	}
 	both.seal()
 	both.findings = append(append(both.findings, c.findings...), other.findings...)
+	both.left = slices.Concat(c.left, other.left)
 	return both
 }
-
-// Trouble is a sentence on why tools may be missing: what went wrong at the site, as far as
-// a message has room for it. It is "" when nothing did.
-func (c *Catalog) Trouble() string {
-	var said []string
-	for _, f := range c.findings {
-		if len(said) == maxTrouble {
-			said = append(said, fmt.Sprintf("and %d more", len(c.findings)-maxTrouble))
-			break
-		}
-		words := strconv.Quote(text.Short(f.Message, maxTroubleText))
-		if f.Tool != "" {
-			words = strconv.Quote(f.Tool) + ": " + words
-		}
-		said = append(said, f.Rule+": "+words)
-	}
-	if len(said) == 0 {
-		return ""
-	}
-	return "What went wrong at the site: " + strings.Join(said, "; ") + "."
-}
-
-// maxTrouble and maxTroubleText bound what a message says of a page, in findings and bytes.
-const maxTrouble, maxTroubleText = 3, 200
-
-// RuleStatus is the rule of the finding that the document came with an HTTP status that is
-// an error.
-const RuleStatus = "http-status"
-
-// Finding is something to tell the author of a page: of a declaration, or of what went wrong.
-type Finding struct {
-	// Rule is a stable kebab-case id, such as "schema-expands".
-	Rule string `json:"rule"`
-	// Tool is the name as declared, shortened and without control characters; empty when
-	// it is not about a tool.
-	Tool string `json:"tool,omitempty"`
-	// Message is one sentence for the author.
-	Message string `json:"message"`
-	// Refused is true when the tool is not available because of it.
-	Refused bool `json:"refused"`
-}
-
-// Cleaned returns the finding with text of one line that has nothing invisible in it.
-func (f Finding) Cleaned() Finding {
-	f.Tool = text.Brief(f.Tool, 64)
-	f.Message = text.Short(text.Line(f.Message), maxFinding)
-	return f
-}
-
-// maxFinding bounds the message of a finding, in bytes.
-const maxFinding = 1 << 10
 
 var legalName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
@@ -394,15 +354,18 @@ func admit(d Declaration, l Limits) admission {
 		}
 		t.annotations = d.Annotations
 	}
+	var slips []schema.Slip
 	var err error
-	if t.input, err = compileInput(d.Input, l); err != nil {
+	if t.input, slips, err = compileInput(d.Input, l); err != nil {
 		return refuse(ruleOf(err), "inputSchema: %s", safeText(err))
 	}
+	a.slipped(d.Name, "inputSchema", slips)
 	t.shape = shapeOf(t.input)
-	t.secrets = hasSecrets(d.Input)
+	t.secrets = hasSecrets(t.input.JSON())
 	if len(d.Output) > 0 && string(d.Output) != "null" {
-		switch t.output, err = schema.CompileResult(d.Output, l.Schema); {
+		switch t.output, slips, err = schema.AdmitResult(d.Output, l.Schema); {
 		case err == nil:
+			a.slipped(d.Name, "outputSchema", slips)
 		case ruleOf(err) == schema.RuleRootNotObject: // it promises nothing
 			a.findings = append(a.findings, Finding{Rule: schema.RuleRootNotObject, Tool: d.Name,
 				Message: fmt.Sprintf("outputSchema: %s; it is left out.", safeText(err))})
@@ -412,6 +375,23 @@ func admit(d Declaration, l Limits) admission {
 	}
 	a.tool = t
 	return a
+}
+
+// mostSlips bounds the findings about the slips of one schema.
+const mostSlips = 5
+
+// slipped adds what is wrong in a schema that is admitted all the same.
+func (a *admission) slipped(tool, member string, slips []schema.Slip) {
+	for i, s := range slips {
+		f := Finding{Rule: s.Rule, Tool: tool, Message: member + s.Pointer + ": " + s.Message}
+		if i == mostSlips {
+			f.Message = fmt.Sprintf("%s: there are %d more mistakes in it.", member, len(slips)-i)
+		}
+		a.findings = append(a.findings, f)
+		if i == mostSlips {
+			return
+		}
+	}
 }
 
 // forbidden returns the first name of an argument at any level that a pattern names, or "".
@@ -432,19 +412,19 @@ func forbidden(input *schema.Schema, patterns []string) string {
 
 // compileInput compiles the schema of the arguments. A tool without one takes
 // any object.
-func compileInput(raw json.RawMessage, l Limits) (*schema.Schema, error) {
+func compileInput(raw json.RawMessage, l Limits) (*schema.Schema, []schema.Slip, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		raw = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
-	s, err := schema.Compile(raw, l.Schema)
+	s, slips, err := schema.Admit(raw, l.Schema)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if name := forbidden(s, l.ForbidParams); name != "" {
-		return nil, &schema.CompileError{Rule: "parameter-forbidden",
+		return nil, nil, &schema.CompileError{Rule: "parameter-forbidden",
 			Message: fmt.Sprintf("it asks for %q, which the operator keeps from tools.", text.Brief(name, 64))}
 	}
-	return s, nil
+	return s, slips, nil
 }
 
 // hasSecrets reports whether a schema may mark arguments as secret: writeOnly, or

@@ -257,3 +257,45 @@ func TestManyDocuments(t *testing.T) {
 		t.Errorf("offered are %s, want %s; findings %+v", names, want, findings)
 	}
 }
+
+// TestASlipKeepsTheTool (L8, L7, O2): what is wrong in a schema and refuses nothing else is a finding beside
+// the tool, which is offered without it.
+func TestASlipKeepsTheTool(t *testing.T) {
+	declared := func(input, output string) bridge.Declaration {
+		d := bridgetest.Tool("it", "")
+		d.Input = json.RawMessage(input)
+		if output != "" {
+			d.Output = json.RawMessage(output)
+		}
+		return d
+	}
+	for _, c := range []struct {
+		decl     bridge.Declaration
+		rule, at string
+	}{
+		{declared(`{"type":"object","properties":{"title":{"type":"string","required":true}}}`, ""), schema.RuleKeyword, "inputSchema/properties/title/required: "},
+		{declared(`{"type":"object","properties":{"title":{"type":"any"}}}`, ""), schema.RuleKeyword, "inputSchema/properties/title/type: "},
+		{declared(`{"signature":{"type":"string"}}`, ""), schema.RuleMap, "inputSchema: "},
+		{declared(`{}`, `{"type":"object","properties":{"a":{"minimum":"1"}}}`), schema.RuleKeyword, "outputSchema/properties/a/minimum: "},
+	} {
+		catalog, findings, names := admit(bridge.Limits{}, c.decl)
+		if names != "it" || len(findings) != 1 || findings[0].Rule != c.rule || findings[0].Refused || findings[0].Tool != "it" ||
+			!strings.HasPrefix(findings[0].Message, c.at) {
+			t.Errorf("%s: admitted %q, findings %+v", c.decl.Input, names, findings)
+		}
+		if again, more := bridge.NewCatalog(catalog, []bridge.Declaration{c.decl}, bridge.Limits{}); again.Tool("it") == nil || len(more) != 1 {
+			t.Errorf("%s: a tool that is known already is told differently: %+v", c.decl.Input, more)
+		}
+	}
+	many := make([]string, 30)
+	for i := range many {
+		many[i] = fmt.Sprintf(`"p%d":{"type":"any"}`, i)
+	}
+	_, findings, names := admit(bridge.Limits{}, declared(`{"properties":{`+strings.Join(many, ",")+`}}`, ""))
+	if names != "it" || len(findings) != 6 || !strings.Contains(findings[5].Message, "25 more") {
+		t.Errorf("many slips: %q, %+v", names, findings)
+	}
+	if _, _, names := admit(bridge.Limits{ForbidParams: []string{"password"}}, declared(`{"password":{"type":"string"}}`, "")); names != "" {
+		t.Error("a map of parameters hides one that the operator forbids")
+	}
+}

@@ -127,7 +127,7 @@ func (s *siteState) unknownAction(action string, c *Catalog) *Error {
 		names = append(names, t.Name())
 	}
 	words := fmt.Sprintf("There is no action %q here.", text.Brief(action, 64))
-	if trouble := c.Trouble(); trouble != "" {
+	if trouble := c.Trouble(action); trouble != "" {
 		words += " " + trouble
 	}
 	return Errorf(WebtoolNotFound, "", NotRun, "%s", words).

@@ -30,13 +30,10 @@ func told(findings []bridge.Finding) []bridge.Finding {
 // explained reports whether a script did not load for a reason that another finding says.
 func explained(f bridge.Finding, all []bridge.Finding) bool {
 	_, address, _ := strings.Cut(f.Message, ": ")
-	return f.Rule == "script-missing" && slices.ContainsFunc(all, func(why bridge.Finding) bool {
-		return (why.Rule == "content-security-policy" || why.Rule == "network-refused") && strings.Contains(why.Message, " "+address)
+	return f.Rule == bridge.RuleScript && slices.ContainsFunc(all, func(why bridge.Finding) bool {
+		return (why.Rule == bridge.RulePolicy || why.Rule == bridge.RuleNetwork) && strings.Contains(why.Message, " "+address)
 	})
 }
-
-// RuleUnmet is the rule of the finding that wait-for was not fulfilled.
-const RuleUnmet = "wait-for-unmet"
 
 // unmet says what the page was to wait for and did not come; "" when all came.
 func (p *Page) unmet(s *pageState) string {
@@ -56,7 +53,7 @@ const maxRefused = 16
 
 // refused adds to the findings of the document that an address was refused.
 func (p *Page) refused(s *pageState, ev Refused) {
-	f := bridge.Finding{Rule: "network-refused", Message: "The page was kept from " + ev.URL + ": " + ev.Why}
+	f := bridge.Finding{Rule: bridge.RuleNetwork, Message: "The page was kept from " + ev.URL + ": " + ev.Why}
 	if len(s.more) < maxRefused && !slices.Contains(s.more, f) {
 		s.more = append(s.more, f)
 		p.list(s)

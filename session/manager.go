@@ -32,6 +32,11 @@ type SiteOptions struct {
 	Warm int
 	// WaitFor overrides when a page counts as opened.
 	WaitFor WaitFor
+	// Patient makes the site's own page, and a fresh one that [Manager.See] opens, count as opened
+	// 2.5 s after the load event at the earliest, and when registrations have been quiet for a
+	// second, 5 s after it at the latest. Tools that come then are found to be late. WaitFor
+	// overrides it.
+	Patient bool
 	// ForbidParams works as in bridge.Limits, for the site's pages.
 	ForbidParams []string
 	// Origins are further origins whose documents count as the site's own.

@@ -26,15 +26,18 @@ func TestOpened(t *testing.T) {
 	}{
 		{"the load event and a quiet time", shop, nil, 100 * ms, 3},
 		{"no tools, and never idle", func(*sessiontest.Document) {}, nil, 5 * time.Second, 0},
-		{"no tools, and idle", func(d *sessiontest.Document) { later(600*ms, d.Ready) }, nil, 600 * ms, 0},
-		{"idle before the load event", func(d *sessiontest.Document) {
+		{"no tools, after a load event that takes its time", func(d *sessiontest.Document) {
 			d.Unfinished()
-			later(50*ms, d.Ready)
 			later(200*ms, d.Loaded)
-		}, nil, 200 * ms, 0},
+		}, nil, 5200 * ms, 0},
+		{"the first tool comes late", func(d *sessiontest.Document) {
+			later(1000*ms, func() { d.Register(named("a")) })
+		}, nil, 1100 * ms, 1},
+		{"and later still", func(d *sessiontest.Document) {
+			later(4900*ms, func() { d.Register(named("a")) })
+		}, nil, 5000 * ms, 1},
 		{"a framework that registers after the load event", func(d *sessiontest.Document) {
 			later(240*ms, func() { d.Register(named("a")) })
-			later(600*ms, d.Ready)
 		}, nil, 340 * ms, 1},
 		{"each registration starts the time again", func(d *sessiontest.Document) {
 			d.Register(named("a"))

@@ -20,7 +20,7 @@ var ErrGone = errors.New("the registration is gone")
 // Times of the contract's section on sites, catalogs and sessions.
 const (
 	quietTime  = 100 * time.Millisecond // after the load event, without a registration
-	emptyTime  = 5 * time.Second        // after it, at most, while there is no tool and the page is not idle
+	emptyTime  = 5 * time.Second        // after it, at most, while there is no tool
 	settleTime = 10 * time.Second       // at most, until a page counts as opened
 	lateTool   = 5 * time.Second        // that a call waits for a tool of a fresh page, once it has loaded
 )
@@ -42,6 +42,7 @@ type Page struct {
 	tab     Tab
 	origins []string // whose documents count as the site's own
 	wait    WaitFor
+	patient bool // it is looked at for longer before it counts as opened
 	limits  bridge.Limits
 	changed func() // called when the catalog has changed
 	log     *slog.Logger
@@ -58,8 +59,8 @@ type Page struct {
 }
 
 // WaitFor overrides when a page counts as opened: when all that it names holds.
-// The zero value means the load event and 100 ms without a registration; without a tool,
-// that the page is idle, for 5 s at most.
+// The zero value means the load event and 100 ms without a registration; without a tool, 5 s after
+// the load event.
 type WaitFor struct {
 	// Tools are the names of tools that must be registered.
 	Tools []string
@@ -102,10 +103,10 @@ type view struct {
 
 // newPage makes the page of a tab; own must run from now on. The origins decide
 // which documents are the site's own. changed is called when the catalog has changed, and
-// must not block.
-func newPage(tab Tab, origins []string, wait WaitFor, l bridge.Limits, changed func(),
+// must not block. A patient page counts as opened when nothing more is to be expected.
+func newPage(tab Tab, origins []string, wait WaitFor, patient bool, l bridge.Limits, changed func(),
 	log *slog.Logger) *Page {
-	p := &Page{tab: tab, origins: origins, wait: wait, limits: l, changed: changed, log: log,
+	p := &Page{tab: tab, origins: origins, wait: wait, patient: patient && wait.isNone(), limits: l, changed: changed, log: log,
 		dead: make(chan struct{}), recycled: make(chan struct{})}
 	empty, _ := bridge.NewCatalog(nil, nil, l)
 	p.view.Store(&view{catalog: empty, since: time.Now()})
@@ -121,6 +122,7 @@ type pageState struct {
 	more  []bridge.Finding // of the document, besides those of its tools
 	// loadedAt is when the document's load event came, and added when a tool came of a name that was not there.
 	loadedAt, added time.Time
+	seen            listed // what the document registered until now
 	quiet           *time.Timer
 	limit           *time.Timer
 	visited         []time.Time
@@ -150,7 +152,7 @@ func (p *Page) own(prev *bridge.Catalog) {
 			}
 			p.handle(s, ev)
 		case <-s.quiet.C:
-			p.settle(s)
+			p.quieted(s)
 		case <-s.limit.C:
 			if s.unsettled > slowUnsettled && !s.now.loaded {
 				p.endless(s)
@@ -235,12 +237,12 @@ func (p *Page) navigated(s *pageState, ev Navigated) {
 		p.endless(s)
 		return
 	}
-	if s.now.settled || s.now.document == "" {
+	if s.now.settled || s.now.document == "" || s.seen.early != nil {
 		s.limit.Reset(settleTime)
 	}
 	empty, _ := bridge.NewCatalog(nil, nil, p.limits)
 	s.now = view{document: ev.Document, url: ev.URL, catalog: empty, since: now}
-	s.ready, s.shown, s.more = false, nil, nil
+	s.ready, s.shown, s.more, s.seen = false, nil, nil, listed{}
 	s.quiet.Stop()
 	p.publish(s)
 }
@@ -299,40 +301,6 @@ func (p *Page) toolsChanged(s *pageState, ev ToolsChanged) {
 	}
 }
 
-// adds reports whether a document registers a tool of a name that it did not have.
-func (s *pageState) adds(ev ToolsChanged) bool {
-	known := map[string]bool{}
-	if i := s.find(ev.Document); i >= 0 {
-		for _, t := range s.shown[i].Tools {
-			known[t.Name] = true
-		}
-	}
-	return slices.ContainsFunc(ev.Tools, func(t bridge.Declaration) bool { return !known[t.Name] })
-}
-
-// moved takes that a call moved the page: it counts as opened again when the new place has registered its
-// tools, and at the latest when it is calm.
-func (p *Page) moved(s *pageState, ev Moved) {
-	if ev.Document != s.now.document || ev.Over && (ev.Number != s.now.moves || !s.now.moving) {
-		return
-	}
-	s.now.moves, s.now.moving = ev.Number, !ev.Over
-	if s.now.settled {
-		s.unsettled, s.moved = 0, ev.Since
-		s.quiet.Stop()
-		p.mayHaveArrived(s)
-	}
-	p.publish(s)
-}
-
-// mayHaveArrived starts the quiet time after which a page that a call moved counts as opened: once the place
-// has registered a tool that the one before did not have.
-func (p *Page) mayHaveArrived(s *pageState) {
-	if s.now.moving && !s.added.Before(s.moved) {
-		s.quiet.Reset(quietTime)
-	}
-}
-
 // find returns the position of a document in s.shown, or -1.
 func (s *pageState) find(document string) int {
 	return slices.IndexFunc(s.shown, func(c ToolsChanged) bool { return c.Document == document })
@@ -349,8 +317,10 @@ func (p *Page) list(s *pageState) {
 	}
 	before := s.now.catalog.Findings()
 	catalog, found := bridge.NewCatalog(s.prev, all, p.limits)
+	s.seen.add(s.now.declared, all, catalog)
 	s.now.declared = all
-	s.now.revisions, s.now.catalog = revisions, catalog.With(told(slices.Concat(reported, found, s.more)))
+	s.now.revisions = revisions
+	s.now.catalog = catalog.With(told(slices.Concat(reported, found, s.more))).WithLeft(s.seen.left(catalog))
 	if len(s.now.catalog.Tools()) > 0 {
 		s.prev = s.now.catalog
 	}
@@ -370,14 +340,14 @@ func (p *Page) mayBeQuiet(s *pageState) {
 		return
 	}
 	switch {
+	case s.seen.early != nil:
+		p.lookOn(s)
 	case p.wait.isNone():
 		switch {
 		case !s.now.loaded:
 		case len(s.now.catalog.Tools()) > 0:
 			s.quiet.Reset(quietTime)
-		case s.ready: // idle, like a page that waits for a framework before it registers
-			p.settle(s)
-		default:
+		default: // it may wait for a framework before it registers
 			s.quiet.Reset(max(quietTime, emptyTime-time.Since(s.loadedAt)))
 		}
 	case p.wait.missing(s.now.catalog) != "", p.wait.Await != (Await{}) && !s.ready:
@@ -402,10 +372,14 @@ func (p *Page) settle(s *pageState) {
 	s.quiet.Stop()
 	s.limit.Stop()
 	s.now.settled = true
+	s.more = append(s.more, s.seen.late(s.now.catalog, s.loadedAt)...)
 	if unmet := p.unmet(s); unmet != "" {
-		s.more = append(s.more, bridge.Finding{Rule: RuleUnmet,
+		s.more = append(s.more, bridge.Finding{Rule: bridge.RuleUnmet,
 			Message: "The page did not fulfil wait-for in time: " + unmet + "."})
-		s.now.catalog = s.now.catalog.With(told(slices.Concat(s.more, s.now.catalog.Findings())))
+	}
+	if len(s.more) > 0 {
+		p.list(s)
+		return
 	}
 	p.publish(s)
 }

@@ -34,6 +34,7 @@ type Note struct {
 	ExposedTo []string `json:"exposedTo"`
 	// Annotations are JSON in the page's own words; "" is none.
 	Annotations string `json:"annotations"`
+	Title       string `json:"title"`
 	Description string `json:"description"`
 	// Message is why it was not taken. Unhandled is true when the page did not look at that.
 	Message   string `json:"message"`
@@ -125,5 +126,5 @@ func (m *Manager) seenPage(ctx context.Context, s *site, ref bridge.Ref, fresh b
 	if err != nil {
 		return nil, err
 	}
-	return m.openPage(ctx, s, ref.Caller.Name, options, nil)
+	return m.openPage(ctx, s, ref.Caller.Name, options, nil, s.Patient)
 }

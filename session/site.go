@@ -238,7 +238,7 @@ func (m *Manager) catalogPage(ctx context.Context, s *site) (*Page, error) {
 
 // openForAll opens a page that is no caller's, and waits until it counts as opened.
 func (m *Manager) openForAll(s *site, prev *bridge.Catalog) (*Page, error) {
-	page, err := m.openPage(m.life, s, "", nil, prev)
+	page, err := m.openPage(m.life, s, "", nil, prev, s.Patient)
 	if err != nil {
 		return nil, err
 	}
@@ -249,17 +249,15 @@ func (m *Manager) openForAll(s *site, prev *bridge.Catalog) (*Page, error) {
 	return page, nil
 }
 
-// openPage opens a tab on the site for a caller, "" for the site itself, as the options say.
+// openPage opens a tab on the site for a caller, "" for the site itself, as the options say; a patient one
+// is looked at for longer before it counts as opened.
 func (m *Manager) openPage(ctx context.Context, s *site, caller string, o *pageOptions,
-	prev *bridge.Catalog) (*Page, error) {
+	prev *bridge.Catalog, patient bool) (*Page, error) {
 	if !m.fits(1) && !m.dropAllSpares() {
 		return nil, noMemory()
 	}
 	options, address := s.Tab, s.URL
 	options.Await, options.Origin = s.WaitFor.Await, s.Origin
-	if s.WaitFor.isNone() {
-		options.Await.Idle = true
-	}
 	if s.Network != nil {
 		options.Network = s.Network(caller)
 	}
@@ -276,7 +274,7 @@ func (m *Manager) openPage(ctx context.Context, s *site, caller string, o *pageO
 	}
 	limits := m.o.Limits
 	limits.ForbidParams = s.ForbidParams
-	page := newPage(tab, append([]string{s.Origin}, s.Origins...), s.WaitFor, limits,
+	page := newPage(tab, append([]string{s.Origin}, s.Origins...), s.WaitFor, patient, limits,
 		func() { m.changed(s.Name) }, m.o.Log.With("site", s.Name))
 	m.background.Go(func() {
 		defer options.Bytes.Close()

@@ -202,7 +202,7 @@ func (st *state) open(w *waiter) {
 	m.background.Go(func() { // ends with openPage, which ends with w's context or the manager
 		ctx, cancel := context.WithCancelCause(w.ctx)
 		defer context.AfterFunc(m.life, func() { cancel(context.Cause(m.life)) })()
-		page, err := m.openPage(ctx, w.site, w.caller.Name, w.options, m.compiled(w.site))
+		page, err := m.openPage(ctx, w.site, w.caller.Name, w.options, m.compiled(w.site), false)
 		cancel(nil)
 		m.with(func(st *state) { st.opened(w, ses, page, err) })
 	})

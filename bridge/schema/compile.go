@@ -31,12 +31,16 @@ type Schema struct {
 
 // Compile admits a schema of arguments or says why not: the error is a [*CompileError]. Arguments
 // are an object. It reads no file and no network, and its own time is bounded by the limits.
-func Compile(raw []byte, l Limits) (*Schema, error) { return compile(raw, l, true) }
+func Compile(raw []byte, l Limits) (*Schema, error) { return compile(raw, l, true, nil) }
 
 // CompileResult is Compile for the schema of results, which may be any JSON value.
-func CompileResult(raw []byte, l Limits) (*Schema, error) { return compile(raw, l, false) }
+func CompileResult(raw []byte, l Limits) (*Schema, error) { return compile(raw, l, false, nil) }
 
-func compile(raw []byte, l Limits, arguments bool) (*Schema, error) {
+// mostRetries bounds how often a schema is compiled again without a keyword that the compiler refuses.
+const mostRetries = 4
+
+// compile admits a schema; with a mender, one that has slips, too.
+func compile(raw []byte, l Limits, arguments bool, m *mender) (*Schema, error) {
 	l = l.withDefaults()
 	if len(raw) > l.Bytes {
 		return nil, refusef(RuleTooLarge, "", "the schema is longer than %d bytes", l.Bytes)
@@ -50,6 +54,11 @@ func compile(raw []byte, l Limits, arguments bool) (*Schema, error) {
 		return nil, refusef(RuleNotJSON, syn.Pointer, "%s at byte %d", syn.Message, syn.Offset)
 	}
 	clean(doc)
+	if m != nil {
+		if doc, err = m.mended(doc); err != nil {
+			return nil, err
+		}
+	}
 	if arguments {
 		err = checkRoot(doc)
 	} else {
@@ -58,11 +67,17 @@ func compile(raw []byte, l Limits, arguments bool) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Schema{raw: doc.appendJSON(make([]byte, 0, len(raw))), limits: l, arguments: arguments}
 	f, err := newForm(doc, l)
+	for range mostRetries {
+		if err == nil || !m.leaveOut(doc, err) {
+			break
+		}
+		f, err = newForm(doc, l)
+	}
 	if err != nil {
 		return nil, err
 	}
+	s := &Schema{raw: doc.appendJSON(make([]byte, 0, len(raw))), limits: l, arguments: arguments}
 	s.nodes, s.last = len(f.graph.order), &lastForm{weak.Make(f)}
 	s.objects = arguments || f.graph.objectsOnly(f.graph.root)
 	s.adapted = sync.OnceValue(s.adapt)

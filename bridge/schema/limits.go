@@ -45,6 +45,13 @@ const (
 	RuleRootNotObject = "schema-root-not-object"
 )
 
+// Rules of slips, which cost no tool.
+const (
+	RuleKeyword = "schema-malformed-keyword"
+	RuleUnknown = "schema-unknown-keyword"
+	RuleMap     = "schema-bare-map"
+)
+
 // CompileError says why a schema is refused.
 type CompileError struct {
 	Rule    string // one of the Rule constants

@@ -37,7 +37,7 @@ func Samples(input json.RawMessage, invalid bool) []Sample {
 	if err != nil {
 		return nil
 	}
-	compiled, err := compile(input, Limits{}, isObject(given))
+	compiled, err := compile(input, Limits{}, isObject(given), &mender{})
 	if err != nil {
 		return nil
 	}

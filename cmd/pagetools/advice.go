@@ -12,7 +12,6 @@ import (
 	"github.com/pagetools/pagetools/bridge/opentools/oauth"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
-	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
 
@@ -184,17 +183,45 @@ func apiFix(c *config.Config, t *target) string {
 }
 
 // noTools says what to do about a page or an API without tools.
-func noTools(findings []bridge.Finding, c *config.Config, t *target) string {
+func noTools(findings []bridge.Finding, left []string, c *config.Config, t *target) string {
 	if t != nil && t.pageless && t.about != nil {
 		return fmt.Sprintf("the API %q offers no tools: %s. %s", t.about.Name(), t.about.Empty(), apiFix(c, t))
 	}
-	text := "the page declares no tools. " + aim("doctor", t) + " looks for the reason"
+	text := without(findings, left) + ". " + aim("doctor", t) + " looks for the reason"
 	for _, f := range findings {
-		if f.Rule == session.RuleUnmet || f.Rule == bridge.RuleStatus {
+		if f.Rule == bridge.RuleUnmet || f.Rule == bridge.RuleStatus || f.Refused {
 			return text + "."
 		}
 	}
 	return text + "; --wait-for tool:NAME waits for one that comes late."
+}
+
+// without says that a page offers no tools, and which it declared or had.
+func without(findings []bridge.Finding, left []string) string {
+	refused := false
+	var names []string
+	for _, f := range findings {
+		refused = refused || f.Refused
+		if f.Refused && f.Tool != "" && !slices.Contains(names, f.Tool) {
+			names = append(names, f.Tool)
+		}
+	}
+	named := func(names []string) string {
+		quoted := make([]string, len(names))
+		for i, name := range names {
+			quoted[i] = text.Quote(name)
+		}
+		return text.Few(quoted, maxNamed)
+	}
+	switch {
+	case len(names) > 0:
+		return "the page offers no tools: what it declares is refused (" + named(names) + ")"
+	case refused:
+		return "the page offers no tools: what it declares is refused"
+	case len(left) > 0:
+		return "the page offers no tools now: it offered " + named(left) + ", and took them back"
+	}
+	return "the page declares no tools"
 }
 
 // tryIt is a command that shows what is served.

@@ -25,7 +25,6 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
-	"github.com/pagetools/pagetools/session"
 )
 
 // settings reads flags, as a command line has them.
@@ -169,9 +168,31 @@ func TestConsentAdvice(t *testing.T) {
 // TestNoToolsAdvice: --wait-for is advised to people who did not wait.
 func TestNoToolsAdvice(t *testing.T) {
 	t.Parallel()
-	for rule, waits := range map[string]bool{"": true, "script-error": true, session.RuleUnmet: false, bridge.RuleStatus: false} {
-		if said := noTools([]bridge.Finding{{Rule: rule}}, settings(t), site); strings.Contains(said, "--wait-for") != waits || !strings.Contains(said, "doctor 'https://shop.example/?a=1&b'`") {
+	for rule, waits := range map[string]bool{"": true, "script-error": true, bridge.RuleUnmet: false, bridge.RuleStatus: false} {
+		if said := noTools([]bridge.Finding{{Rule: rule}}, nil, settings(t), site); strings.Contains(said, "--wait-for") != waits || !strings.Contains(said, "doctor 'https://shop.example/?a=1&b'`") {
 			t.Errorf("after %q: %s", rule, said)
+		}
+	}
+}
+
+// TestWithoutTools (L8, L9): a page whose tools were refused, or that took them back, declares some.
+func TestWithoutTools(t *testing.T) {
+	t.Parallel()
+	refused := []bridge.Finding{{Rule: "schema-remote-ref", Tool: "find_book", Refused: true}, {Rule: "schema-remote-ref", Tool: "find_book", Refused: true}}
+	for _, c := range []struct {
+		findings []bridge.Finding
+		left     []string
+		want     string
+	}{
+		{nil, nil, "the page declares no tools. "},
+		{[]bridge.Finding{{Rule: bridge.RuleUncaught}}, nil, "the page declares no tools. "},
+		{refused, nil, `the page offers no tools: what it declares is refused ("find_book"). `},
+		{[]bridge.Finding{{Rule: "too-many-tools", Refused: true}}, nil, "the page offers no tools: what it declares is refused. "},
+		{nil, []string{"list-books"}, `the page offers no tools now: it offered "list-books", and took them back. `},
+		{refused, []string{"list-books"}, "what it declares is refused"},
+	} {
+		if said := noTools(c.findings, c.left, settings(t), site); !strings.Contains(said, c.want) || strings.Contains(said, "--wait-for") && c.findings != nil && c.findings[0].Refused {
+			t.Errorf("%+v: %s, want %s", c, said, c.want)
 		}
 	}
 }
@@ -197,7 +218,7 @@ func TestExposing(t *testing.T) {
 		{opentools.About{}, nil, "its document has no operations. Is it the right document?"},
 	} {
 		at := &target{Target: &app.Target{Text: "https://shop.example/openapi.json"}, about: &c.about, pageless: true}
-		if got := noTools(nil, settings(t, c.args...), at); !strings.HasSuffix(got, c.want) || strings.Contains(got, "page ") {
+		if got := noTools(nil, nil, settings(t, c.args...), at); !strings.HasSuffix(got, c.want) || strings.Contains(got, "page ") {
 			t.Errorf("%s, want %s", got, c.want)
 		}
 	}

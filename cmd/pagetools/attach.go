@@ -148,7 +148,7 @@ func lookAt(ctx context.Context, p *program, a *app.App, t *target) (*attached, 
 	}
 	if out.API == nil && (out.Page == nil || out.Page.Tools == 0) {
 		if out.Page != nil {
-			problems = append(problems, "Its page declares no tools.")
+			problems = append(problems, "Its page offers none.")
 		}
 		return nil, terminal.Unreachable("%s offers no tools. %s",
 			text.Line(t.Text), text.Line(strings.Join(problems, " ")))

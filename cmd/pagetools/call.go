@@ -18,7 +18,6 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
-	"github.com/pagetools/pagetools/session"
 )
 
 func callCommand(p *program) *cobra.Command {
@@ -157,13 +156,22 @@ func awaitTool(ctx context.Context, p *program, a *app.App, t *target,
 	return a.Router.Catalog(ref)
 }
 
-// sayUnmet says what a page was to wait for and did not come.
+// sayUnmet says what a page was to wait for and did not come, and what came late.
 func sayUnmet(p *program, a *app.App, t *target) {
 	for _, f := range a.Findings(t.Name) {
-		if f.Rule == session.RuleUnmet {
+		if f.Rule == bridge.RuleUnmet || f.Rule == bridge.RuleLate {
 			p.say("warning: %s", findingText(f))
 		}
 	}
+}
+
+// whyNone says that the page of a target has no tools, and what went wrong there.
+func whyNone(p *program, a *app.App, t *target) string {
+	catalog, err := a.Router.Catalog(bridge.Ref{Site: t.Name, Caller: bridge.Local()})
+	if err != nil {
+		return noTools(nil, nil, p.conf, t)
+	}
+	return strings.TrimSuffix(noTools(a.Findings(t.Name), catalog.Left(), p.conf, t)+" "+catalog.Trouble(""), " ")
 }
 
 // withNames adds the names of the tools to the error about an unknown tool, and every

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -284,7 +285,7 @@ func speaksTLS(ctx context.Context, u *url.URL) string {
 func (d *doctor) page(ctx context.Context, t *target) error {
 	var pl plan
 	if t != nil {
-		pl = answering(t)
+		pl = listing(t)
 	}
 	a, err := d.p.start(ctx, pl)
 	if err != nil {
@@ -387,10 +388,13 @@ func (d *doctor) declarations(a *app.App, t *target, catalog *bridge.Catalog) er
 		return d.fail(terminal.ExitFindings, "tools", apiFix(d.p.conf, t),
 			fmt.Errorf("the API offers none: %s", t.about.Empty()))
 	default:
-		return d.fail(terminal.ExitFindings, "tools",
-			"Does the page call document.modelContext.registerTool or "+
-				"navigator.modelContext.provideContext at load? "+
-				"--wait-for tool:NAME waits for one that comes late.", errors.New("the page declares none"))
+		none := without(findings, catalog.Left())
+		fix := "Does the page call document.modelContext.registerTool or navigator.modelContext.provideContext at load? " +
+			"--wait-for tool:NAME waits for one that comes late."
+		if slices.ContainsFunc(findings, func(f bridge.Finding) bool { return f.Refused }) {
+			fix = "Correct what the steps above name."
+		}
+		return d.fail(terminal.ExitFindings, "tools", fix, errors.New(none))
 	}
 	seen := toolset.New([]toolset.Source{{Site: bridge.Site{Name: t.Name}, Tools: catalog.Tools()}},
 		toolset.Options{})

@@ -23,7 +23,7 @@ func kitCommands(p *program) []*cobra.Command {
 		About:        func(t *app.Target) { p.target = v.of(t) },
 		Target:       v.one, Targets: v.targets, Start: v.start, Serve: v.serve,
 		Unmet:   func(a *app.App, t *app.Target) { sayUnmet(p, a, v.of(t)) },
-		NoTools: func(t *app.Target) string { return noTools(nil, p.conf, v.of(t)) },
+		NoTools: func(a *app.App, t *app.Target) string { return whyNone(p, a, v.of(t)) },
 	})
 }
 
@@ -71,6 +71,7 @@ func (v *kitVerbs) start(ctx context.Context, targets []*app.Target, o kit.Openi
 		all[i] = v.of(t)
 	}
 	pl := answering(all...)
+	pl.patient = o.Patient
 	if o.Watched {
 		pl.pages = watched
 	}

@@ -33,6 +33,8 @@ import (
 type plan struct {
 	targets []*target
 	pages   pages
+	// patient commands list the tools for the page's author: they look at its pages for longer.
+	patient bool
 	// engine is the kind of engine for all of them; "" leaves it to the settings.
 	engine string
 	// api is how APIs are looked for, where it is not as the settings say.
@@ -66,6 +68,9 @@ func serving(targets []*target) plan { return plan{targets: targets, remember: t
 
 // speaking is the plan of a command that serves one caller.
 func speaking(targets []*target) plan { return plan{targets: targets, pages: lent, remember: true} }
+
+// listing is the plan of a command that lists the tools of pages for their author, and ends.
+func listing(targets ...*target) plan { return plan{targets: targets, pages: single, patient: true} }
 
 // answering is the plan of a command that ends after one answer.
 func answering(targets ...*target) plan { return plan{targets: targets, pages: single} }
@@ -302,7 +307,7 @@ var windowPolicies = map[string]session.Windows{
 func pageOptions(c *config.Config, pl plan, t *target) session.SiteOptions {
 	s := t.config
 	o := session.SiteOptions{
-		Shared: c.State == "shared", Warm: c.Warm,
+		Shared: c.State == "shared", Warm: c.Warm, Patient: pl.patient,
 		Tab:     session.TabOptions{Windows: windowPolicies[s.Windows], Record: pl.pages == watched, Reach: &policy.Reach{Anywhere: pl.pages == entered}},
 		WaitFor: waitFor(c, s.WaitFor), ForbidParams: s.ForbidParams,
 	}

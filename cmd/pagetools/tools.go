@@ -62,6 +62,8 @@ type toolList struct {
 	Tools   []toolItem `json:"tools"`
 	// Findings are what went wrong in the page and with its declarations.
 	Findings []bridge.Finding `json:"findings,omitempty"`
+
+	left []string // tools that the page offered, and took back
 }
 
 type toolItem struct {
@@ -80,7 +82,7 @@ func tools(ctx context.Context, p *program, arg string, strict bool, to stateTar
 	if err := to.check(); err != nil {
 		return err
 	}
-	a, t, err := p.one(ctx, arg, answering())
+	a, t, err := p.one(ctx, arg, listing())
 	if err != nil {
 		return err
 	}
@@ -103,7 +105,7 @@ func tools(ctx context.Context, p *program, arg string, strict bool, to stateTar
 		version = doc.Version
 	}
 	list := toolList{Site: t.Name, Origin: t.Origin, Version: version, Tools: []toolItem{},
-		Findings: a.Findings(t.Name)}
+		Findings: a.Findings(t.Name), left: catalog.Left()}
 	for _, f := range list.Findings {
 		if t.pageless && f.Rule == opentools.RuleEmpty && p.conf.Format == "text" {
 			continue // the last line says it
@@ -185,7 +187,7 @@ func printTools(p *program, list toolList) error {
 		return nil
 	}
 	if len(list.Tools) == 0 {
-		p.say("%s", noTools(list.Findings, p.conf, p.target))
+		p.say("%s", noTools(list.Findings, list.left, p.conf, p.target))
 		return nil
 	}
 	var text bytes.Buffer // a write for each: there may be thousands

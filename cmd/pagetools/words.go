@@ -47,5 +47,7 @@ var optionWords = text.Words{ //nolint:gosec // it names where secrets are, and 
 	"lock: %w":                            "lock: %w; `pagetools lock` writes it",
 	"; at least %g %% must be":            "; --min-coverage asks for %g %%",
 	"restore it, or write it anew":        "restore it, or write it anew with --update",
-	"Since the lock file: %s; %s (%s).":   "Since the lock file: %s; %s (%s). Run pagetools lock if it is meant.",
+	"Wait for a tool that comes late, or open the page where they are registered.": "--wait-for tool:NAME waits " +
+		"for one that comes late; or open the page where they are registered.",
+	"Since the lock file: %s; %s (%s).": "Since the lock file: %s; %s (%s). Run pagetools lock if it is meant.",
 }

@@ -12,7 +12,7 @@ import (
 
 // This file compares texts and names.
 
-var vagueRule = Rule{ID: "description-vague", Severity: Warning, Allows: true, find: each((*run).declarations, findVague),
+var vagueRule = Rule{ID: "description-vague", Severity: Warning, Allows: true, find: each((*run).tools, findVague),
 	What:   "The description has no word that says something: it repeats the name, uses filler, or is a placeholder.",
 	Why:    "An agent then chooses by the name alone, and guesses what the tool returns.",
 	Source: "guides of Chrome and of model vendors for tool descriptions",
@@ -20,7 +20,7 @@ var vagueRule = Rule{ID: "description-vague", Severity: Warning, Allows: true, f
 	Good:   `{"name":"update_stamp","title":"Update stamp","description":"Changes the year or the condition of one stamp in the collection."}`,
 	At:     "/description"}
 
-var whenToUseRule = Rule{ID: "description-when-to-use", Severity: Info, Off: true, find: each((*run).declarations, findWhen),
+var whenToUseRule = Rule{ID: "description-when-to-use", Severity: Info, Off: true, find: each((*run).tools, findWhen),
 	What:   "The description does not say when to call the tool.",
 	Why:    "What it does tells a tool from all others; when to use it tells it from its neighbors.",
 	Source: "playwright-webmcp, description-when-to-use",

@@ -11,7 +11,6 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/origin"
-	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
@@ -27,14 +26,14 @@ var declarationRules = []Rule{
 		Why:    "registerTool rejects such a name, so that no agent ever sees the tool.",
 		Source: "WebMCP draft, registerTool",
 		Bad:    `{"name":"add stamp",` + stampTexts, Good: goodStamp, At: "/name"},
-	{ID: "tool-name-style", Severity: Warning, Off: true, find: each((*run).declarations, findNameStyle),
+	{ID: "tool-name-style", Severity: Warning, Off: true, find: each((*run).tools, findNameStyle),
 		Options: []Option{{Name: "styles", Words: []string{"snake_case"}, What: "the styles that names may have",
 			OneOf: []string{"snake_case", "kebab-case", "camelCase", "PascalCase", "dot.case"}}},
 		What:   "The name is in another style than the project's.",
 		Why:    "A model repeats names letter by letter; one style is repeated with fewer mistakes.",
 		Source: "playwright-webmcp, tool-name-style",
 		Bad:    `{"name":"addStamp",` + stampTexts, Good: goodStamp, At: "/name"},
-	{ID: "tool-name-budget", Severity: Warning, find: each((*run).declarations, findNameBudget),
+	{ID: "tool-name-budget", Severity: Warning, find: each((*run).tools, findNameBudget),
 		Options: []Option{{Name: "max", Number: 30, What: "characters that a name may have"}},
 		What:    "The name is long.",
 		Why:     "Clients put a prefix before names and cut what is over their limit (64 characters in most); every list and every call repeats the name.",
@@ -52,7 +51,7 @@ var declarationRules = []Rule{
 		Source: "playwright-webmcp, tool-shadowing; tool squatting in MCP security guidance",
 		Bad:    `[{"name":"add_stamp","title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user.","origin":"https://shop.example"},{"name":"add-stamp","title":"Put stamp","description":"Puts a wanted rarity on the wish list, without buying it.","origin":"https://widget.example","frame":"0"}]`,
 		Good:   `[{"name":"add_stamp","title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user.","origin":"https://shop.example"},{"name":"wish_for","title":"Add wish","description":"Puts a wanted rarity on the wish list, without buying it.","origin":"https://widget.example","frame":"0"}]`, At: "/name"},
-	{ID: "tool-title-missing", Severity: Info, find: each((*run).declarations, findTitle),
+	{ID: "tool-title-missing", Severity: Info, find: each((*run).tools, findTitle),
 		What:   "The tool has no title.",
 		Why:    "A client shows the title to the person who has to agree to a call, and the bare name where there is none.",
 		Source: "WebMCP draft, ModelContextTool.title",
@@ -62,7 +61,7 @@ var declarationRules = []Rule{
 		Why:    "registerTool rejects it, and agents choose tools by their descriptions.",
 		Source: "WebMCP draft, registerTool: InvalidStateError for an empty description",
 		Bad:    `{"name":"add_stamp","title":"Add stamp"}`, Good: goodStamp, At: "/description"},
-	{ID: "description-length", Severity: Warning, find: each((*run).declarations, findLength),
+	{ID: "description-length", Severity: Warning, find: each((*run).tools, findLength),
 		Options: []Option{{Name: "min", Number: 20, What: "characters that a description must have"},
 			{Name: "max", Number: 500, What: "characters that it may have"}},
 		What:   "The description is shorter than 20 or longer than 500 characters. For the lower bound, a Chinese character counts as three, and one of Japanese or Korean as two.",
@@ -87,11 +86,6 @@ var declarationRules = []Rule{
 		Why:     "The list is sent with every request of the agent, and hosts refuse pages above a limit in bytes.",
 		Source:  "limits of hosts",
 		Bad:     bigList(13), Good: bigList(1)},
-	{ID: "no-tools", Severity: Warning, find: each((*run).eachPage, findNone),
-		What:   "The page declares no tools.",
-		Why:    "Either registration failed, or it comes only after something that the check did not do.",
-		Source: "playwright-webmcp, no-tools",
-		Bad:    `{"tools":[]}`, Good: `{"tools":[{"name":"add_stamp","title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user."}]}`},
 	{ID: "naming-consistency", Severity: Warning, find: each((*run).eachPage, findConsistency),
 		What:   "The names of the page's tools, or of their parameters, are in different styles.",
 		Why:    "A model that has seen three names in one style writes the fourth in it, too.",
@@ -146,31 +140,23 @@ func findNameValid(r *run, t *tool) {
 		return // declarative-name says it where it is written
 	}
 	switch n := utf8.RuneCountInString(t.Name); {
+	case t.Name == "" && t.rejected != nil && t.rejected.ofPage():
 	case t.Name == "":
 		r.report(at, "The tool has no name: give it one of letters, digits, '_', '.' and '-'.")
-	case n > 128:
-		r.report(at, "The name has %d characters: it must have at most 128.", n)
+	case n > longestName:
+		r.report(at, "The name has %d characters: it must have at most %d.", n, longestName)
 	case !bridge.IsLegalName(t.Name):
-		better := replaceable.ReplaceAllString(strings.TrimSpace(t.Name), "_")
-		taken := func(o *tool) bool { return o.Name == better }
-		if bridge.IsLegalName(better) && !slices.ContainsFunc(t.page.all, taken) {
-			at.fix = func() string { return t.with(func(x *Tool) { x.Name = better }) }
-		}
+		at.certain = t.betterName() != ""
 		r.report(at, "The name %s has characters besides letters, digits, '_', '.' and '-': leave "+
 			"them out.", text.Quote(t.Name))
 	}
 }
 
-// with returns the declaration as text, with a change; "" when that would be long.
-func (t *tool) with(change func(*Tool)) string {
-	fixed := Tool{Name: t.Name, Title: t.Title, Description: t.Description, Input: t.Input,
-		Output: t.Output, Annotations: t.Annotations, ExposedTo: slices.Clone(t.ExposedTo)}
-	change(&fixed)
-	words, err := schema.Encode(fixed)
-	if err != nil || len(words) > maxFix {
-		return ""
-	}
-	return string(words)
+// longestName is how many characters the name of a tool may have.
+const longestName = 128
+
+func isName(name string) bool {
+	return bridge.IsLegalName(name) && utf8.RuneCountInString(name) <= longestName
 }
 
 var styles = []struct {
@@ -269,11 +255,18 @@ func findDescription(r *run, t *tool) {
 	if t.mute() {
 		return // declarative-description says it where it is written
 	}
-	seen := func(r rune) bool { return !unicode.IsSpace(r) && !text.Invisible(r) }
-	if !strings.ContainsFunc(t.Description, seen) {
+	if t.rejected != nil && t.Surface == "" && t.Origin == "" && t.rejected.Reason != "description-missing" {
+		return // its description is not known
+	}
+	if !t.isDescribed() {
 		r.report(t.at("/description"), "The tool has no description: say what it "+
 			"does, with what, and what it returns.")
 	}
+}
+
+// isDescribed reports whether people see anything of the description.
+func (t *tool) isDescribed() bool {
+	return strings.ContainsFunc(t.Description, func(r rune) bool { return !unicode.IsSpace(r) && !text.Invisible(r) })
 }
 
 func findLength(r *run, t *tool) {
@@ -340,16 +333,5 @@ func findListBudget(r *run, p *page) {
 	}
 	if float64(total) > most {
 		r.report(place{page: p}, "The list takes about %d bytes: use at most %g.", total, most)
-	}
-}
-
-func findNone(r *run, p *page) {
-	switch n := len(p.Rejected); {
-	case len(p.tools) > 0:
-	case n > 0:
-		r.report(place{page: p}, "The page offers no tools: all %d that it declares were rejected.", n)
-	default:
-		r.report(place{page: p}, "The page declares no tools: look at its console, or open the page "+
-			"where they are registered.")
 	}
 }

@@ -62,18 +62,6 @@ var reachRules = []Rule{
 		Why:    "Hosts do so without a word to the page.",
 		Source: "descriptions of hosts",
 		Bad:    `{"hosts":"one tool too many"}`, Good: `{"tools":[` + goodTool + `]}`},
-	{ID: "human-step-unreachable", Severity: Warning, find: findUnreachable,
-		What:   "The page asks a person in a way that none of the hosts that were named can show.",
-		Why:    "The call waits until its deadline, and fails.",
-		Source: "descriptions of hosts",
-		Bad:    `{"questions":[{"page":"https://shop.example/","tool":"add_stamp","kind":"interact","hosts":["editor"]}]}`,
-		Good:   `{"questions":[{"page":"https://shop.example/","tool":"add_stamp","kind":"interact","hosts":["editor","browser"],"shown":["browser"]}]}`},
-	{ID: "parity", Severity: Error, find: findParity,
-		What:   "A call ended differently through the page, as a webtool and over MCP.",
-		Why:    "What was tested through one door is not what agents get through another.",
-		Source: "pagetools",
-		Bad:    `{"differences":[{"page":"https://shop.example/","tool":"add_stamp","what":"result","doors":{"page":"1","mcp":"2"}}]}`,
-		Good:   `{"differences":[]}`},
 }
 
 // safe are the methods that change nothing (RFC 9110, 9.2.1).
@@ -219,29 +207,5 @@ func findHosts(r *run) {
 			f.Where.Target = r.s.Target
 		}
 		r.add(f)
-	}
-}
-
-func findUnreachable(r *run) {
-	for _, q := range r.s.Questions {
-		if len(q.Hosts) > 0 && len(q.Shown) == 0 {
-			r.report(place{name: q.Tool, url: q.Page}, "None of the hosts (%s) can show the question of "+
-				"the kind %s: let the page ask before the call, or offer another way.", quoteAll(q.Hosts), text.Quote(q.Kind))
-		}
-	}
-}
-
-func findParity(r *run) {
-	for _, d := range r.s.Differences {
-		var parts []string
-		for _, door := range sortedKeys(d.Doors) {
-			parts = append(parts, door+": "+text.Quote(d.Doors[door]))
-		}
-		in := ""
-		if d.Case != "" {
-			in = " of the case " + text.Quote(d.Case)
-		}
-		r.report(place{name: d.Tool, url: d.Page}, "The %s%s is not the same through each door (%s): "+
-			"look at what the tool reads besides its arguments.", d.What, in, strings.Join(parts, "; "))
 	}
 }

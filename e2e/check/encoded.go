@@ -126,7 +126,7 @@ func findSmuggling(r *run, t *tool) {
 		}
 		at := t.at(x.pointer)
 		if x.pointer == "/description" || x.pointer == "/title" {
-			at.fix = func() string { return t.with(visibly) }
+			at.certain = true
 		}
 		r.report(at, "The text has characters that people do not see (%+q): take them out.", found)
 	}

@@ -17,13 +17,11 @@ func example(t *testing.T, text string) (*Snapshot, Options) {
 	t.Helper()
 	var x struct {
 		Page
-		Pages       []Page
-		API         *API
-		Locked      map[string]Tool
-		Calls       []Call
-		Questions   []Question
-		Differences []Difference
-		Hosts       string
+		Pages  []Page
+		API    *API
+		Locked map[string]Tool
+		Calls  []Call
+		Hosts  string
 	}
 	text = durations(t, text)
 	switch {
@@ -49,8 +47,7 @@ func example(t *testing.T, text string) (*Snapshot, Options) {
 	if pages == nil {
 		pages = []Page{x.Page}
 	}
-	s := &Snapshot{Target: "shop", Pages: pages, API: x.API, Locked: x.Locked, Calls: x.Calls, Questions: x.Questions,
-		Differences: x.Differences, Live: true}
+	s := &Snapshot{Target: "shop", Pages: pages, API: x.API, Locked: x.Locked, Calls: x.Calls, Live: true}
 	o := Options{}
 	if x.Hosts != "" {
 		o.Hosts = func(*Snapshot) []Finding { return []Finding{{Message: x.Hosts}} }
@@ -114,6 +111,9 @@ func TestExamples(t *testing.T) {
 				t.Fatal("nothing was found in the bad example")
 			}
 			for _, f := range bad {
+				if f.Rule == beside[rule.ID] {
+					continue
+				}
 				if f.Rule != rule.ID || f.Where.Pointer != rule.At || f.Severity != rule.Severity || f.Where.Target != "shop" {
 					t.Errorf("the bad example: %+v, want the pointer %q", f, rule.At)
 				}
@@ -128,6 +128,9 @@ func TestExamples(t *testing.T) {
 		})
 	}
 }
+
+// beside are rules that find something in the bad example of another one, too.
+var beside = map[string]string{"register-unhandled": "tool-refused"}
 
 // checkFix holds a correction to what it promises: the rule finds nothing in it any more.
 func checkFix(t *testing.T, f Finding, s *Snapshot) {
@@ -148,8 +151,8 @@ func checkFix(t *testing.T, f Finding, s *Snapshot) {
 // TestFixes: rules whose correction is certain have one.
 func TestFixes(t *testing.T) {
 	t.Parallel()
-	want := []string{"annotations-literal", "exposed-to-origin-only", "required-unknown", "schema-no-null-literals",
-		"schema-shape", "tool-name-valid", "unicode-smuggling"}
+	want := []string{"annotations-literal", "exposed-to-origin-only", "required-unknown", "schema-bare-map", "schema-malformed-keyword",
+		"schema-no-null-literals", "schema-shape", "schema-unknown-keyword", "tool-name-valid", "unicode-smuggling"}
 	var have []string
 	for _, rule := range Rules() {
 		s, o := example(t, rule.Bad)
@@ -172,8 +175,10 @@ func TestFixes(t *testing.T) {
 // default.
 var specified = map[string]string{
 	"declaration": "tool-name-valid tool-name-style tool-name-budget duplicate-tool-name tool-shadowing tool-title-missing description-missing " +
-		"description-length description-vague description-when-to-use similar-descriptions naming-consistency too-many-tools list-budget tool-tokens no-tools",
-	"schema": "schema-shape schema-uncompilable remote-ref schema-unsupported-keywords schema-no-null-literals schema-depth required-unknown " +
+		"description-length description-vague description-when-to-use similar-descriptions naming-consistency too-many-tools list-budget tool-tokens",
+	"page": "no-tools tool-refused http-status uncaught-error unhandled-rejection console-error script-missing content-security-policy network-refused " +
+		"wait-for-unmet otherwise-offered",
+	"schema": "schema-shape schema-uncompilable schema-malformed-keyword schema-unknown-keyword schema-bare-map remote-ref schema-unsupported-keywords schema-no-null-literals schema-depth required-unknown " +
 		"enum-empty param-type-missing param-description-missing param-description-length param-name-budget string-unconstrained sensitive-params " +
 		"arbitrary-exec schema-description-drift output-schema-missing output-schema-invalid x-mcp-header-invalid",
 	"trust": "annotations-explicit annotations-literal mutating-name-readonly read-named-not-readonly consequential-missing " +
@@ -182,11 +187,11 @@ var specified = map[string]string{
 	"exposure":  "exposed-to-secure-origins exposed-to-origin-only exposed-to-wildcard iframe-allow-tools third-party-registration insecure-origin",
 	"forms": "declarative-name declarative-description declarative-field-name declarative-field-description declarative-autosubmit-sensitive " +
 		"form-schema-mismatch form-coverage",
-	"lifecycle": "registers-late churn register-unhandled self-unregister-loses-result deprecated-surface cross-page-drift unstable-version contract-changed",
+	"lifecycle": "registers-late churn register-unhandled deprecated-surface cross-page-drift unstable-version contract-changed",
 	"smoke": "throws-on-valid accepts-invalid result-missing result-not-serialisable result-too-large slow output-schema-mismatch " +
 		"suspicious-result non-deterministic cancel-ignored dialog-blocks interaction-without-agent",
 	"effects": "effect-readonly effect-undeclared not-idempotent confirmation-mismatch egress-outside-policy",
-	"reach":   "host-off human-step-unreachable parity",
+	"reach":   "host-off",
 	"opentools": "api-unreadable api-unmarked api-operation-unusable api-ref-unusable api-oversize api-operation-id-missing api-operation-id-duplicate " +
 		"api-text-missing api-auto-changes api-auto-no-blanket api-blanket-destructive api-rate-limit api-security-undefined api-auth-disagrees " +
 		"api-server-elsewhere api-xllm-unknown api-xllm-version",
@@ -194,11 +199,12 @@ var specified = map[string]string{
 
 const (
 	specifiedOff    = " tool-name-style description-when-to-use string-unconstrained output-schema-missing annotations-explicit non-deterministic "
-	specifiedErrors = " tool-name-valid duplicate-tool-name tool-shadowing description-missing schema-shape schema-uncompilable remote-ref " +
+	specifiedErrors = " no-tools tool-refused http-status tool-name-valid duplicate-tool-name tool-shadowing description-missing schema-shape schema-uncompilable " +
+		"schema-malformed-keyword schema-bare-map remote-ref " +
 		"schema-no-null-literals required-unknown enum-empty arbitrary-exec output-schema-invalid x-mcp-header-invalid annotations-literal " +
 		"mutating-name-readonly description-injection unicode-smuggling exposed-to-secure-origins declarative-name declarative-description " +
-		"declarative-autosubmit-sensitive form-schema-mismatch self-unregister-loses-result contract-changed throws-on-valid " +
-		"result-not-serialisable output-schema-mismatch effect-readonly confirmation-mismatch host-off parity " +
+		"declarative-autosubmit-sensitive form-schema-mismatch contract-changed throws-on-valid " +
+		"result-not-serialisable output-schema-mismatch effect-readonly confirmation-mismatch host-off " +
 		"api-unreadable api-operation-unusable api-operation-id-duplicate api-blanket-destructive api-rate-limit api-security-undefined api-xllm-version "
 	specifiedInfo = " tool-title-missing description-when-to-use string-unconstrained output-schema-missing form-coverage non-deterministic api-unmarked "
 )

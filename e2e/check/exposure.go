@@ -23,7 +23,7 @@ var exposureRules = []Rule{
 		Source: "playwright-webmcp, exposed-to-origin-only",
 		Bad:    exposed + `https://partner.example/shop"]}`, Good: exposed + `https://partner.example"]}`, At: "/exposedTo/0"},
 	{ID: "exposed-to-wildcard", Severity: Warning, find: findWildcard,
-		What:   "An entry of exposedTo has a wildcard.",
+		What:   "An entry of exposedTo has a wildcard. An error where the browser refused the tool for it.",
 		Why:    "Browsers reject it; a polyfill or a host that takes it offers the tool to every page.",
 		Source: "WebMCP draft, exposedTo",
 		Bad:    exposed + `*"]}`, Good: exposed + `https://partner.example"]}`, At: "/exposedTo/0"},
@@ -33,7 +33,7 @@ var exposureRules = []Rule{
 		Source: "WebMCP draft, permissions policy \"tools\"",
 		Bad:    `{"frames":[{"url":"https://widget.example/","origin":"https://widget.example","crossOrigin":true,"registers":true}]}`,
 		Good:   `{"frames":[{"url":"https://widget.example/","origin":"https://widget.example","crossOrigin":true,"registers":true,"allowed":true}]}`},
-	{ID: "third-party-registration", Severity: Warning, find: each((*run).declarations, findThirdParty),
+	{ID: "third-party-registration", Severity: Warning, find: each((*run).tools, findThirdParty),
 		Options: []Option{{Name: "origins", Words: []string{}, What: "origins whose scripts may register tools, such as your own CDN"}},
 		What:    "A script from another origin than the document's registered the tool.",
 		Why:     "The tool acts with the rights of the page, and is not in its source.",
@@ -62,13 +62,18 @@ func (r *run) exposures(visit func(t *tool, at place, entry string, u *url.URL))
 	r.declarations(func(t *tool) {
 		const most = 1000 // entries that are looked at
 		for i, entry := range t.ExposedTo[:min(len(t.ExposedTo), most)] {
-			u, err := url.Parse(entry)
-			if err != nil || u.Scheme == "" {
-				u = nil
-			}
-			visit(t, t.at("/exposedTo/"+decimal(i)), entry, u)
+			visit(t, t.at("/exposedTo/"+decimal(i)), entry, address(entry))
 		}
 	})
+}
+
+// address reads an entry of exposedTo; nil is none.
+func address(entry string) *url.URL {
+	u, err := url.Parse(entry)
+	if err != nil || u.Scheme == "" {
+		return nil
+	}
+	return u
 }
 
 func findInsecureExposure(r *run) {
@@ -81,27 +86,21 @@ func findInsecureExposure(r *run) {
 }
 
 func findMoreThanOrigin(r *run) {
-	r.exposures(func(t *tool, at place, entry string, u *url.URL) {
-		if u == nil || u.Host == "" || !Trustworthy(u) || strings.Contains(entry, "*") {
-			return
+	r.exposures(func(t *tool, at place, entry string, _ *url.URL) {
+		if only := onlyOrigin(entry); only != "" && t.rejected == nil {
+			at.certain = true
+			r.report(at, "The entry %s is more than an origin, and the rest does not count: write %s.",
+				text.Quote(entry), text.Quote(only))
 		}
-		if u.User == nil && u.RawQuery == "" && u.Fragment == "" && (u.Path == "" || u.Path == "/") {
-			return
-		}
-		only := origin.OfURL(u)
-		at.fix = func() string {
-			return t.with(func(x *Tool) {
-				x.ExposedTo[slices.Index(x.ExposedTo, entry)] = only
-			})
-		}
-		r.report(at, "The entry %s is more than an origin, and the rest does not count: write %s.",
-			text.Quote(entry), text.Quote(only))
 	})
 }
 
 func findWildcard(r *run) {
-	r.exposures(func(_ *tool, at place, entry string, _ *url.URL) {
+	r.exposures(func(t *tool, at place, entry string, _ *url.URL) {
 		if strings.Contains(entry, "*") {
+			if t.rejected != nil {
+				at.severity = Error
+			}
 			r.report(at, "The entry %s has a wildcard: list the origins.", text.Quote(entry))
 		}
 	})

@@ -120,11 +120,15 @@ func findFieldDescription(r *run) {
 var delicate = []string{"current-password", "new-password", "one-time-code", "cc-number", "cc-csc", "cc-exp",
 	"cc-exp-month", "cc-exp-year"}
 
+// isSecret reports whether a field asks for a secret, by its type or its purpose.
+func (f *Field) isSecret() bool {
+	return strings.EqualFold(f.Type, "password") || slices.ContainsFunc(strings.Fields(strings.ToLower(f.Autocomplete)),
+		func(word string) bool { return slices.Contains(delicate, word) })
+}
+
 func findAutoSubmit(r *run) {
 	r.fields(func(f *Form, field *Field, at place) {
-		filled := slices.ContainsFunc(strings.Fields(strings.ToLower(field.Autocomplete)),
-			func(word string) bool { return slices.Contains(delicate, word) })
-		if f.AutoSubmit && (filled || strings.EqualFold(field.Type, "password") || secret(field.Name)) {
+		if f.AutoSubmit && (field.isSecret() || secret(field.Name)) {
 			r.report(at, "The field %s asks for a secret, and the form has toolautosubmit: let a "+
 				"person submit it.", text.Quote(field.Name))
 		}

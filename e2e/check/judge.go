@@ -27,7 +27,9 @@ func Judge(s *Snapshot, o Options) ([]Finding, error) {
 	}
 	all := Rules()
 	var todo []*Rule
+	ids := map[string]bool{}
 	for i := range all {
+		ids[all[i].ID] = true
 		r, err := all[i].configured(o.Rules[all[i].ID])
 		if err != nil {
 			return nil, err
@@ -38,13 +40,17 @@ func Judge(s *Snapshot, o Options) ([]Finding, error) {
 	}
 	pages, api := prepare(s), readAPI(s.API)
 	var found []Finding
+	fixes := map[string]*tool{}
 	for _, rule := range todo {
 		setting := o.Rules[rule.ID]
 		r := &run{s: s, rule: rule, pages: pages, api: api, hosts: o.Hosts, reword: o.Words,
 			fixed: setting.Severity != "", allowed: folded(setting.Allow), counts: map[string]int{}, omitted: map[string]Severity{},
-			seen: map[string]bool{}}
+			seen: map[string]bool{}, fixes: fixes, ids: ids}
 		rule.find(r)
 		found = append(found, r.finish()...)
+	}
+	if !o.alone {
+		verify(s, o, fixes, found)
 	}
 	slices.SortStableFunc(found, compareFindings)
 	return found, nil
@@ -80,6 +86,8 @@ type run struct {
 	counts  map[string]int      // findings by page, those that are only counted too
 	omitted map[string]Severity // the worst of those, by page
 	seen    map[string]bool
+	fixes   map[string]*tool // by the text of their corrections
+	ids     map[string]bool  // of all rules
 }
 
 type place struct {
@@ -87,7 +95,7 @@ type place struct {
 	tool     *tool
 	pointer  string
 	severity Severity // "" is the rule's
-	fix      func() string
+	certain  bool     // how to correct it: tool.fix does
 	// name and url stand for a tool and a page that were not prepared.
 	name, url string
 }
@@ -120,8 +128,9 @@ func (r *run) report(at place, format string, args ...any) {
 		return
 	}
 	f.Message = fmt.Sprintf(format, args...)
-	if at.fix != nil {
-		f.Fix = at.fix()
+	if at.certain {
+		f.Fix = at.tool.fix()
+		r.fixes[f.Fix] = at.tool
 	}
 	r.add(f)
 }
@@ -214,7 +223,8 @@ func (r *run) tools(visit func(*tool)) {
 	}
 }
 
-// declarations calls a function for every declaration, those that are not offered too.
+// declarations calls a function for every declaration, those that are not offered too: for rules that
+// say why they are not. Nothing else is judged of them.
 func (r *run) declarations(visit func(*tool)) {
 	for _, p := range r.pages {
 		for _, t := range p.all {
@@ -223,9 +233,9 @@ func (r *run) declarations(visit func(*tool)) {
 	}
 }
 
-// params calls a function for every parameter of a declaration, at every depth.
+// params calls a function for every parameter of a tool, at every depth.
 func (r *run) params(visit func(node)) {
-	r.declarations(func(t *tool) { t.params(visit) })
+	r.tools(func(t *tool) { t.params(visit) })
 }
 
 // toolCall is a call with its tool, which is nil when the snapshot has no declaration of it, and the

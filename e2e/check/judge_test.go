@@ -125,8 +125,7 @@ func TestHostileTexts(t *testing.T) {
 		Annotations: json.RawMessage(must(t, map[string]any{"readOnlyHint": evil})),
 	}}, Forms: []Form{{Declares: true, Name: evil, Mismatch: evil, Fields: []Field{{Name: evil}}}},
 		Frames: []Frame{{URL: evil, Registers: true}}}},
-		Calls:     []Call{{Page: "http://shop.example/", Tool: evil, Valid: true, Error: evil, Dialogs: []string{evil}, OutputViolation: evil}},
-		Questions: []Question{{Tool: evil, Kind: evil, Hosts: []string{evil}}}, Differences: []Difference{{Tool: evil, What: "result", Doors: map[string]string{"page": evil}}},
+		Calls: []Call{{Page: "http://shop.example/", Tool: evil, Valid: true, Error: evil, Dialogs: []string{evil}, OutputViolation: evil}},
 	}, Options{})
 	if err != nil {
 		t.Fatal(err)

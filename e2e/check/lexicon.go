@@ -125,22 +125,35 @@ func (t *tool) kind() string {
 		return "read"
 	case v.has("read-maybe", first, last):
 		return ""
-	case v.has("change", first) || v.has("change", last) && !v.has("read", t.words...):
+	case v.has("change", first) || v.has("change", last) && !v.has("read", t.words...) && !v.isVerb(first):
 		return "change"
 	}
 	return ""
 }
 
-// verb returns the first or the last word of the name when it is in a group of verbs, or "".
+// isVerb reports whether a word names an act, and never its object.
+func (l lexicon) isVerb(word string) bool {
+	for _, group := range []string{"read", "read-maybe", "digest", "change", "navigate", "does"} {
+		if l[group][word] {
+			return true
+		}
+	}
+	return false
+}
+
+// verb returns the verb of the name when it is in a group, or "": the first word, or the last one where
+// the first is a noun, as in cart_add. The last word of track_visit is not a verb.
 func (t *tool) verb(group string) string {
 	v := vocabulary()
 	if len(t.words) == 0 || v.has("read", t.words[0]) {
 		return ""
 	}
-	for _, word := range []string{t.words[0], t.words[len(t.words)-1]} {
-		if v.has(group, word) {
-			return word
-		}
+	first, last := t.words[0], t.words[len(t.words)-1]
+	switch {
+	case v.has(group, first):
+		return first
+	case v.has(group, last) && !v.isVerb(first) && !v.has("noun-too", last):
+		return last
 	}
 	return ""
 }

@@ -1,11 +1,12 @@
 package check
 
 import (
+	"cmp"
 	"encoding/json"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
 )
@@ -20,10 +21,11 @@ const (
 var lifecycleRules = []Rule{
 	{ID: "registers-late", Severity: Warning, find: each((*run).eachPage, findLate),
 		Options: []Option{{Name: "max", Number: 3, What: "seconds after the navigation in which tools must be registered"}},
-		What:    "A tool was registered for the first time more than three seconds after the navigation.",
-		Why:     "An agent lists the tools when the page has loaded, and does not find it.",
-		Source:  "playwright-webmcp, timeline rules",
-		Bad:     `{"timeline":[{"at":"4s","kind":"register","tool":"add_stamp"}]}`, Good: `{"timeline":[{"at":"200ms","kind":"register","tool":"add_stamp"}]}`},
+		What: "A tool was registered for the first time when the page counted as opened already (the load event, and 100 ms without a registration), " +
+			"or more than three seconds after the navigation. The page is looked at for 2.5 seconds after the load event at least, and for 5 at most.",
+		Why:    "An agent lists the tools when the page has loaded, and does not find it.",
+		Source: "playwright-webmcp, timeline rules",
+		Bad:    `{"timeline":[{"at":"4s","kind":"register","tool":"add_stamp"}]}`, Good: `{"timeline":[{"at":"200ms","kind":"register","tool":"add_stamp"}]}`},
 	{ID: "churn", Severity: Warning, find: each((*run).eachPage, findChurn),
 		Options: []Option{{Name: "max", Number: 3, What: "changes of a tool after it was registered"}},
 		What:    "A tool was unregistered, registered again or replaced more than three times.",
@@ -37,13 +39,7 @@ var lifecycleRules = []Rule{
 		Why:    "The tool is missing, and neither the page nor its developer knows.",
 		Source: "WebMCP draft, registerTool returns a promise",
 		Bad:    `{"rejected":[{"name":"add_wish","title":"Add wish","description":"Puts a wanted rarity on the wish list, without buying it.","reason":"NotAllowedError","message":"Not allowed.","unhandled":true}]}`,
-		Good:   `{"rejected":[{"name":"add_wish","title":"Add wish","description":"Puts a wanted rarity on the wish list, without buying it.","reason":"NotAllowedError","message":"Not allowed."}]}`},
-	{ID: "self-unregister-loses-result", Severity: Error, find: each((*run).eachPage, findSelfUnregister),
-		What:   "A tool unregisters itself in its own call. A call that was seen to return a result is left out.",
-		Why:    "In browsers before 153 the call ends without a result, and the agent does not know whether it ran.",
-		Source: "WebMCP draft, note on unregistering; Chromium 153.0.8008",
-		Bad:    `{"timeline":[{"at":"1s","kind":"unregister","tool":"add_stamp","during":"add_stamp"}]}`,
-		Good:   `{"timeline":[{"at":"1s","kind":"unregister","tool":"add_stamp","during":"add_wish"}]}`},
+		Good:   goodTool},
 	{ID: "deprecated-surface", Severity: Warning, find: each((*run).eachPage, findDeprecated),
 		What:   "Tools are registered through provideContext or navigator.modelContext.",
 		Why:    "Browsers have removed both (in March 2026, and in Chrome 152).",
@@ -70,15 +66,21 @@ var lifecycleRules = []Rule{
 
 func findLate(r *run, p *page) {
 	most := time.Duration(r.number("max") * float64(time.Second))
-	seen := map[string]bool{}
+	seen, reported := map[string]bool{}, map[string]bool{}
 	for _, e := range p.Timeline {
 		if e.Kind != "register" || seen[e.Tool] {
 			continue
 		}
 		seen[e.Tool] = true
-		if e.At > most && e.During == "" {
+		if e.At > most {
 			r.report(place{page: p, name: e.Tool}, "The tool %s was registered after %s: register "+
 				"it within %s.", text.Quote(e.Tool), e.At.Round(time.Millisecond), most)
+			reported[e.Tool] = true
+		}
+	}
+	for _, f := range p.Findings {
+		if f.Rule == bridge.RuleLate && !reported[f.Tool] {
+			r.report(place{page: p, name: f.Tool}, "%s", quoteLong(f.Message))
 		}
 	}
 }
@@ -100,20 +102,7 @@ func findChurn(r *run, p *page) {
 func findUnhandled(r *run, t *tool) {
 	if t.rejected != nil && t.rejected.Unhandled {
 		r.report(t.at(""), "The registration of %s was rejected (%s), and nobody handled that: "+
-			"await registerTool, and catch.", text.Quote(t.Name), quoteLong(t.rejected.Reason+" "+t.rejected.Message))
-	}
-}
-
-func findSelfUnregister(r *run, p *page) {
-	for _, e := range p.Timeline {
-		if e.Kind != "unregister" || e.Tool != e.During || e.Tool == "" {
-			continue
-		}
-		kept := func(c Call) bool { return c.Page == p.URL && c.Tool == e.Tool && c.Result != nil }
-		if !slices.ContainsFunc(r.s.Calls, kept) {
-			r.report(place{page: p, name: e.Tool}, "The tool %s unregisters itself while it runs: do it "+
-				"after the result was returned.", text.Quote(e.Tool))
-		}
+			"await registerTool, and catch.", text.Quote(t.Name), quoteLong(cmp.Or(t.rejected.Message, t.rejected.Reason)))
 	}
 }
 

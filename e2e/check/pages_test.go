@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -82,6 +83,9 @@ func rulePage(r *Rule, family string) string {
 			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", o.Name, strings.ReplaceAll(o.value(), ", ", " · "), o.What)
 		}
 	}
+	if what := cmp.Or(needs[r.ID], needs[family]); what != "" {
+		b.WriteString("\n" + what + "\n")
+	}
 	if r.Allows {
 		b.WriteString("\nThe setting `allow` lists texts that the rule lets pass.\n")
 	}
@@ -90,6 +94,13 @@ func rulePage(r *Rule, family string) string {
 	}
 	fmt.Fprintf(&b, "\n## Bad\n\n```json\n%s\n```\n\n## Good\n\n```json\n%s\n```\n", indented(r.Bad), indented(r.Good))
 	return b.String()
+}
+
+// needs says what a rule needs besides a page, by its id or its family.
+var needs = map[string]string{
+	"Smoke": "It needs calls of the tools: `pagetools check --smoke`.", "Effects": "It needs calls that are watched: `pagetools check --smoke --effects`.",
+	"Reach": "It needs hosts: `pagetools check --host all`.", "OpenTools documents": "It needs a document of OpenAPI as the target of `pagetools check`.",
+	"contract-changed": "It needs `pagetools.lock`, which `pagetools lock` writes.", "cross-page-drift": "It needs several pages of a site as targets.",
 }
 
 // wrapped is a paragraph in lines of at most 120 characters.

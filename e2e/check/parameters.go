@@ -16,7 +16,7 @@ var parameterRules = []Rule{
 		Why:    "The model guesses between a text and a number, and some APIs refuse the tool.",
 		Source: "function calling documentation of model APIs",
 		Bad:    schemaStart + `"year":{"description":"Year of issue."}}}}`, Good: goodTool, At: "/inputSchema/properties/year"},
-	{ID: "param-description-missing", Severity: Warning, find: each((*run).declarations, findParamDescription),
+	{ID: "param-description-missing", Severity: Warning, find: each((*run).tools, findParamDescription),
 		What:   "A parameter has no description.",
 		Why:    "The model guesses the meaning from the name: units, formats and where an id comes from.",
 		Source: "playwright-webmcp, param-description-missing",
@@ -41,11 +41,11 @@ var parameterRules = []Rule{
 		Bad:    schemaStart + `"name":{"type":"string","description":"Name of the stamp."}}}}`,
 		Good:   schemaStart + `"name":{"type":"string","description":"Name of the stamp.","maxLength":80}}}}`, At: "/inputSchema/properties/name"},
 	{ID: "sensitive-params", Severity: Warning, find: each((*run).params, findSensitive),
-		What:   "A parameter asks for a password, a key, a card number or another secret.",
+		What:   "A parameter asks for a password, a key, a card number or another secret: by its schema, the field of the page, its name or its description.",
 		Why:    "What an agent sends is in the model's context, in logs and in transcripts. The page can ask the person itself.",
 		Source: "playwright-webmcp, sensitive-params",
 		Bad:    schemaStart + `"card_number":{"type":"string","description":"Card to pay with."}}}}`, Good: goodTool, At: "/inputSchema/properties/card_number"},
-	{ID: "arbitrary-exec", Severity: Error, find: each((*run).declarations, findExec),
+	{ID: "arbitrary-exec", Severity: Error, find: each((*run).tools, findExec),
 		What: "A parameter takes a program (code, SQL, a shell command), or any address for a tool that goes there, without enum, const, pattern, or format with const. " +
 			"A name that may be harmless, such as code or query, counts only where the texts say that a program is meant. " +
 			"An address is a warning where untrustedContentHint is declared.",
@@ -53,7 +53,7 @@ var parameterRules = []Rule{
 		Source: "OWASP Top 10 for LLM applications, excessive agency",
 		Bad:    schemaStart + `"sql":{"type":"string","description":"Statement to run on the collection."}}}}`,
 		Good:   schemaStart + `"sql":{"type":"string","description":"Which report to run.","enum":["by_year","by_country"]}}}}`, At: "/inputSchema/properties/sql"},
-	{ID: "schema-description-drift", Severity: Warning, Allows: true, find: each((*run).declarations, findDrift),
+	{ID: "schema-description-drift", Severity: Warning, Allows: true, find: each((*run).tools, findDrift),
 		What:   "A description names a parameter that the schema does not have, or lists a value that the enum does not have. Only names in quotes or backticks, and names with '_', beside the word parameter, argument, option or field count.",
 		Why:    "The model sends what the text says, and the call is refused.",
 		Source: "tool description smells in public MCP servers",
@@ -115,13 +115,34 @@ func IsSecretName(name string) bool { return secret(name) }
 
 func secret(name string) bool {
 	v, words := vocabulary(), splitWords(name)
-	return v.names("secret", words) && !v.names("harmless", words)
+	return (v.names("secret", words) || v.isNamed("secret-alone", words)) && !v.names("harmless", words)
+}
+
+// calledSecret reports whether a description begins with what a secret is called: "Your password".
+func calledSecret(description string) bool {
+	words := wordsOf(text.Head(description, 80))
+	for len(words) > 0 && slices.Contains([]string{"a", "an", "the", "your", "their", "user", "users", "user's", "s", "account", "current", "new", "login"}, words[0]) {
+		words = words[1:]
+	}
+	v := vocabulary()
+	words = words[:min(len(words), 3)]
+	return len(words) > 0 && !v.names("harmless", words) && (v.names("secret", words[:1]) || v.isNamed("secret", words[:min(len(words), 2)]))
+}
+
+// isSecretField reports whether the page has a field of that name whose type or purpose is a secret's.
+func (p *page) isSecretField(name string) bool {
+	for i := range p.Forms {
+		if slices.ContainsFunc(p.Forms[i].Fields, func(x Field) bool { return x.Name == name && x.isSecret() }) {
+			return true
+		}
+	}
+	return false
 }
 
 func findSensitive(r *run, n node) {
 	marked := string(n.schema.Get("writeOnly").Text()) == "true" ||
-		n.schema.Get("format").String() == "password"
-	if marked || holdsText(n.schema) && secret(n.name) {
+		n.schema.Get("format").String() == "password" || n.tool.page.isSecretField(n.name)
+	if marked || holdsText(n.schema) && (secret(n.name) || calledSecret(n.schema.Get("description").String())) {
 		r.report(n.at(""), "The parameter %s asks an agent for a secret: "+
 			"let the page ask the person.", text.Quote(n.name))
 	}

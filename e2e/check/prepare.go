@@ -29,12 +29,15 @@ type page struct {
 type tool struct {
 	*Tool
 	page                 *page
-	rejected             *Rejected // nil when it is offered
-	input, output, notes schema.Value
+	rejected             *Rejected    // nil when it is offered
+	written              schema.Value // the input schema as it is written
+	input, output, notes schema.Value // the schemas as they are meant
 	inputErr, outputErr  error
+	slips, outputSlips   []schema.Slip
 	words                []string // of its name, those before its last dot behind the others
 	nodes                []node   // of the input schema, the root first
 	texts                []*wording
+	fixed                *string // the text of its correction, once it was made
 }
 
 type node struct {
@@ -84,8 +87,11 @@ func prepare(s *Snapshot) []*page {
 
 func read(declared *Tool, p *page) *tool {
 	t := &tool{Tool: declared, page: p, words: wordsOfName(declared.Name)}
-	t.input, t.inputErr = readSchema(declared.Input)
-	t.output, t.outputErr = readSchema(declared.Output)
+	t.written, t.inputErr = readSchema(declared.Input)
+	t.input, t.slips = schema.Correct(t.written)
+	output, err := readSchema(declared.Output)
+	t.outputErr = err
+	t.output, t.outputSlips = schema.Correct(output)
 	if len(declared.Annotations) <= maxSchema {
 		t.notes, _ = schema.Read(declared.Annotations, maxDepth) // what is not JSON claims nothing
 	}

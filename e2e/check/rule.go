@@ -54,6 +54,8 @@ type Options struct {
 	Hosts func(*Snapshot) []Finding
 	// Words rewords findings for a reader who knows options by other names.
 	Words text.Words
+
+	alone bool // a tool is judged alone, to verify its correction
 }
 
 // Setting changes one rule.
@@ -73,6 +75,7 @@ var families = []struct {
 	name, title string
 	rules       []Rule
 }{
+	{"page", "Page", pageRules},
 	{"declaration", "Declaration", declarationRules},
 	{"schema", "Schema", slices.Concat(schemaRules, parameterRules)},
 	{"trust", "Annotations and trust", trustRules},

@@ -191,6 +191,33 @@ func TestNames(t *testing.T) {
 		{"sensitive-params", withParam("reset_password", `{"type":"boolean"}`), 0},
 		{"sensitive-params", withParam("x", `{"type":"string","format":"password"}`), 1},
 		{"sensitive-params", withParam("author", `{"type":"string"}`), 0},
+		{"sensitive-params", withParam("pw", `{"type":"string"}`), 1},
+		{"sensitive-params", withParam("userPwd", `{"type":"string"}`), 1},
+		{"sensitive-params", withParam("pin", `{"type":"string"}`), 1},
+		{"sensitive-params", withParam("map_pin", `{"type":"string"}`), 0},
+		{"sensitive-params", withParam("boarding_pass", `{"type":"string"}`), 0},
+		{"sensitive-params", withParam("p", `{"type":"string","description":"The user's password."}`), 1},
+		{"sensitive-params", withParam("p", `{"type":"string","description":"Credit card to pay with."}`), 1},
+		{"sensitive-params", withParam("p", `{"type":"string","description":"Email to which a password link is sent."}`), 0},
+		{"untrusted-hint-missing", Tool{Name: "scrapePage"}, 1},
+		{"untrusted-hint-missing", Tool{Name: "crawl_site"}, 1},
+		{"untrusted-hint-missing", Tool{Name: "summarizeReviews"}, 1},
+		{"untrusted-hint-missing", Tool{Name: "translate_comments"}, 1},
+		{"untrusted-hint-missing", Tool{Name: "extractThreadText"}, 1},
+		{"untrusted-hint-missing", Tool{Name: "get_texts", Description: "Returns texts written by other users."}, 1},
+		{"untrusted-hint-missing", Tool{Name: "summarizeCart"}, 0},
+		{"untrusted-hint-missing", Tool{Name: "addReview"}, 0},
+		{"untrusted-hint-missing", Tool{Name: "scrapePage", Annotations: json.RawMessage(`{"untrustedContentHint":true}`)}, 0},
+		{"navigation-consequential", Tool{Name: "track_visit"}, 0},
+		{"navigation-consequential", Tool{Name: "trackVisit"}, 0},
+		{"navigation-consequential", Tool{Name: "log_redirect"}, 0},
+		{"navigation-consequential", Tool{Name: "shop_visit"}, 0},
+		{"navigation-consequential", Tool{Name: "visitShop"}, 1},
+		{"navigation-consequential", Tool{Name: "page_goto"}, 1},
+		{"consequential-missing", Tool{Name: "track_purchase"}, 0},
+		{"consequential-missing", Tool{Name: "planTransfer"}, 0},
+		{"consequential-missing", Tool{Name: "cart_purchase"}, 1},
+		{"mutating-name-readonly", Tool{Name: "calculate_transfer", Annotations: json.RawMessage(`{"readOnlyHint":true}`)}, 0},
 		{"arbitrary-exec", withParam("code", `{"type":"string","description":"Discount code."}`), 0},
 		{"arbitrary-exec", withParam("country_code", `{"type":"string"}`), 0},
 		{"arbitrary-exec", withParam("code", `{"type":"string","description":"JavaScript to run."}`), 1},
@@ -241,6 +268,27 @@ func TestNames(t *testing.T) {
 	} {
 		if found := judge(t, pageOf(test.tool), test.rule, nil); len(found) != test.want {
 			t.Errorf("%s on %+v: %+v, want %d", test.rule, test.tool, found, test.want)
+		}
+	}
+}
+
+// TestSecretFields (L11): a parameter is a secret by the type of its field, whatever its name is.
+func TestSecretFields(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		field Field
+		want  int
+	}{
+		{Field{Name: "x", Type: "password"}, 1}, {Field{Name: "x", Type: "PASSWORD"}, 1}, {Field{Name: "x", Type: "text", Autocomplete: "section-a cc-number"}, 1},
+		{Field{Name: "x", Type: "text", Autocomplete: "one-time-code"}, 1}, {Field{Name: "x", Type: "text"}, 0}, {Field{Name: "y", Type: "password"}, 0},
+		{Field{Name: "x", Type: "email", Autocomplete: "username"}, 0},
+	} {
+		tool := withParam("x", `{"type":"string"}`)
+		tool.Surface = "form"
+		s := pageOf(tool)
+		s.Pages[0].Forms = []Form{{Name: tool.Name, Declares: true, AutoSubmit: true, Fields: []Field{c.field}}}
+		if found := judge(t, s, "sensitive-params", nil); len(found) != c.want {
+			t.Errorf("%+v: %+v, want %d", c.field, found, c.want)
 		}
 	}
 }

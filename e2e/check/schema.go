@@ -2,7 +2,6 @@ package check
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -30,13 +29,30 @@ var schemaRules = []Rule{
 		What:   "The input schema cannot be compiled: it is not JSON, breaks the rules of its JSON Schema draft, has a reference that leads nowhere or into itself, or is beyond 64 KiB, 32 levels or 2,000 subschemas.",
 		Why:    "Arguments cannot be checked against it. pagetools does not offer such a tool, and other clients fail at the first call.",
 		Source: "JSON Schema 2020-12; limits of pagetools",
-		Bad:    schemaStart + `"year":{"type":"year","description":"Year of issue."}}}}`, Good: goodTool, At: "/inputSchema/properties/year/type"},
+		Bad:    schemaStart + `"year":{"type":"string","description":"Year of issue.","pattern":"("}}}}`, Good: goodTool, At: "/inputSchema/properties/year/pattern"},
+	{ID: RuleKeyword, Severity: Error, find: each((*run).tools, findSlips),
+		What: "A keyword of a schema has a value that it does not take, such as required: true, a type that is none, or a length that is a text. " +
+			"pagetools leaves the keyword out, or reads what it can only mean, and offers the tool.",
+		Why:    "Browsers do not look, and clients that compile the schema drop the tool, or the whole list.",
+		Source: "JSON Schema 2020-12; clients of MCP",
+		Bad:    schemaStart + `"year":{"type":"int","description":"Year of issue."}}}}`, Good: goodTool, At: "/inputSchema/properties/year/type"},
+	{ID: RuleUnknown, Severity: Warning, find: each((*run).tools, findSlips),
+		What:   "A schema has a name that is nearly a keyword and is none, such as propertys, with a value that the keyword takes.",
+		Why:    "JSON Schema ignores names that it does not know: what they were meant to say does not hold, and nobody is told.",
+		Source: "JSON Schema 2020-12, core 6.5",
+		Bad:    schemaStart + `"year":{"type":"integer","descripton":"Year of issue."}}}}`, Good: goodTool, At: "/inputSchema/properties/year/descripton"},
+	{ID: RuleMap, Severity: Error, find: each((*run).tools, findSlips),
+		What: "Parameters stand where only keywords may: the input schema is a map of parameters, or an object of a library such as zod. " +
+			"pagetools reads the parameters.",
+		Why:    "A browser takes it, and agents are told that the tool has no arguments.",
+		Source: "WebMCP draft, inputSchema is a JSON Schema; Standard Schema",
+		Bad:    exampleHead + `"inputSchema":{` + goodYear + `}}`, Good: goodTool, At: "/inputSchema"},
 	{ID: "remote-ref", Severity: Error, find: each((*run).declarations, findRemoteRef),
 		What:   "A schema has a reference to another document.",
 		Why:    "Whoever controls that document changes the contract after it was reviewed, and a client that follows it makes a request for a stranger.",
 		Source: "JSON Schema 2020-12, $ref; security guidance of MCP",
 		Bad:    schemaStart + `"year":{"$ref":"https://example.org/year.json","description":"Year of issue."}}}}`, Good: goodTool, At: "/inputSchema/properties/year/$ref"},
-	{ID: "schema-unsupported-keywords", Severity: Warning, find: each((*run).declarations, findKeywords),
+	{ID: "schema-unsupported-keywords", Severity: Warning, find: each((*run).tools, findKeywords),
 		Options: []Option{{Name: "keywords", What: "keywords that are reported", Words: []string{"$ref", "$dynamicRef", "allOf", "oneOf", "anyOf",
 			"not", "if", "then", "else", "patternProperties", "propertyNames", "dependentSchemas", "dependentRequired", "unevaluatedProperties",
 			"unevaluatedItems", "contains"}}},
@@ -44,7 +60,7 @@ var schemaRules = []Rule{
 		Why:    "What a host drops, the model does not know, so that its arguments are refused.",
 		Source: "playwright-webmcp, schema-unsupported-keywords; function calling documentation of model APIs",
 		Bad:    schemaStart + `"year":{"description":"Year of issue.","anyOf":[{"type":"integer"},{"type":"string"}]}}}}`, Good: goodTool, At: "/inputSchema/properties/year/anyOf"},
-	{ID: "schema-no-null-literals", Severity: Error, find: each((*run).declarations, findNulls),
+	{ID: "schema-no-null-literals", Severity: Error, find: each((*run).tools, findNulls),
 		What:   "The input schema has null as a value, such as default: null.",
 		Why:    "The Prompt API of Chrome rejects null at any depth, and then the whole list of tools.",
 		Source: "playwright-webmcp, schema-no-null-literals",
@@ -58,12 +74,12 @@ var schemaRules = []Rule{
 			goodYear + `}}}}}}}}}`,
 		Good: schemaStart + `"a":{"type":"object","description":"One.","properties":{"b":{"type":"object","description":"Two.","properties":{` + goodYear + `}}}}}}}`,
 		At:   "/inputSchema/properties/a/properties/b/properties/c/properties/year"},
-	{ID: "required-unknown", Severity: Error, find: each((*run).declarations, findRequired),
+	{ID: "required-unknown", Severity: Error, find: each((*run).tools, findRequired),
 		What:   "A name in required is not in properties.",
 		Why:    "No agent knows what to send there, and every call without it is refused.",
 		Source: "playwright-webmcp, schema-shape; OpenAI function calling, strict mode",
 		Bad:    schemaStart + goodYear + `},"required":["yeer"]}}`, Good: schemaStart + goodYear + `},"required":["year"]}}`, At: "/inputSchema/required/0"},
-	{ID: "enum-empty", Severity: Error, find: each((*run).declarations, findEnum),
+	{ID: "enum-empty", Severity: Error, find: each((*run).tools, findEnum),
 		What:   "An enum has no values.",
 		Why:    "No value is valid, so that every call is refused. A list that is loaded later was probably empty when the tool was registered.",
 		Source: "JSON Schema 2020-12, validation 6.1.2",
@@ -78,9 +94,9 @@ var schemaRules = []Rule{
 		What:   "The output schema cannot be compiled.",
 		Why:    "Several clients drop the whole list of tools because of one such schema.",
 		Source: "measured with five MCP clients; MCP specification, Tool.outputSchema",
-		Bad:    exampleHead + `"outputSchema":{"type":"object","properties":{"id":{"type":"text"}}}}`,
-		Good:   exampleHead + `"outputSchema":{"type":"object","properties":{"id":{"type":"string"}}}}`, At: "/outputSchema/properties/id/type"},
-	{ID: "x-mcp-header-invalid", Severity: Error, find: each((*run).declarations, findHeaders),
+		Bad:    exampleHead + `"outputSchema":{"type":"object","properties":{"id":{"type":"string","pattern":"("}}}}`,
+		Good:   exampleHead + `"outputSchema":{"type":"object","properties":{"id":{"type":"string"}}}}`, At: "/outputSchema/properties/id/pattern"},
+	{ID: "x-mcp-header-invalid", Severity: Error, find: each((*run).tools, findHeaders),
 		What:   "An x-mcp-header is not the name of an HTTP header, is there twice, or is at a parameter that is not a string, an integer or a boolean.",
 		Why:    "Clients of MCP 2026-07-28 must drop a tool whose header annotations are invalid.",
 		Source: "MCP specification 2026-07-28, Streamable HTTP, parameter headers",
@@ -88,40 +104,90 @@ var schemaRules = []Rule{
 		Good:   schemaStart + `"year":{"type":"integer","description":"Year of issue.","x-mcp-header":"Stamp-Year"}}}}`, At: "/inputSchema/properties/year/x-mcp-header"},
 }
 
+// The rules of slips have the ids that the bridge's findings have.
+const (
+	RuleKeyword = schema.RuleKeyword
+	RuleUnknown = schema.RuleUnknown
+	RuleMap     = schema.RuleMap
+)
+
+// findSlips reports what is wrong in the schemas and does not cost the tool.
+func findSlips(r *run, t *tool) {
+	for _, s := range t.allSlips() {
+		if s.Rule == r.rule.ID && !(s.Rule == RuleKeyword && t.isShape(s.Pointer)) {
+			at := t.at(s.Pointer)
+			at.certain = true
+			r.report(at, "%s", s.Message)
+		}
+	}
+}
+
+// allSlips returns the slips of both schemas, with pointers into the declaration.
+func (t *tool) allSlips() (all []schema.Slip) {
+	seen := map[string]bool{}
+	add := func(member string, slips []schema.Slip) {
+		for _, s := range slips {
+			if s.Pointer = member + s.Pointer; !seen[s.Pointer] {
+				seen[s.Pointer] = true
+				all = append(all, s)
+			}
+		}
+	}
+	add("/inputSchema", t.slips)
+	if _, slips, err := schema.Admit(t.Input, schema.Limits{}); err == nil { // what only the compiler finds
+		add("/inputSchema", slips)
+	}
+	add("/outputSchema", t.outputSlips)
+	return all
+}
+
+// isShape reports whether schema-shape says what is wrong at a place.
+func (t *tool) isShape(pointer string) bool {
+	p, names := t.written.Get("properties"), t.written.Get("required")
+	switch pointer {
+	case "/inputSchema/type":
+		return true
+	case "/inputSchema/properties":
+		return p.Exists() && !p.IsObject()
+	case "/inputSchema/required":
+		return names.Exists() && !names.IsArray()
+	}
+	return false
+}
+
 func findShape(r *run, t *tool) {
+	if t.rejected != nil && t.rejected.Reason != schema.RuleRootNotObject {
+		return
+	}
 	at := t.at("/inputSchema")
-	in := t.input
+	in := t.written
 	if !in.Exists() {
 		return // there is none, or schema-uncompilable says why it was not read
 	}
 	kind := in.Get("type")
+	isMap := func(s schema.Slip) bool { return s.Rule == RuleMap && s.Pointer == "" }
 	switch {
 	case !in.IsObject():
 		r.report(at, "The input schema is not a JSON object: write {\"type\":\"object\",\"properties\":{…}}.")
 		return
+	case slices.ContainsFunc(t.slips, isMap):
 	case !kind.Exists():
-		at.fix = func() string {
-			with, err := in.Edit(func(string) bool { return false },
-				schema.Member{Name: "type", Value: []byte(`"object"`)})
-			if err != nil {
-				return ""
-			}
-			return t.with(func(x *Tool) { x.Input = with.Text() })
-		}
+		at.certain = true
 		r.report(at, "The input schema has no type: add \"type\":\"object\".")
-		at.fix = nil
 	case kind.String() != "object":
 		at.pointer += "/type"
+		at.certain = t.input.Get("type").String() == "object" || !t.input.Get("type").Exists()
 		r.report(at, "The type of the input schema is %s: it must be \"object\".", text.Quote(string(kind.Text())))
 	}
 	if p := in.Get("properties"); p.Exists() && !p.IsObject() {
-		r.report(t.at("/inputSchema/properties"), "The properties are not an "+
-			"object: write one member for each parameter.")
+		at = t.at("/inputSchema/properties")
+		r.report(at, "The properties are not an object: write one member for each parameter.")
 	}
 	names := in.Get("required")
 	if names.Exists() && !names.IsArray() {
-		r.report(t.at("/inputSchema/required"), "The value of required is not a "+
-			"list: write the names of parameters as a list of texts.")
+		at = t.at("/inputSchema/required")
+		at.certain = true
+		r.report(at, "The value of required is not a list: write the names of parameters as a list of texts.")
 	}
 	for name := range names.Elements() {
 		if !name.IsString() {
@@ -157,7 +223,7 @@ func findUncompilable(r *run, t *tool) {
 			"object.", sentence(t.inputErr))
 		return
 	}
-	_, err := schema.Compile(t.Input, schema.Limits{})
+	_, _, err := schema.Admit(t.Input, schema.Limits{})
 	var refused *schema.CompileError
 	if errors.As(err, &refused) && !ours(refused) {
 		at.pointer += refused.Pointer
@@ -221,9 +287,7 @@ func findNulls(r *run, t *tool) {
 		if v.IsNull() && len(path) > 0 {
 			left--
 			at := t.at("/inputSchema" + schema.Pointer(path...))
-			if path[len(path)-1] == "default" {
-				at.fix = func() string { return t.withInput(path, nil) }
-			}
+			at.certain = path[len(path)-1] == "default"
 			r.report(at, "The schema has null as a value: leave it out.")
 		}
 		for name, held := range v.Members() {
@@ -234,40 +298,6 @@ func findNulls(r *run, t *tool) {
 		}
 	}
 	look(t.input, nil)
-}
-
-// withInput returns the declaration as text, with another value at a path of objects in its
-// input schema; nil leaves the member out.
-func (t *tool) withInput(path []string, value []byte) string {
-	input, err := edited(t.input, path, value)
-	if err != nil {
-		return ""
-	}
-	return t.with(func(x *Tool) { x.Input = input })
-}
-
-func edited(v schema.Value, path []string, value []byte) ([]byte, error) {
-	if len(path) == 0 {
-		return value, nil
-	}
-	if !v.IsObject() {
-		return nil, fmt.Errorf("no object at %q", path[0])
-	}
-	inner, err := edited(v.Get(path[0]), path[1:], value)
-	if err != nil {
-		return nil, err
-	}
-	var out []schema.Member
-	for name, held := range v.Members() {
-		switch {
-		case name != path[0]:
-			out = append(out, schema.Member{Name: name, Value: held.Text()})
-		case inner != nil:
-			out = append(out, schema.Member{Name: name, Value: inner})
-		}
-	}
-	all, err := v.Edit(func(string) bool { return true }, out...)
-	return all.Text(), err
 }
 
 func findDepth(r *run, n node) {
@@ -306,24 +336,17 @@ func findRequired(r *run, t *tool) {
 // name is not required yet.
 func (r *run) requiredUnknown(t *tool, n node, name string, i int) {
 	var listed []string
-	names := n.schema.Get("properties").Names()
 	for known := range n.schema.Get("required").Elements() {
 		listed = append(listed, known.String())
 	}
 	at := t.at(n.pointer + "/required/" + strconv.Itoa(i))
-	const few = 200 // names that are compared
-	near := text.Nearest(name, names[:min(len(names), few)])
-	if near == "" || slices.Contains(listed, near) {
+	near := misspelled(n, listed, name)
+	if near == "" {
 		r.report(at, "The required parameter %s is not in properties: add it, or leave it out of "+
 			"required.", text.Quote(name))
 		return
 	}
-	if n.pointer == "/inputSchema" {
-		at.fix = func() string {
-			listed[i] = near
-			return t.withInput([]string{"required"}, schema.MustEncode(listed))
-		}
-	}
+	at.certain = true
 	r.report(at, "The required parameter %s is not in properties: write %s, which "+
 		"is.", text.Quote(name), text.Quote(near))
 }
@@ -353,7 +376,7 @@ func findOutputInvalid(r *run, t *tool) {
 			"object.", sentence(t.outputErr))
 		return
 	}
-	_, err := schema.CompileResult(t.Output, schema.Limits{})
+	_, _, err := schema.AdmitResult(t.Output, schema.Limits{})
 	var refused *schema.CompileError
 	if errors.As(err, &refused) && refused.Rule != schema.RuleRemoteRef {
 		at.pointer += refused.Pointer

@@ -3,6 +3,8 @@ package check
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge"
 )
 
 // Snapshot records what was seen of one site, as plain data: a live page and a file with a
@@ -19,10 +21,6 @@ type Snapshot struct {
 	Locked map[string]Tool
 	// Calls records the calls of tools; nil means that none was called.
 	Calls []Call
-	// Questions records what pages asked people, and who can show that.
-	Questions []Question
-	// Differences are calls whose doors did not agree.
-	Differences []Difference
 	// Source says what a file was taken for, such as "a lock file"; "" for pages in a browser.
 	Source string
 	// Live is true when a browser showed the pages. Rules about what only a browser can see
@@ -43,6 +41,10 @@ type Page struct {
 	Timeline []Event
 	Frames   []Frame
 	Forms    []Form
+	// Findings tells of the page and its declarations as every command does, in the bridge's words.
+	Findings []bridge.Finding
+	// Left names the tools that the page offered, and took back.
+	Left []string
 	// Again lists the tools of a second load of the page; nil means that there was none.
 	Again []Tool
 }
@@ -89,8 +91,6 @@ type Event struct {
 	// Kind is "register", "unregister" or "replace".
 	Kind string
 	Tool string
-	// During is the tool in whose call it happened; "" is none.
-	During string
 }
 
 // Frame is a frame of a page.
@@ -181,22 +181,4 @@ func (e *Effects) None() bool {
 type Request struct {
 	Method, URL string
 	Body        string
-}
-
-// Question is one that a page asked a person, or may ask.
-type Question struct {
-	Page, Tool string
-	Kind       string // "approve", "confirm", "prompt" or "interact"
-	// Hosts lists the hosts that were looked at, and Shown the ones among them that can
-	// show it.
-	Hosts, Shown []string
-}
-
-// Difference is a call that ended in different ways through the page, a webtool and MCP.
-type Difference struct {
-	Page, Tool string
-	Case       string // the scenario's name; "" is none
-	What       string // "result", "error" or "order"
-	// Doors maps "page", "webtool" and "mcp" to how the call ended there, as short texts.
-	Doors map[string]string
 }

@@ -2,6 +2,7 @@ package check
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge/schema"
@@ -23,7 +24,7 @@ var trustRules = []Rule{
 		Why:    "A browser takes any text for true; other hosts ignore it. The page and the host then believe different things.",
 		Source: "WebMCP draft, ToolAnnotations; WebIDL, boolean",
 		Bad:    exampleHead + `"annotations":{"consequentialHint":"true"}}`, Good: exampleHead + `"annotations":{"consequentialHint":true}}`, At: "/annotations/consequentialHint"},
-	{ID: "mutating-name-readonly", Severity: Error, find: each((*run).declarations, findMutating),
+	{ID: "mutating-name-readonly", Severity: Error, find: each((*run).tools, findMutating),
 		What:   "The name says that the tool changes something, and readOnlyHint is true.",
 		Why:    "Hosts run read-only tools without asking a person.",
 		Source: "WebMCP draft, readOnlyHint",
@@ -49,7 +50,8 @@ var trustRules = []Rule{
 		Bad:    `{"name":"navigate_home","title":"Go home","description":"Leaves this page for the front page of the shop."}`,
 		Good:   `{"name":"navigate_home","title":"Go home","description":"Leaves this page for the front page of the shop.","annotations":{"consequentialHint":true}}`, At: "/annotations"},
 	{ID: "untrusted-hint-missing", Severity: Warning, find: each((*run).tools, findUntrusted),
-		What:   "The name says that the tool reads what others wrote (comments, reviews, messages), and untrustedContentHint is not true.",
+		What: "The name says that the tool reads what others wrote (comments, reviews, messages, other pages), or the description does, " +
+			"and untrustedContentHint is not true.",
 		Why:    "The host does not know that the result may hold instructions.",
 		Source: "WebMCP draft, untrustedContentHint",
 		Bad:    `{"name":"list_reviews","title":"List reviews","description":"Lists what buyers wrote about a stamp, newest first.","annotations":{"readOnlyHint":true}}`,
@@ -102,15 +104,8 @@ func findLiteral(r *run, t *tool) {
 			continue
 		}
 		at := t.at("/annotations/" + name)
-		if meant := strings.ToLower(v.String()); meant == "true" || meant == "false" {
-			at.fix = func() string {
-				notes, err := edited(t.notes, []string{name}, []byte(meant))
-				if err != nil {
-					return ""
-				}
-				return t.with(func(x *Tool) { x.Annotations = json.RawMessage(notes) })
-			}
-		}
+		meant := strings.ToLower(v.String())
+		at.certain = meant == "true" || meant == "false"
 		r.report(at, "The value of %s is %s: it must be true or false.", name, text.Quote(words))
 	}
 }
@@ -192,15 +187,25 @@ func (t *tool) choosesView() bool {
 	return false
 }
 
-// foreign reports whether a tool reads what strangers wrote, by its name.
+// byOthers finds in a description that people wrote what a tool returns.
+var byOthers = regexp.MustCompile(`(?i)\b(?:written|posted|submitted|left|sent) by (?:other |our |its )?(?:users|customers|guests|visitors|buyers|members|people|others|strangers)\b|\buser[- ]generated\b`)
+
+// foreign reports whether a tool reads what strangers wrote: by its verb and what that is about, or by its
+// description.
 func (t *tool) foreign() bool {
-	return t.kind() == "read" && vocabulary().has("untrusted", t.words[1:]...)
+	v := vocabulary()
+	if len(t.words) == 0 {
+		return false
+	}
+	first := t.words[0]
+	reads := t.kind() == "read" || v.has("digest", first)
+	return v.has("scrapes", first) || reads && (v.has("untrusted", t.words[1:]...) || byOthers.MatchString(clipped(t.Description)))
 }
 
 func findUntrusted(r *run, t *tool) {
 	if _, said := t.hint("untrustedContentHint"); !said && !t.mute() && t.foreign() {
-		r.report(t.at("/annotations/untrustedContentHint"), "The name %s says that "+
-			"the tool returns what others wrote: declare untrustedContentHint: true.", text.Quote(t.Name))
+		r.report(t.at("/annotations/untrustedContentHint"), "The tool %s returns what others wrote, as its name or its "+
+			"description says: declare untrustedContentHint: true.", text.Quote(t.Name))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/origin"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/check"
 	"github.com/pagetools/pagetools/session"
@@ -30,7 +31,8 @@ func LookAt(ctx context.Context, a *app.App, ref bridge.Ref) (check.Page, error)
 			again <- nil
 			return
 		}
-		again <- tools(seen)
+		offered, _ := split(seen, tools(seen))
+		again <- offered
 	}()
 	page, err := At(ctx, a, ref)
 	page.Again = <-again
@@ -57,10 +59,20 @@ func At(ctx context.Context, a *app.App, ref bridge.Ref) (check.Page, error) {
 		return check.Page{}, err
 	}
 	declared := tools(seen)
+	offered, refused := split(seen, declared)
 	return check.Page{
-		URL: seen.URL, Tools: declared, Rejected: rejected(seen, declared),
+		URL: seen.URL, Tools: offered, Rejected: refused, Findings: findings(a, ref.Site, seen), Left: seen.Catalog.Left(),
 		Timeline: timeline(seen.Record), Frames: frames(seen), Forms: forms(seen),
 	}, nil
+}
+
+// findings returns the findings of a site that other commands tell, too.
+func findings(a *app.App, site string, seen *session.Seen) []bridge.Finding {
+	all := append(slices.Clone(seen.Catalog.Findings()), a.Bridge.Findings(site)...)
+	if a.APIs != nil {
+		all = append(all, a.APIs.Findings(site)...)
+	}
+	return all
 }
 
 // tools are the declarations, with what was noted when they were registered.
@@ -111,38 +123,46 @@ func position(at *session.Place) *check.Position {
 	return &check.Position{URL: at.URL, Line: at.Line, Column: at.Column}
 }
 
-// rejected are the declarations that are not offered: those that the page script refused, with
-// what the page did about that, and those that the bridge did not admit.
-func rejected(seen *session.Seen, declared []check.Tool) []check.Rejected {
-	var all []check.Rejected
-	noted := map[string]bool{}
+// split tells the declarations that are offered from those that are not: those that the page script
+// refused, with what the page did about that, and those that the bridge did not admit.
+func split(seen *session.Seen, declared []check.Tool) (offered []check.Tool, refused []check.Rejected) {
+	told := map[string]bool{}
 	for i := range seen.Record.Notes {
 		n := &seen.Record.Notes[i]
 		if n.Kind != "refuse" {
 			continue
 		}
-		noted[n.Tool] = true
-		all = append(all, check.Rejected{
-			Tool: check.Tool{
-				Name: n.Tool, Description: n.Description, Surface: n.Surface, Script: position(n.Script),
-			},
-			Reason: reason(seen.Catalog, n.Tool), Message: n.Message, Unhandled: n.Unhandled,
-		})
+		told[n.Tool] = true
+		t := check.Tool{Name: n.Tool, Title: n.Title, Description: n.Description, Surface: n.Surface, Script: position(n.Script),
+			ExposedTo: n.ExposedTo}
+		refused = append(refused, check.Rejected{Tool: t,
+			Reason: reason(seen.Catalog, n.Tool), Message: n.Message, Unhandled: n.Unhandled})
 	}
+	refusals := map[string]bridge.Finding{}
 	for _, f := range seen.Catalog.Findings() {
-		if !f.Refused || noted[f.Tool] {
+		if f.Refused && !told[f.Tool] {
+			refusals[f.Tool] = f
+		}
+	}
+	for _, t := range declared {
+		f, is := refusals[text.Brief(t.Name, maxFindingName)]
+		if !is || f.Rule == "duplicate-name" && !slices.ContainsFunc(offered, func(o check.Tool) bool { return o.Name == t.Name }) {
+			offered = append(offered, t)
 			continue
 		}
-		r := check.Rejected{Tool: check.Tool{Name: f.Tool}, Reason: f.Rule, Message: f.Message}
-		for _, t := range declared {
-			if t.Name == f.Tool {
-				r.Tool = t
-			}
-		}
-		all = append(all, r)
+		delete(refusals, f.Tool)
+		refused = append(refused, check.Rejected{Tool: t, Reason: f.Rule, Message: f.Message})
 	}
-	return all
+	for _, f := range seen.Catalog.Findings() { // of what the page script did not hand over
+		if _, left := refusals[f.Tool]; left && f.Refused && !told[f.Tool] {
+			refused = append(refused, check.Rejected{Tool: check.Tool{Name: f.Tool}, Reason: f.Rule, Message: f.Message})
+		}
+	}
+	return offered, refused
 }
+
+// maxFindingName is how long the name of a tool is in a finding.
+const maxFindingName = 64
 
 // reason is the rule of the finding about a tool that was refused, or "".
 func reason(c *bridge.Catalog, tool string) string {

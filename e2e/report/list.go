@@ -99,7 +99,12 @@ func (l *list) findings(b *bytes.Buffer, run *Run) {
 			if t.Tool != "" {
 				fmt.Fprintf(b, "  %s\n", l.paint(bold, text.EscapeLine(t.Tool)))
 			}
+			fix := "" // it covers all findings of the tool, and is printed once
 			for _, f := range t.Findings {
+				if f.Fix == fix {
+					f.Fix = ""
+				}
+				fix = cmp.Or(f.Fix, fix)
 				l.finding(b, f)
 			}
 		}

@@ -163,6 +163,7 @@ function note(kind, tool, more = {}) {
 function words(tool) {
 	return {
 		annotations: attempt(() => tool?.annotations === void 0 ? void 0 : stringify(tool.annotations)),
+		title: attempt(() => tool?.title === void 0 ? void 0 : `${tool.title}`),
 		description: attempt(() => tool?.description === void 0 ? void 0 : `${tool.description}`)
 	};
 }

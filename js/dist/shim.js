@@ -1691,7 +1691,7 @@ var [violated, blocked, violationFile, violationLine, disposition] = members(
 	"lineNumber",
 	"disposition"
 );
-var [rejectionReason] = members("PromiseRejectionEvent", "reason");
+var [rejectionReason, rejectedPromise] = members("PromiseRejectionEvent", "reason", "promise");
 var [domName, domMessage] = members("DOMException", "name", "message");
 var names = new NativeMap();
 for (const name of ["Error", "EvalError", "RangeError", "ReferenceError", "SyntaxError", "TypeError", "URIError"]) {
@@ -1713,7 +1713,8 @@ function watchProblems() {
 	earlyViolations();
 	listen2("unhandledrejection", (event) => {
 		const reason2 = rejectionReason(event);
-		if (!isObject(reason2) || !weakGet(told, reason2)) problem("rejection", "", textOf(reason2), isError?.(reason2) ? placeOf(reason2) : "");
+		if (isObject(reason2) && weakGet(told, reason2) || weakGet(told, rejectedPromise(event))) return;
+		problem("rejection", "", textOf(reason2), isError?.(reason2) ? placeOf(reason2) : "");
 	});
 	const { console } = (
 		global
@@ -1746,6 +1747,10 @@ function refusing(tool, run2) {
 		refuse(tool, error, placeOf(new NativeError()));
 		throw error;
 	}
+}
+function gaveUp(reason2, promise) {
+	if (isObject(reason2)) weakSet(told, reason2, true);
+	if (promise !== void 0) weakSet(told, promise, true);
 }
 function refuse(tool, error, at) {
 	const name = isObject(tool) ? getOwnPropertyDescriptor(tool, "name")?.value : "";
@@ -1932,6 +1937,7 @@ function checkThis(self, type = "ModelContext", prefix = "") {
 }
 function register(draft, { origins, signal }) {
 	const tool = refusing(draft, () => admit(draft, isTaken));
+	if (signal !== void 0 && signalAborted(signal)) gaveUp(signalReason(signal));
 	throwIfAborted(signal);
 	refusing(draft, () => checkSecure(origins, "exposedTo"));
 	tool.exposedTo = origins;
@@ -1939,6 +1945,7 @@ function register(draft, { origins, signal }) {
 	if (signal !== void 0) {
 		addEventListener(signal, "abort", () => {
 			remove(tool.name, tool);
+			gaveUp(signalReason(signal), promise);
 			pending2.reject(signalReason(signal));
 		}, { __proto__: null, once: true });
 	}

@@ -18,6 +18,7 @@ interface RecordedNote {
   exposedTo?: string[];
   /** JSON, in the page's own words. */
   annotations?: string;
+  title?: string;
   description?: string;
   message?: string;
   unhandled?: boolean;

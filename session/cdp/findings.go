@@ -46,13 +46,13 @@ func problem(p shim.Problem) bridge.Finding {
 	f := bridge.Finding{Rule: "console-error", Message: "console.error: " + p.Message}
 	switch p.Kind {
 	case "error":
-		f = bridge.Finding{Rule: "uncaught-error", Message: p.Message}
+		f = bridge.Finding{Rule: bridge.RuleUncaught, Message: p.Message}
 	case "load":
-		f = bridge.Finding{Rule: "script-missing", Message: "A script did not load, or what it imports: " + p.Message}
+		f = bridge.Finding{Rule: bridge.RuleScript, Message: "A script did not load, or what it imports: " + p.Message}
 	case "policy":
-		f = bridge.Finding{Rule: "content-security-policy", Message: "The page's Content-Security-Policy keeps a script from running: " + p.Message}
+		f = bridge.Finding{Rule: bridge.RulePolicy, Message: "The page's Content-Security-Policy keeps a script from running: " + p.Message}
 	case "rejection":
-		f = bridge.Finding{Rule: "unhandled-rejection", Message: "Unhandled rejection: " + p.Message}
+		f = bridge.Finding{Rule: bridge.RuleRejection, Message: "Unhandled rejection: " + p.Message}
 	case "registration":
 		f = bridge.Finding{Rule: "registration-refused", Tool: p.Name, Refused: true,
 			Message: "The registration was refused: " + p.Message}

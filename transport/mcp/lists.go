@@ -115,7 +115,7 @@ func (f *Face) all(ctx context.Context, sc scope, waits func(bridge.Site) bool) 
 		made.from[i] = toolset.Source{Site: s, Version: now.Version, Tools: now.Tools,
 			Paths: now.Paths, Unkept: now.Unkept}
 		if made.of[i] = now.Catalog; now.Catalog != nil {
-			made.from[i].Trouble = now.Catalog.Trouble()
+			made.from[i].Trouble = now.Catalog.Trouble("")
 		}
 		if now.Shown != nil {
 			made.from[i].Page = now.Shown.URL
@@ -232,8 +232,8 @@ func (f *Face) troubles(sc scope, sites []bridge.Site) (texts []string) {
 		switch now, err := f.b.ToolsNow(context.Background(), ref); {
 		case err != nil && bridge.AsError(err).Retry > 0: // it was tried
 			texts = append(texts, fmt.Sprintf("The site %q cannot be reached now: %s", s.Name, bridge.AsError(err).Message))
-		case err == nil && now.Catalog != nil && now.Catalog.Trouble() != "":
-			texts = append(texts, fmt.Sprintf("The site %q: %s", s.Name, now.Catalog.Trouble()))
+		case err == nil && now.Catalog != nil && now.Catalog.Trouble("") != "":
+			texts = append(texts, fmt.Sprintf("The site %q: %s", s.Name, now.Catalog.Trouble("")))
 		}
 	}
 	return texts

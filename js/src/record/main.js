@@ -67,6 +67,7 @@ function note(kind, tool, more = {}) {
 function words(tool) {
   return {
     annotations: attempt(() => (tool?.annotations === undefined ? undefined : stringify(tool.annotations))),
+    title: attempt(() => (tool?.title === undefined ? undefined : `${tool.title}`)),
     description: attempt(() => (tool?.description === undefined ? undefined : `${tool.description}`)),
   };
 }

@@ -19,7 +19,7 @@ const [eventTarget] = members('Event', 'target');
 const [scriptSource] = members('HTMLScriptElement', 'src');
 const [violated, blocked, violationFile, violationLine, disposition] = members(
   'SecurityPolicyViolationEvent', 'effectiveDirective', 'blockedURI', 'sourceFile', 'lineNumber', 'disposition');
-const [rejectionReason] = members('PromiseRejectionEvent', 'reason');
+const [rejectionReason, rejectedPromise] = members('PromiseRejectionEvent', 'reason', 'promise');
 const [domName, domMessage] = members('DOMException', 'name', 'message');
 
 /** The names of the language's own errors, by prototype. @type {Map<object | null, string>} */
@@ -31,7 +31,10 @@ for (const name of ['Error', 'EvalError', 'RangeError', 'ReferenceError', 'Synta
 /** How the browser tells the stack of an error: a getter on each, or a plain member. */
 const stackGetter = getOwnPropertyDescriptor(new NativeError(), 'stack')?.get;
 
-/** The errors with which registrations were refused: their rejections are known. @type {WeakMap<object, boolean>} */
+/**
+ * The errors with which registrations were refused, and the registrations that the page gave up itself: their rejections say
+ * nothing new. @type {WeakMap<object, boolean>}
+ */
 const told = new NativeWeakMap();
 
 /** watchProblems begins to listen. */
@@ -46,7 +49,8 @@ export function watchProblems() {
   earlyViolations();
   listen('unhandledrejection', (event) => {
     const reason = rejectionReason(event);
-    if (!isObject(reason) || !weakGet(told, reason)) problem('rejection', '', textOf(reason), isError?.(reason) ? placeOf(reason) : '');
+    if (isObject(reason) && weakGet(told, reason) || weakGet(told, rejectedPromise(event))) return;
+    problem('rejection', '', textOf(reason), isError?.(reason) ? placeOf(reason) : '');
   });
   const { console } = /** @type {any} */ (global);
   const native = console?.error;
@@ -92,6 +96,16 @@ export function refusing(tool, run) {
     refuse(tool, error, placeOf(new NativeError()));
     throw error;
   }
+}
+
+/**
+ * gaveUp knows that a page took a registration back before it was settled, as React's StrictMode does.
+ * @param {any} reason
+ * @param {Promise<any>} [promise] of the registration
+ */
+export function gaveUp(reason, promise) {
+  if (isObject(reason)) weakSet(told, reason, true);
+  if (promise !== undefined) weakSet(told, promise, true);
 }
 
 /**

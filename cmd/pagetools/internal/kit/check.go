@@ -323,7 +323,7 @@ func (k *checker) look(ctx context.Context, args []string) ([]*check.Snapshot, e
 			"configuration file; see pagetools check --help")
 	}
 	k.p.About(targets[0])
-	a, err := k.p.Start(ctx, targets, Opening{Watched: true})
+	a, err := k.p.Start(ctx, targets, Opening{Watched: true, Patient: true})
 	if err != nil {
 		return nil, err
 	}

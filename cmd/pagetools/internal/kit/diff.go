@@ -168,7 +168,7 @@ func listOf(name string, words []byte) (*check.Snapshot, error) {
 
 // open returns the tools of a target as a lock file would have them.
 func (p *Program) open(ctx context.Context, arg string) (*check.Snapshot, error) {
-	t, tools, err := p.toolsOf(ctx, arg)
+	t, tools, _, err := p.toolsOf(ctx, arg)
 	if err != nil {
 		return nil, err
 	}
@@ -186,31 +186,34 @@ func inOrder(tools map[string]lockedTool) (list []check.Tool) {
 }
 
 // toolsOf opens a target. A page with an error status is not one to write down or compare.
-func (p *Program) toolsOf(ctx context.Context, arg string) (*app.Target, map[string]lockedTool, error) {
-	t, err := p.Target(arg)
-	if err != nil {
-		return nil, nil, err
+func (p *Program) toolsOf(ctx context.Context, arg string) (t *app.Target, tools map[string]lockedTool,
+	none string, err error) {
+	if t, err = p.Target(arg); err != nil {
+		return nil, nil, "", err
 	}
 	p.About(t)
-	a, err := p.Start(ctx, []*app.Target{t}, Opening{})
+	a, err := p.Start(ctx, []*app.Target{t}, Opening{Patient: true})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, "", err
 	}
 	defer p.End(a)
 	done := p.Waiting("opening %s, until its tools are there", text.Line(t.Text))
-	tools, err := lockedTools(ctx, a, t)
+	tools, err = lockedTools(ctx, a, t)
 	done()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, "", err
 	}
 	p.Unmet(a, t)
 	for _, f := range a.Findings(t.Name) {
 		if f.Rule == bridge.RuleStatus {
-			return nil, nil, terminal.Unreachable("%s: %s (%s)",
+			return nil, nil, "", terminal.Unreachable("%s: %s (%s)",
 				text.Line(t.Text), text.Line(f.Message), f.Rule)
 		}
 	}
-	return t, tools, nil
+	if len(tools) == 0 {
+		none = p.NoTools(a, t)
+	}
+	return t, tools, none, nil
 }
 
 // noBase is the source of a lock file that a revision does not have.

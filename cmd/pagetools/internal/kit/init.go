@@ -71,12 +71,12 @@ func initialize(ctx context.Context, p *Program, arg string, force bool) error {
 	if len(kept) == len(names) {
 		return terminal.Usage("%s are there: --force writes them again", strings.Join(names, ", "))
 	}
-	t, tools, err := p.toolsOf(ctx, arg)
+	t, tools, none, err := p.toolsOf(ctx, arg)
 	if err != nil {
 		return err
 	}
 	if len(tools) == 0 {
-		return terminal.Found("%s", p.NoTools(t))
+		return terminal.Found("%s", none)
 	}
 	draft := scenario.Draft{Lock: lockName, Tools: inOrder(tools)}
 	if draft.Dir = lockKey(t.Text); t.Folder == "" {

@@ -36,9 +36,10 @@ type Program struct {
 	// Start opens targets for a command that ends after one answer, and End closes them.
 	Start func(context.Context, []*app.Target, Opening) (*app.App, error)
 	End   func(io.Closer)
-	// Unmet says what a page was to wait for and did not come, and NoTools why it has none.
+	// Unmet says what a page was to wait for and did not come, and what came late; NoTools returns
+	// why it has none.
 	Unmet   func(*app.App, *app.Target)
-	NoTools func(*app.Target) string
+	NoTools func(*app.App, *app.Target) string
 	// Serve serves a target until its callers are done or a signal comes: at --listen, or over MCP on
 	// stdin and stdout.
 	Serve func(ctx context.Context, t *app.Target, stdio bool, observe func(bridge.Observed)) error
@@ -54,6 +55,8 @@ type Program struct {
 type Opening struct {
 	// Watched pages note what they do with their tools, and have no API.
 	Watched bool
+	// Patient looks at pages for longer: for who lists their tools for their author.
+	Patient bool
 	// Complete changes the options of the app; nil leaves them.
 	Complete func(*app.Options)
 }

@@ -64,7 +64,7 @@ func lockCommand(p *Program) *cobra.Command {
 	}
 	c.Flags().BoolVar(&o.check, "check", false,
 		"write nothing, print what differs, and end with 1 if something does")
-	c.Flags().BoolVar(&o.force, "force", false, "lock also a page that declares no tools")
+	c.Flags().BoolVar(&o.force, "force", false, "lock also a page that offers no tools")
 	return c
 }
 
@@ -87,7 +87,7 @@ type lockOptions struct{ check, force bool }
 // lock opens the sites, and writes the file or compares it with them. Targets that are in it
 // and were not named stay as they are.
 func lock(ctx context.Context, p *Program, l *Lock, targets []*app.Target, o lockOptions) error {
-	a, err := p.Start(ctx, targets, Opening{})
+	a, err := p.Start(ctx, targets, Opening{Patient: true})
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func lock(ctx context.Context, p *Program, l *Lock, targets []*app.Target, o loc
 		}
 		was, _ := l.entry(t)
 		if !o.check && !o.force && len(now) == 0 {
-			return terminal.Found("%s declares no tools, so %s stays as it is; "+
+			return terminal.Found("%s offers no tools, so %s stays as it is; "+
 				"--force locks it without any", t.Text, lockName)
 		}
 		all = append(all, changes(t, was, now)...)

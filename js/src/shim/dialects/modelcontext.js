@@ -5,10 +5,10 @@ import { admit, convertOptions, convertTool, throwIfAborted } from '../declarati
 import { domError, typeError } from '../errors.js';
 import {
   NativeEventTarget, NativePromise, NativeWeakMap, addEventListener, construct, defineProperty, getOwnPropertyDescriptor, ownKeys,
-  signalReason, toStringTag, weakGet, weakSet,
+  signalAborted, signalReason, toStringTag, weakGet, weakSet,
 } from '../natives.js';
 import { checkSecure } from '../origins.js';
-import { refusing } from '../problems.js';
+import { gaveUp, refusing } from '../problems.js';
 import { add, isTaken, remove } from '../registry.js';
 import { executeTool, listTools } from './query.js';
 
@@ -109,6 +109,7 @@ export function checkThis(self, type = 'ModelContext', prefix = '') {
  */
 function register(draft, { origins, signal }) {
   const tool = refusing(draft, () => admit(draft, isTaken));
+  if (signal !== undefined && signalAborted(signal)) gaveUp(signalReason(signal));
   throwIfAborted(signal);
   refusing(draft, () => checkSecure(origins, 'exposedTo'));
   tool.exposedTo = origins;
@@ -116,6 +117,7 @@ function register(draft, { origins, signal }) {
   if (signal !== undefined) {
     addEventListener(signal, 'abort', () => {
       remove(tool.name, tool);
+      gaveUp(signalReason(signal), promise);
       pending.reject(signalReason(signal));
     }, { __proto__: null, once: true });
   }
