@@ -2,7 +2,6 @@ package session
 
 import (
 	"slices"
-	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 )

@@ -54,7 +54,7 @@ func translated(v *value) *value {
 	}
 	out := &value{kind: '{'}
 	word := func(of string) { out.put("type", &value{kind: '"', text: of}) }
-	switch kind := kindOf(d); kind {
+	switch kind := definedKind(d); kind {
 	case "string", "number", "integer", "boolean", "null":
 		word(kind)
 	case "int", "bigint":
@@ -91,8 +91,8 @@ func translated(v *value) *value {
 	return described(out, d)
 }
 
-// kindOf returns the name of a definition's kind, the same for all libraries.
-func kindOf(d *value) string {
+// definedKind returns the name of a definition's kind, the same for all libraries.
+func definedKind(d *value) string {
 	if name := d.get("typeName"); name.isString() {
 		return strings.ToLower(strings.TrimPrefix(name.text, "Zod"))
 	}
@@ -136,7 +136,7 @@ func requiredOf(properties *value) *value {
 		if d == nil {
 			continue
 		}
-		switch kindOf(d) {
+		switch definedKind(d) {
 		case "optional", "exact_optional", "nullish", "undefinedable", "default", "prefault", "catch", "undefined", "any", "unknown":
 		default:
 			list.vals = append(list.vals, &value{kind: '"', text: name})
