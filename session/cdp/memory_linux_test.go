@@ -81,8 +81,8 @@ func adjOf(t *testing.T, pid int) int {
 func TestStorageOfPages(t *testing.T) {
 	t.Parallel()
 	base := site(t, map[string]http.HandlerFunc{"/": html(greedy)})
-	for _, tool := range []string{"database", "cache"} {
-		p := showPageWith(t, shared, session.TabOptions{Origin: base}, base)
+	for tool, of := range map[string]string{"database": base, "cache": ""} { // which may not be known before
+		p := showPageWith(t, shared, session.TabOptions{Origin: of}, base)
 		if got := p.must(tool, `{"mib":64}`); got != `{"stored":64}` {
 			t.Errorf("%s, the control: %s", tool, got)
 		}

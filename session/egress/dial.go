@@ -83,17 +83,14 @@ func (g *Grant) reachFar(ctx context.Context, address string) (net.Conn, error) 
 
 // literal judges what needs no connection: with an operator's proxy it is all that can be.
 func (g *Grant) literal(host, port string) error {
-	if g.exit.upstream == nil {
+	if !g.exit.isFar(host) {
 		return nil // the dialer judges
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
 		return err
 	}
-	addr, err := netip.ParseAddr(host)
-	if err != nil && origin.Loopback(host) { // whatever that proxy takes it for
-		addr = netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	}
+	addr, _ := netip.ParseAddr(host) // of a name it is not valid
 	if err := g.judge(host, netip.AddrPortFrom(addr, uint16(n))); err != nil {
 		g.note(context.Background(), net.JoinHostPort(host, port), err)
 		return err

@@ -4,9 +4,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/pagetools/pagetools/bridge/policy"
 )
 
 // TestUpstream: with an operator's proxy everything goes through it; what is written as an
@@ -105,6 +108,10 @@ func TestUpstreamNames(t *testing.T) {
 		for len(asked) > 0 {
 			<-asked
 		}
+	}
+	allowed := p.Admit(policy.Reach{Private: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}}, nil)
+	if status, words := get(t, client(t, p, allowed), own); words != "here" {
+		t.Errorf("this machine, which was allowed: %d %s", status, words)
 	}
 	if status := connect(t, p, g, "admin.test:443"); status != http.StatusForbidden {
 		t.Errorf("a tunnel: %d", status)
