@@ -16,8 +16,8 @@ func TestCheckJSON(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"a":[1,-0,1.5e3,"\ud83d\ude00",null,true]}`: "",
 		" 1 \n":                      "",
-		``:                           "empty",
-		`  `:                         "empty",
+		``:                           "it is empty",
+		`  `:                         "it is empty",
 		`{"a":1,"a":2}`:              "the same member name twice",
 		`{"a":1,"\u0061":2}`:         "the same member name twice",
 		`{"a":1,"A":2}`:              "",

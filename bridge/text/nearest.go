@@ -6,8 +6,8 @@ import "strings"
 const farthest = 2
 
 // Nearest returns the word that was probably meant: the one that the given word begins, or the
-// one that fewest insertions, deletions and replacements of characters make out of it, at most
-// two, and no more than half of the word. Case does not count. It returns "" when nothing is near.
+// one that fewest insertions, deletions, replacements and exchanges of neighbors make out of it, at
+// most two, and no more than half of the word. Case does not count. It returns "" when nothing is near.
 func Nearest(word string, of []string) string {
 	typed := []rune(strings.ToLower(word))
 	best, least := "", farthest+1
@@ -31,26 +31,28 @@ func DidYouMean(word string, of []string) string {
 	return ""
 }
 
-// distance returns how many insertions, deletions and replacements make b out of a, or
-// more than farthest when the lengths say so already.
+// distance returns how many insertions, deletions, replacements and exchanges of neighbors make b
+// out of a, or more than farthest when the lengths say so already.
 func distance(a, b []rune) int {
 	if max(len(a), len(b))-min(len(a), len(b)) > farthest {
 		return farthest + 1
 	}
-	row := make([]int, len(b)+1)
+	before, above, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i, x := range a {
-		diagonal := row[0]
+		before, above, row = above, row, before
 		row[0] = i + 1
 		for j, y := range b {
-			replaced := diagonal
+			replaced := above[j]
 			if x != y {
 				replaced++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, diagonal+1)
+			row[j+1] = min(replaced, row[j]+1, above[j+1]+1)
+			if i > 0 && j > 0 && x == b[j-1] && a[i-1] == y {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
 	}
 	return row[len(b)]

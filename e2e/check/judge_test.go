@@ -14,6 +14,10 @@ import (
 )
 
 func TestOptionsAreChecked(t *testing.T) {
+	var ids []string
+	for _, r := range Rules() {
+		ids = append(ids, r.ID)
+	}
 	t.Parallel()
 	for _, test := range []struct {
 		id   string
@@ -21,7 +25,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		want string
 	}{
 		{"too-many-tool", Setting{}, `unknown rule "too-many-tool": did you mean too-many-tools?`},
-		{"zzz\u202e", Setting{}, `unknown rule "zzz\u202e": docs/rules lists them`},
+		{"zzz\u202e", Setting{}, `unknown rule "zzz\u202e": it is none of ` + strings.Join(ids, ", ")},
 		{"too-many-tools", Setting{Values: map[string]any{"mx": 3}}, `unknown option "mx" of too-many-tools: did you mean max?`},
 		{"too-many-tools", Setting{Values: map[string]any{"words": 3}}, `unknown option "words" of too-many-tools: it has max`},
 		{"no-tools", Setting{Values: map[string]any{"max": 3}}, `unknown option "max" of no-tools: it has none`},

@@ -112,7 +112,7 @@ func ruleByID(id string) (*Rule, error) {
 		ids[i] = rules[i].ID
 	}
 	return nil, fmt.Errorf("unknown rule %s: "+
-		"%s", text.Quote(id), cmp.Or(text.DidYouMean(id, ids), "the rules are "+text.List(ids, "and")))
+		"%s", text.Quote(id), cmp.Or(text.DidYouMean(id, ids), "it is none of "+strings.Join(ids, ", ")))
 }
 
 // Explain returns what a rule finds, why that matters, with its source, a bad and a good

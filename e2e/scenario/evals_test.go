@@ -97,7 +97,7 @@ tools z`
 func TestReadEvalsErrors(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`{`:  "e:1:2: this is not JSON: ends too early",
+		`{`:  "e:1:2: this is not JSON: it ends too early",
 		`{}`: "e:1:1: invalid value for cases: it must be a list",
 		`[]`: "e:1:1: cases is empty: write at least one case",
 		"[\n {\"name\": 1}]": "e:2:2: messages is missing in case: add it (what the model is told)\n" +
@@ -240,8 +240,8 @@ func TestParseModelReply(t *testing.T) {
 		`{"call":{"name":"a","arguments":{"b":1}}}`: `a{"b":1}`,
 		` {"call":{"name":"a"}} `:                   `a{}`,
 		`{"call":null}`:                             "none",
-		``:                                          "the reply of the model command is not JSON: empty ; write",
-		`{"call":`:                                  "is not JSON: ends too early",
+		``:                                          "the reply of the model command is not JSON: it is empty ; write",
+		`{"call":`:                                  "is not JSON: it ends too early",
 		`[]`:                                        "invalid reply of the model command []: it must be an object with just a call",
 		`{"call":"\u001b[31m"}`:                     `invalid reply`,
 		`{"call":null,"x":1}`:                       "just a call",

@@ -2550,7 +2550,8 @@ function isNamed(form, name) {
 function toolOf(form) {
 	const name = getAttribute2(form, "toolname");
 	const description = getAttribute2(form, "tooldescription");
-	if (!isKeyed()) {
+	const keyed = isKeyed();
+	if (!keyed) {
 		problem("registration", name, "a form is no tool when document.domain is enabled", "");
 		return null;
 	}

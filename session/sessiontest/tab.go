@@ -440,28 +440,6 @@ func (d *Document) Ready() {
 	}
 }
 
-// Move changes the address in a call, as history.pushState does.
-func (d *Document) Move() {
-	d.tab.mu.Lock()
-	defer d.tab.mu.Unlock()
-	d.moves++
-	d.moved(false, time.Now())
-}
-
-// Calm says that nothing more comes of the newest move.
-func (d *Document) Calm() {
-	d.tab.mu.Lock()
-	defer d.tab.mu.Unlock()
-	d.moved(true, time.Time{})
-}
-
-// moved reports the newest move; tab.mu is held.
-func (d *Document) moved(over bool, since time.Time) {
-	if d.tab.doc == d && d.tab.died == nil {
-		d.tab.emit(session.Moved{Document: d.id, Number: d.moves, Since: since, Over: over})
-	}
-}
-
 // Navigate shows another document, as a link or location.href does. A document
 // that is gone does nothing.
 func (d *Document) Navigate(address string) {

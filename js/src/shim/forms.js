@@ -167,7 +167,8 @@ function isNamed(form, name) {
 function toolOf(form) {
   const name = getAttribute(form, 'toolname');
   const description = getAttribute(form, 'tooldescription');
-  if (!isKeyed()) {
+  const keyed = isKeyed();
+  if (!keyed) {
     problem('registration', name, 'a form is no tool when document.domain is enabled', '');
     return null;
   }
