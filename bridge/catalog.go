@@ -354,27 +354,35 @@ func admit(d Declaration, l Limits) admission {
 		}
 		t.annotations = d.Annotations
 	}
+	if which, err := a.admitSchemas(t, d, l); err != nil {
+		return refuse(ruleOf(err), "%s: %s", which, safeText(err))
+	}
+	a.tool = t
+	return a
+}
+
+// admitSchemas admits the schemas of a tool, and returns which of them is not.
+func (a *admission) admitSchemas(t *Tool, d Declaration, l Limits) (which string, err error) {
 	var slips []schema.Slip
-	var err error
 	if t.input, slips, err = compileInput(d.Input, l); err != nil {
-		return refuse(ruleOf(err), "inputSchema: %s", safeText(err))
+		return "inputSchema", err
 	}
 	a.slipped(d.Name, "inputSchema", slips)
 	t.shape = shapeOf(t.input)
 	t.secrets = hasSecrets(t.input.JSON())
-	if len(d.Output) > 0 && string(d.Output) != "null" {
-		switch t.output, slips, err = schema.AdmitResult(d.Output, l.Schema); {
-		case err == nil:
-			a.slipped(d.Name, "outputSchema", slips)
-		case ruleOf(err) == schema.RuleRootNotObject: // it promises nothing
-			a.findings = append(a.findings, Finding{Rule: schema.RuleRootNotObject, Tool: d.Name,
-				Message: fmt.Sprintf("outputSchema: %s; it is left out.", safeText(err))})
-		default:
-			return refuse(ruleOf(err), "outputSchema: %s", safeText(err))
-		}
+	if len(d.Output) == 0 || string(d.Output) == "null" {
+		return "", nil
 	}
-	a.tool = t
-	return a
+	switch t.output, slips, err = schema.AdmitResult(d.Output, l.Schema); {
+	case err == nil:
+		a.slipped(d.Name, "outputSchema", slips)
+	case ruleOf(err) == schema.RuleRootNotObject: // it promises nothing
+		a.findings = append(a.findings, Finding{Rule: schema.RuleRootNotObject, Tool: d.Name,
+			Message: fmt.Sprintf("outputSchema: %s; it is left out.", safeText(err))})
+	default:
+		return "outputSchema", err
+	}
+	return "", nil
 }
 
 // mostSlips bounds the findings about the slips of one schema.

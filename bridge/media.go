@@ -43,7 +43,7 @@ func withMedia(data json.RawMessage) json.RawMessage {
 	return out.Text()
 }
 
-// mendMedium returns a block of a picture or a sound as MCP has it, nil where it is that, or is none.
+// mendMedium returns a block of a picture or a sound as MCP has it, or nil where there is nothing to mend.
 func mendMedium(b Value) json.RawMessage {
 	given, declared := b.Get("data").String(), b.Get("mimeType").String()
 	given = cmp.Or(given, b.Get("url").String())

@@ -10,7 +10,7 @@ import (
 	"github.com/pagetools/pagetools/session/sessiontest"
 )
 
-// TestRoutes (L6): after a call that changed the address, the list and the next call are those of the new
+// TestRoutes (L6): after a call that changed the address, the list and the next call belong to the new
 // place: they wait until it has registered its tools. After any other call nothing waits.
 func TestRoutes(t *testing.T) {
 	const ms = time.Millisecond

@@ -96,33 +96,11 @@ func (d *Document) bodyArguments(t *Tool, o *operationObject) (properties []memb
 	if len(o.Body) == 0 {
 		return nil, nil, nil
 	}
-	text, err := d.resolved(o.Body)
+	b, err := d.readBody(t, o)
 	if err != nil {
 		return nil, nil, fmt.Errorf("requestBody: %w", err)
 	}
-	var b struct {
-		Required bool
-		Content  map[string]json.RawMessage
-	}
-	wrong, err := take(text, &b)
-	if err != nil {
-		return nil, nil, fmt.Errorf("requestBody: %w", err)
-	}
-	chosen, media := mediaType(b.Content)
-	var c struct {
-		Schema   json.RawMessage
-		Encoding map[string]json.RawMessage
-	}
-	if chosen != "" {
-		more, err := take(b.Content[chosen], &c)
-		if err != nil {
-			more = []string{err.Error()}
-		}
-		wrong = append(wrong, more...)
-	}
-	for _, w := range wrong {
-		t.note("requestBody: %s", w)
-	}
+	chosen, media, c := b.chosen, b.media, b.content
 	s := c.Schema
 	if len(s) == 0 {
 		s = json.RawMessage("{}")
@@ -160,6 +138,40 @@ func (d *Document) bodyArguments(t *Tool, o *operationObject) (properties []memb
 		t.body.Needs = object.required
 	}
 	return object.properties, required, nil
+}
+
+// bodyObject holds a request body of a document, and the media type of it that is used; "" is none.
+type bodyObject struct {
+	Required      bool
+	Content       map[string]json.RawMessage
+	chosen, media string
+	content       struct {
+		Schema   json.RawMessage
+		Encoding map[string]json.RawMessage
+	}
+}
+
+// readBody reads a body. What is wrong in it is noted.
+func (d *Document) readBody(t *Tool, o *operationObject) (b bodyObject, err error) {
+	text, err := d.resolved(o.Body)
+	if err != nil {
+		return b, err
+	}
+	wrong, err := take(text, &b)
+	if err != nil {
+		return b, err
+	}
+	if b.chosen, b.media = mediaType(b.Content); b.chosen != "" {
+		more, err := take(b.Content[b.chosen], &b.content)
+		if err != nil {
+			more = []string{err.Error()}
+		}
+		wrong = append(wrong, more...)
+	}
+	for _, w := range wrong {
+		t.note("requestBody: %s", w)
+	}
+	return b, nil
 }
 
 // encodings reads how properties of a form are written.

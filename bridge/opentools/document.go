@@ -191,7 +191,7 @@ func (d *Document) readRoot(text json.RawMessage) error {
 	wrong, err := take(text, &r)
 	if err != nil {
 		d.note("x-llm", "it must be an object with version and name")
-		return nil
+		return nil //nolint:nilerr // it costs itself, and the note says so
 	}
 	for _, w := range wrong {
 		d.note("x-llm", w)

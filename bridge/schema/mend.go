@@ -161,7 +161,7 @@ func (m *mender) keywords(v *value, at []string, written map[string]string) {
 			continue
 		}
 		name := cmp.Or(written[key], key)
-		place := append(at[:len(at):len(at)], name)
+		place := slices.Concat(at, []string{name})
 		if read := takes.read(held); read != nil {
 			m.slip(RuleKeyword, place, func() string { return readAs(name, held, read, takes) })
 			if takes == takesSchemaMap { // something in it may be valid now that was not written so

@@ -134,7 +134,7 @@ func TestNoSlips(t *testing.T) {
 func TestCorrected(t *testing.T) {
 	for _, c := range []struct{ written, meant string }{
 		{`{"type":"object","propertys":{"title":{"type":"sting"}},"require":["title"]}`, `{"type":"object","properties":{"title":{"type":"string"}},"required":["title"]}`},
-		{`{"properties":{"a":{"type":"string","minLenght":3,"descripton":"A"}}}`, `{"properties":{"a":{"type":"string","minLength":3,"description":"A"}}}`},
+		{`{"properties":{"a":{"type":"string","minLenght":3,"descrption":"A"}}}`, `{"properties":{"a":{"type":"string","minLength":3,"description":"A"}}}`},
 		{`{"properties":{"a":{"type":"string","max":3,"desc":"A"}}}`, `{"properties":{"a":{"type":"string","maxLength":3,"description":"A"}}}`},
 		{`{"properties":{"a":{"type":"integer","max":3,"min":1}}}`, `{"properties":{"a":{"type":"integer","maximum":3,"minimum":1}}}`},
 		{`{"properties":{"a":{"type":"array","item":{"types":"string"}}}}`, `{"properties":{"a":{"type":"array","items":{"type":"string"}}}}`},

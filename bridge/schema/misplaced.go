@@ -60,7 +60,7 @@ func misplaced(v *value) (names []string) {
 	if p := v.get("properties"); p != nil && isSchemaMap(p) && !looksLikeSchema(p) {
 		return nil
 	}
-	if t := v.get("type"); t != nil && !t.isObject() && !(t.isString() && strings.EqualFold(t.text, "object")) {
+	if t := v.get("type"); t != nil && !t.isObject() && (!t.isString() || !strings.EqualFold(t.text, "object")) {
 		return nil
 	}
 	keywords := false // something can only be one
@@ -115,7 +115,7 @@ func (m *mender) spell(v *value, at []string, written map[string]string) {
 		if meant == "" {
 			continue
 		}
-		place := append(at[:len(at):len(at)], key)
+		place := slices.Concat(at, []string{key})
 		m.slip(RuleUnknown, place, func() string {
 			return text.Quote(key) + " is not a keyword of JSON Schema, and counts for nothing: did you mean " + text.Quote(meant) + "?"
 		})

@@ -111,12 +111,13 @@ func (a *approver) live() (map[string]http.RoundTripper, error) {
 
 // holder returns the process that asks a question, and the question's whole ID: its beginning is enough, where
 // no other question begins so.
-func (a *approver) holder(ctx context.Context, id string) (holder http.RoundTripper, whole string, err error) {
+func (a *approver) holder(ctx context.Context, id string) (http.RoundTripper, string, error) {
 	live, err := a.live()
 	if err != nil {
 		return nil, "", err
 	}
-	if holder = console.Holder(ctx, live, id); holder != nil {
+	holder := console.Holder(ctx, live, id)
+	if holder != nil {
 		return holder, id, nil
 	}
 	var meant []string

@@ -410,7 +410,7 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 const recordTime = 30 * time.Second
 
 // mcpFace makes the face of MCP. asks says that the person at the terminal answers. done ends its streams;
-// nil means never. finish is that of mcp.Options.
+// nil means never. finish is as in mcp.Options.
 func mcpFace(p *program, a *app.App, at *operators, asks bool, done <-chan struct{},
 	finish time.Duration) (*mcp.Face, error) {
 	key, err := mcpKey(p.conf)

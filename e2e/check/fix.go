@@ -190,7 +190,7 @@ var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 // nullDefault returns the path to the first default of null, or nil.
 func nullDefault(v schema.Value, path []string) []string {
 	for name, held := range v.Members() {
-		at := append(path[:len(path):len(path)], name)
+		at := slices.Concat(path, []string{name})
 		if held.IsNull() && name == "default" {
 			return at
 		}

@@ -12,7 +12,7 @@ import (
 var faulty = []string{
 	// of the review: lists/typo, lists/bare-map, lists/one-refused
 	`{"name":"find-book","description":"Finds books of the library by their title.","inputSchema":{"type":"object","propertys":{"title":{"type":"sting"}},"require":["title"]}}`,
-	`{"name":"find-author","description":"Finds authors of the library by their names.","inputSchema":{"type":"object","properties":{"name":{"type":"sting","description":"Name"}},"required":["nmae"]}}`,
+	`{"name":"find-author","description":"Finds authors of the library by their names.","inputSchema":{"type":"object","properties":{"name":{"type":"sting","description":"Name"}},"required":["namee"]}}`,
 	`{"name":"find_shelf","description":"Finds the shelf of a book by its signature.","inputSchema":{"signature":{"type":"string","description":"Signature of the book"},"floor":{"type":"integer","description":"Floor"}}}`,
 	`{"name":"add_review","description":"Adds a review of a book to the page of it.","inputSchema":{"title":{"type":"string","description":"Title of the review"},"description":{"type":"string","description":"Its text"}}}`,
 	`{"name":"find_book","description":"Finds books by their title and says where they stand.","inputSchema":{"type":"object","properties":{"title":{"type":"string","description":"Words of the title","required":true}}}}`,
@@ -44,7 +44,7 @@ func TestEveryFix(t *testing.T) {
 	for i, one := range faulty {
 		a, b := declaredAs(t, one), declaredAs(t, faulty[(i+3)%len(faulty)])
 		a.Name, a.Annotations, a.ExposedTo, a.Description = b.Name, b.Annotations, b.ExposedTo, b.Description
-		declared = append(declared, string(must(t, a)))
+		declared = append(declared, must(t, a))
 	}
 	fixes := 0
 	for _, text := range declared {
@@ -124,7 +124,7 @@ func TestSlipsAreFound(t *testing.T) {
 		{`{"type":"object","propertys":{"title":{"type":"string"}}}`, RuleUnknown, "/inputSchema/propertys", `did you mean "properties"?`},
 		{`{"type":"object","properties":{},"require":["title"]}`, RuleUnknown, "/inputSchema/require", `did you mean "required"?`},
 		{`{"type":"object","propertys":{"title":{"type":"sting"}}}`, RuleKeyword, "/inputSchema/propertys/title/type", `Did you mean "string"?`},
-		{`{"type":"object","properties":{"a":{"items":{"anyOf":[{"descripton":"x"}]}}}}`, RuleUnknown, "/inputSchema/properties/a/items/anyOf/0/descripton", `did you mean "description"?`},
+		{`{"type":"object","properties":{"a":{"items":{"anyOf":[{"descrption":"x"}]}}}}`, RuleUnknown, "/inputSchema/properties/a/items/anyOf/0/descrption", `did you mean "description"?`},
 		{`{"type":"object","$defs":{"a":{"enumm":["x"]}}}`, RuleUnknown, "/inputSchema/$defs/a/enumm", `did you mean "enum"?`},
 		{`{"a":{"type":"string"}}`, RuleMap, "/inputSchema", `{"type":"object","properties":{…}}`},
 		{`{"type":"object","properties":{"a":{"type":"string","required":true}}}`, RuleKeyword, "/inputSchema/properties/a/required", `"required" of the object around it`},

@@ -40,7 +40,7 @@ var schemaRules = []Rule{
 		What:   "A schema has a name that is nearly a keyword and is none, such as propertys, with a value that the keyword takes.",
 		Why:    "JSON Schema ignores names that it does not know: what they were meant to say does not hold, and nobody is told.",
 		Source: "JSON Schema 2020-12, core 6.5",
-		Bad:    schemaStart + `"year":{"type":"integer","descripton":"Year of issue."}}}}`, Good: goodTool, At: "/inputSchema/properties/year/descripton"},
+		Bad:    schemaStart + `"year":{"type":"integer","descrption":"Year of issue."}}}}`, Good: goodTool, At: "/inputSchema/properties/year/descrption"},
 	{ID: RuleMap, Severity: Error, find: each((*run).tools, findSlips),
 		What: "Parameters stand where only keywords may: the input schema is a map of parameters, or an object of a library such as zod. " +
 			"pagetools reads the parameters.",
@@ -114,7 +114,7 @@ const (
 // findSlips reports what is wrong in the schemas and does not cost the tool.
 func findSlips(r *run, t *tool) {
 	for _, s := range t.allSlips() {
-		if s.Rule == r.rule.ID && !(s.Rule == RuleKeyword && t.isShape(s.Pointer)) {
+		if s.Rule == r.rule.ID && (s.Rule != RuleKeyword || !t.isShape(s.Pointer)) {
 			at := t.at(s.Pointer)
 			at.certain = true
 			r.report(at, "%s", s.Message)

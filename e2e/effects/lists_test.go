@@ -56,7 +56,7 @@ var otherPages = []struct{ name, body, rules, tools string }{
 	{"L5 the only one after 1 s", `<script>setTimeout(() => register('list-books'), 1000)</script>`, "", "list-books"},
 	{"L5 the only one after 1.6 s", `<script>setTimeout(() => register('list-books'), 1600)</script>`, "", "list-books"},
 	{"L5 the only one by a promise", `<script>fetch('/slow').then(() => register('list-books'))</script>`, "", "list-books"},
-	{"L4 misspelled keywords", `<script>schema({type: 'object', propertys: {title: {type: 'string', descripton: 'Title.'}}, require: ['title']})</script>`, "schema-unknown-keyword", "list-books"},
+	{"L4 misspelled keywords", `<script>schema({type: 'object', propertys: {title: {type: 'string', descrption: 'Title.'}}, require: ['title']})</script>`, "schema-unknown-keyword", "list-books"},
 	{"L7 a map of parameters", `<script>schema({title: {type: 'string', description: 'Title.'}, description: {type: 'string', description: 'Text.'}})</script>`, "schema-bare-map", "list-books"},
 	{"L7 a shape of a library", `<script>class S { '~standard' = {vendor: 'zod', version: 1, validate() {}}; _def = {typeName: 'ZodString', description: 'Words.'} }
 		schema({q: new S()})</script>`, "schema-bare-map", "list-books"},

@@ -205,7 +205,7 @@ func (p pageResult) candidates(data json.RawMessage) []json.RawMessage {
 	return append(list, data)
 }
 
-// tells reports whether one of the page's texts is what is structured, or the same JSON value.
+// tells reports whether one of the page's texts says the structured content, also as JSON.
 func (p pageResult) tells() bool {
 	return slices.ContainsFunc(p.blocks, func(b block) bool {
 		got, err := bridge.ReadValue("a text", json.RawMessage(b.text()))
