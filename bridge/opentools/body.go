@@ -91,22 +91,22 @@ func isBytes(media string, s json.RawMessage) (is, known bool) {
 	return is, is
 }
 
-// bodyArguments are the properties of a body that is an object, or the argument "body".
-func (d *Document) bodyArguments(t *Tool, o *operationObject) (properties []member, required []string, err error) {
+// readBody sets the tool's body, if it has one, and returns its schema and its media type.
+func (d *Document) readBody(t *Tool, o *operationObject) (s json.RawMessage, media string, err error) {
 	if len(o.Body) == 0 {
-		return nil, nil, nil
+		return nil, "", nil
 	}
-	text, err := d.resolved(o.Body)
-	if err != nil {
-		return nil, nil, fmt.Errorf("requestBody: %w", err)
-	}
+	words, err := d.resolved(o.Body)
 	var b struct {
 		Required bool
 		Content  map[string]json.RawMessage
 	}
-	wrong, err := take(text, &b)
+	var wrong []string
+	if err == nil {
+		wrong, err = take(words, &b)
+	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("requestBody: %w", err)
+		return nil, "", fmt.Errorf("requestBody: %w", err)
 	}
 	chosen, media := mediaType(b.Content)
 	var c struct {
@@ -123,24 +123,33 @@ func (d *Document) bodyArguments(t *Tool, o *operationObject) (properties []memb
 	for _, w := range wrong {
 		t.note("requestBody: %s", w)
 	}
-	s := c.Schema
-	if len(s) == 0 {
+	if s = c.Schema; len(s) == 0 {
 		s = json.RawMessage("{}")
 	}
 	isBytes, known := isBytes(media, s)
 	switch {
 	case (chosen == "" || !known) && b.Required:
-		return nil, nil, fmt.Errorf("requestBody: none of its media types is known here")
+		return nil, "", fmt.Errorf("requestBody: none of its media types is known here")
 	case chosen == "" || !known:
 		t.Notes = append(t.Notes, "the body is left out: it is of no media type that is known here")
-		return nil, nil, nil
+		return nil, "", nil
 	}
 	t.body = &body{Media: chosen, Required: b.Required, Bytes: isBytes, Encoding: t.encodings(c.Encoding)}
 	if isBytes {
 		s = json.RawMessage(`{"type":"string","contentEncoding":"base64","description":"The bytes, in base64.","examples":["aGVsbG8="]}`)
 	}
+	return s, media, nil
+}
+
+// bodyArguments are the properties of a body that is an object, or the argument "body".
+func (d *Document) bodyArguments(t *Tool, o *operationObject) (properties []member, required []string, err error) {
+	s, media, err := d.readBody(t, o)
+	if err != nil || t.body == nil {
+		return nil, nil, err
+	}
+	b := t.body
 	object, err := d.object(s)
-	if err != nil || object.other || len(object.rules) > 0 && !b.Required || len(object.properties) == 0 && !object.is || isBytes || strings.HasPrefix(media, "text/") {
+	if err != nil || object.other || len(object.rules) > 0 && !b.Required || len(object.properties) == 0 && !object.is || b.Bytes || strings.HasPrefix(media, "text/") {
 		t.body.Whole = "body"
 		if b.Required {
 			required = []string{"body"}
