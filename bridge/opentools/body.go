@@ -91,34 +91,65 @@ func isBytes(media string, s json.RawMessage) (is, known bool) {
 	return is, is
 }
 
-// bodyArguments are the properties of a body that is an object, or the argument "body".
-func (d *Document) bodyArguments(t *Tool, o *operationObject) (properties []member, required []string, err error) {
+// readBody sets the tool's body, if it has one, and returns its schema and its media type.
+func (d *Document) readBody(t *Tool, o *operationObject) (s json.RawMessage, media string, err error) {
 	if len(o.Body) == 0 {
-		return nil, nil, nil
+		return nil, "", nil
 	}
-	b, err := d.readBody(t, o)
+	words, err := d.resolved(o.Body)
+	var b struct {
+		Required bool
+		Content  map[string]json.RawMessage
+	}
+	var wrong []string
+	if err == nil {
+		wrong, err = take(words, &b)
+	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("requestBody: %w", err)
+		return nil, "", fmt.Errorf("requestBody: %w", err)
 	}
-	chosen, media, c := b.chosen, b.media, b.content
-	s := c.Schema
-	if len(s) == 0 {
+	chosen, media := mediaType(b.Content)
+	var c struct {
+		Schema   json.RawMessage
+		Encoding map[string]json.RawMessage
+	}
+	if chosen != "" {
+		more, err := take(b.Content[chosen], &c)
+		if err != nil {
+			more = []string{err.Error()}
+		}
+		wrong = append(wrong, more...)
+	}
+	for _, w := range wrong {
+		t.note("requestBody: %s", w)
+	}
+	if s = c.Schema; len(s) == 0 {
 		s = json.RawMessage("{}")
 	}
 	isBytes, known := isBytes(media, s)
 	switch {
 	case (chosen == "" || !known) && b.Required:
-		return nil, nil, fmt.Errorf("requestBody: none of its media types is known here")
+		return nil, "", fmt.Errorf("requestBody: none of its media types is known here")
 	case chosen == "" || !known:
 		t.Notes = append(t.Notes, "the body is left out: it is of no media type that is known here")
-		return nil, nil, nil
+		return nil, "", nil
 	}
 	t.body = &body{Media: chosen, Required: b.Required, Bytes: isBytes, Encoding: t.encodings(c.Encoding)}
 	if isBytes {
 		s = json.RawMessage(`{"type":"string","contentEncoding":"base64","description":"The bytes, in base64.","examples":["aGVsbG8="]}`)
 	}
+	return s, media, nil
+}
+
+// bodyArguments are the properties of a body that is an object, or the argument "body".
+func (d *Document) bodyArguments(t *Tool, o *operationObject) (properties []member, required []string, err error) {
+	s, media, err := d.readBody(t, o)
+	if err != nil || t.body == nil {
+		return nil, nil, err
+	}
+	b := t.body
 	object, err := d.object(s)
-	if err != nil || object.other || len(object.rules) > 0 && !b.Required || len(object.properties) == 0 && !object.is || isBytes || strings.HasPrefix(media, "text/") {
+	if err != nil || object.other || len(object.rules) > 0 && !b.Required || len(object.properties) == 0 && !object.is || b.Bytes || strings.HasPrefix(media, "text/") {
 		t.body.Whole = "body"
 		if b.Required {
 			required = []string{"body"}
@@ -138,40 +169,6 @@ func (d *Document) bodyArguments(t *Tool, o *operationObject) (properties []memb
 		t.body.Needs = object.required
 	}
 	return object.properties, required, nil
-}
-
-// bodyObject holds a request body of a document, and the media type of it that is used; "" is none.
-type bodyObject struct {
-	Required      bool
-	Content       map[string]json.RawMessage
-	chosen, media string
-	content       struct {
-		Schema   json.RawMessage
-		Encoding map[string]json.RawMessage
-	}
-}
-
-// readBody reads a body. What is wrong in it is noted.
-func (d *Document) readBody(t *Tool, o *operationObject) (b bodyObject, err error) {
-	text, err := d.resolved(o.Body)
-	if err != nil {
-		return b, err
-	}
-	wrong, err := take(text, &b)
-	if err != nil {
-		return b, err
-	}
-	if b.chosen, b.media = mediaType(b.Content); b.chosen != "" {
-		more, err := take(b.Content[b.chosen], &b.content)
-		if err != nil {
-			more = []string{err.Error()}
-		}
-		wrong = append(wrong, more...)
-	}
-	for _, w := range wrong {
-		t.note("requestBody: %s", w)
-	}
-	return b, nil
 }
 
 // encodings reads how properties of a form are written.

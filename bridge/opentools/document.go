@@ -189,9 +189,10 @@ func (d *Document) readInfo(text json.RawMessage) {
 func (d *Document) readRoot(text json.RawMessage) error {
 	var r Root
 	wrong, err := take(text, &r)
-	if err != nil {
-		d.note("x-llm", "it must be an object with version and name")
-		return nil //nolint:nilerr // it costs itself, and the note says so
+	if err == nil {
+		d.Root = &r
+	} else {
+		wrong = []string{"it must be an object with version and name"}
 	}
 	for _, w := range wrong {
 		d.note("x-llm", w)
@@ -202,7 +203,6 @@ func (d *Document) readRoot(text json.RawMessage) error {
 	if r.DefaultApproval != Auto {
 		r.DefaultApproval = PerCall
 	}
-	d.Root = &r
 	return nil
 }
 

@@ -47,7 +47,7 @@ func (a *approver) openLink(ctx context.Context, by http.RoundTripper, link stri
 	if words == nil {
 		words = []string{"xdg-open"}
 	}
-	opener := exec.Command(words[0], append(words[1:], name)...)
+	opener := exec.Command(words[0], append(words[1:], name)...) //nolint:noctx // it may become the browser
 	failed := make(chan error, 1)
 	if err := opener.Start(); err != nil {
 		return notOpened(words[0], err)

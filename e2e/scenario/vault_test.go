@@ -24,7 +24,7 @@ func toolOf(t *testing.T, input, output string) *bridge.Tool {
 // stands for it where it is sent, also again, and a matcher where a result repeats it.
 func TestRecordedSecrets(t *testing.T) {
 	t.Parallel()
-	login := toolOf(t, `{"type":"object","properties":{"user":{"type":"string"},"password":{"type":"string","format":"password"},
+	login := toolOf(t, `{"type":"object","properties":{"user":{"type":"string"},"password":{"type":"string","format":"password"},"code":{"type":"integer","writeOnly":true},
 		"keys":{"type":"array","items":{"type":"object","properties":{"pin":{"type":"string","writeOnly":true}}}}}}`,
 		`{"type":"object","properties":{"session":{"type":"string","writeOnly":true}}}`)
 	var r scenario.Recorder
@@ -40,7 +40,7 @@ func TestRecordedSecrets(t *testing.T) {
 		}
 		r.Observe(bridge.Observed{Call: call, Tool: login, End: end})
 	}
-	observe(`{"user":"anna","password":"hunter2 \"${x}\"","keys":[{"pin":"90210"},{"pin":"31337"}]}`,
+	observe(`{"user":"anna","password":"hunter2 \"${x}\"","code":8642,"keys":[{"pin":"90210"},{"pin":"31337"},{"pin":"7"}]}`,
 		`{"said":"your password is hunter2 \"${x}\"!","session":"s-4711","pin":"90210","hunter2 \"${x}\"":1,"total":3,"accessToken":"eyJ-not-marked"}`, nil)
 	observe(`{"user":"31337 is my pin","password":"other-secret"}`, `{"ok":true}`, nil)
 	observe(`{"user":"bob"}`, "", bridge.Errorf(bridge.ToolError, "", bridge.Failed, "%s", "No other-secret here"))
@@ -50,16 +50,19 @@ func TestRecordedSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, secret := range []string{"hunter2", "90210", "31337", "other-secret", "s-4711", "eyJ-not-marked"} {
+	for _, secret := range []string{"hunter2", "90210", "31337", "other-secret", "s-4711", "eyJ-not-marked", "8642"} {
 		if strings.Contains(string(text), secret) {
 			t.Errorf("%s is in the file", secret)
 		}
 	}
 	for _, want := range []string{"anna", "total: 3", "${env.LOG_IN_PASSWORD}", "${env.LOG_IN_PASSWORD_2}", "${env.LOG_IN_PIN}",
-		"${env.LOG_IN_PIN_2} is my pin", "# Set these variables of the environment before it runs: LOG_IN_PASSWORD, LOG_IN_PASSWORD_2, LOG_IN_PIN, LOG_IN_PIN_2"} {
+		"${env.LOG_IN_PIN_2} is my pin", "# Set these variables of the environment before it runs: LOG_IN_CODE, LOG_IN_PASSWORD, LOG_IN_PASSWORD_2, LOG_IN_PIN, LOG_IN_PIN_2, LOG_IN_PIN_3"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%s is not in the file", want)
 		}
+	}
+	if strings.Contains(string(text), `"7"`) || strings.Contains(string(text), `'7'`) { // it is too short to be looked for
+		t.Error("a short one is in the file")
 	}
 	f, err := scenario.Read("x", text)
 	if err != nil {
