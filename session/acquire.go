@@ -108,7 +108,9 @@ func (m *Manager) leaseOf(g grant, options *pageOptions) *lease {
 	if g.ses != nil {
 		options = g.ses.options
 	}
-	g.page.once = g.ses == nil
+	if g.ses == nil { // else others may run on it
+		g.page.once = true
+	}
 	l := &lease{Page: g.page, opened: g.opened, config: options.given(), manager: m, ses: g.ses}
 	l.release = func(reported bool) { m.with(func(st *state) { st.release(g, reported, l.until) }) }
 	return l

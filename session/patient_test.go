@@ -39,7 +39,7 @@ func TestPatient(t *testing.T) {
 		{"one after the other, without end", func(d *sessiontest.Document) {
 			d.Register(named("a"))
 			for i := range 20 {
-				register(d, time.Duration(i+1)*500*ms, fmt.Sprint("t", i))
+				register(d, time.Duration(i+1)*500*ms+10*ms, fmt.Sprint("t", i))
 			}
 		}, nil, 5000 * ms, 10, []string{"t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8"}},
 		{"the only tool, before the page counts as opened", func(d *sessiontest.Document) { register(d, 1000*ms, "a") }, nil, 2500 * ms, 1, nil},

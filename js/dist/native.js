@@ -907,7 +907,6 @@ var formats = {
 
 // src/shim/formrun.js
 var [eventSubmitter] = members("SubmitEvent", "submitter");
-var [eventPhase] = members("Event", "eventPhase");
 var calls = new NativeWeakMap();
 var ends = new NativeWeakMap();
 var formEnd = (value) => weakGet(ends, value) ?? null;

@@ -1246,7 +1246,6 @@ function all(param, values) {
 
 // src/shim/formrun.js
 var [eventSubmitter] = members("SubmitEvent", "submitter");
-var [eventPhase] = members("Event", "eventPhase");
 var declined = "The form is filled in, and was not submitted: a person said no.";
 var updated = "Tool execution cancelled, since tool definition was updated";
 var calls = new NativeWeakMap();
@@ -1268,7 +1267,7 @@ function watchSubmits() {
 			eventSubmitter(this);
 			if (arguments.length < 1) throw typeError(`${prefix}1 argument required, but only 0 present.`);
 			const call = weakGet(calls, this);
-			const fault = call === void 0 ? "You can only call respondWith on an submit event that has agentInvoked == true." : eventPhase(this) === 0 ? "The event is over." : defaultPrevented(this) ? "" : "To call respondWith, you must first call preventDefault.";
+			const fault = call === void 0 ? "You can only call respondWith on an submit event that has agentInvoked == true." : call.over ? "The event is over." : defaultPrevented(this) ? "" : "To call respondWith, you must first call preventDefault.";
 			if (fault !== "") throw domError("InvalidStateError", prefix + fault);
 			call.response = { __proto__: null, value: response };
 		}
@@ -1313,7 +1312,7 @@ function runForm(tool, input, signal, readChanges2) {
 		readChanges2();
 		if (!isConnected(form)) throw domError("AbortError", updated);
 		const button = submitButton(form);
-		const call = { __proto__: null, form, button, waiting: false, done: false, event: null, response: null, resolve, reject };
+		const call = { __proto__: null, form, button, waiting: false, done: false, over: false, event: null, response: null, resolve, reject };
 		const alone = hasAttribute(form, "toolautosubmit");
 		if (!alone && button === null) {
 			throw new NativeError("No submit button was found, but for a form without `toolautosubmit`, there must be a submit button");
@@ -1406,6 +1405,7 @@ function onSubmit(event) {
 }
 function answer(call, event) {
 	call.waiting = false;
+	call.over = true;
 	if (call.response !== null) {
 		const response = own(new NativePromise((resolve) => resolve(call.response?.value)));
 		const done = () => finish(call, void 0, response);

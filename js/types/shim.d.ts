@@ -256,6 +256,8 @@ interface FormCall extends NullRecord {
   /** Whether it waits for a person. */
   waiting: boolean;
   done: boolean;
+  /** Whether respondWith comes too late. */
+  over: boolean;
   /** The submit event, when it came. */
   event: Event | null;
   /** What respondWith was given. */

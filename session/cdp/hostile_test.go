@@ -190,11 +190,11 @@ func TestResultShapes(t *testing.T) {
 	shapes := []struct{ value, want string }{
 		{`undefined`, `null`}, {`null`, `null`}, {`NaN`, `null`}, {`[Infinity, -0]`, `[null,0]`}, {`10n ** 20n`, `"100000000000000000000"`},
 		{`'\ud800'`, `"\ud800"`}, {`new Date(0)`, `"1970-01-01T00:00:00.000Z"`}, {`new Date(NaN)`, `null`}, {`new Map([[1, {a: 2}]])`, `[[1,{"a":2}]]`},
-		{`new Set([1, 'a'])`, `[1,"a"]`}, {`new Error('e')`, `{"name":"Error","message":"e"}`}, {`/x/`, `{}`}, {`new Uint8Array([1, 2])`, `[1,2]`},
+		{`new Set([1, 'a'])`, `[1,"a"]`}, {`new Error('e')`, `{"name":"Error","message":"e"}`}, {`/x/`, "TOOL_ERROR RESULT_INVALID unknown"}, {`new Uint8Array([1, 2])`, `[1,2]`},
 		{`Promise.resolve(Promise.resolve(1))`, `1`}, {`({then(r) { r(5) }})`, `5`}, {`({a: undefined, b: [undefined]})`, `{"b":[null]}`},
 		{`Object.create({inherited: 1}, {own: {value: 2, enumerable: true}})`, `{"own":2}`}, {`({toJSON: () => ({x: 1})})`, `{"x":1}`},
 		{`new Proxy({a: 1}, {})`, `{"a":1}`}, {`(() => { const a = []; a[3] = 1; return a })()`, `[null,null,null,1]`}, {`new String('s')`, `"s"`},
-		{`document.createElement('p')`, `{}`},
+		{`document.createElement('p')`, "TOOL_ERROR RESULT_INVALID unknown"},
 		{`(() => { const a = {}; a.a = a; return a })()`, invalid}, {`Symbol('x')`, invalid}, {`() => 1`, invalid}, {`({f() {}})`, invalid},
 		{`(() => { let a = []; for (let i = 0; i < 10000; i++) a = [a]; return a })()`, invalid},
 		{`({get x() { throw new Error('getter') }})`, failed}, {`new Proxy({}, {ownKeys() { throw 1 }})`, failed}, {`({toJSON() { throw new Error('no') }})`, failed},

@@ -17,7 +17,6 @@ import {
 } from './natives.js';
 
 const [eventSubmitter] = members('SubmitEvent', 'submitter');
-const [eventPhase] = members('Event', 'eventPhase');
 const declined = 'The form is filled in, and was not submitted: a person said no.';
 const updated = 'Tool execution cancelled, since tool definition was updated';
 
@@ -62,7 +61,7 @@ export function watchSubmits() {
       if (arguments.length < 1) throw typeError(`${prefix}1 argument required, but only 0 present.`);
       const call = weakGet(calls, this);
       const fault = call === undefined ? 'You can only call respondWith on an submit event that has agentInvoked == true.'
-        : eventPhase(this) === 0 ? 'The event is over.' : defaultPrevented(this) ? '' : 'To call respondWith, you must first call preventDefault.';
+        : call.over ? 'The event is over.' : defaultPrevented(this) ? '' : 'To call respondWith, you must first call preventDefault.';
       if (fault !== '') throw domError('InvalidStateError', prefix + fault);
       call.response = { __proto__: null, value: response };
     },
@@ -115,7 +114,7 @@ export function runForm(tool, input, signal, readChanges) {
     if (!isConnected(form)) throw domError('AbortError', updated);
     const button = submitButton(form);
     /** @type {FormCall} */
-    const call = { __proto__: null, form, button, waiting: false, done: false, event: null, response: null, resolve, reject };
+    const call = { __proto__: null, form, button, waiting: false, done: false, over: false, event: null, response: null, resolve, reject };
     const alone = hasAttribute(form, 'toolautosubmit');
     if (!alone && button === null) {
       throw new NativeError('No submit button was found, but for a form without `toolautosubmit`, there must be a submit button');
@@ -275,6 +274,7 @@ function onSubmit(event) {
  */
 function answer(call, event) {
   call.waiting = false;
+  call.over = true;
   if (call.response !== null) {
     const response = own(new NativePromise((resolve) => resolve(call.response?.value)));
     const done = () => finish(call, undefined, response);
