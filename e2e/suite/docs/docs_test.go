@@ -413,7 +413,7 @@ func TestFindingsAreHeld(t *testing.T) {
 	}
 }
 
-// TestBoundsAreHeld: the tests that the table of bounds names are there.
+// TestBoundsAreHeld: the tests that the tables of bounds and of findings name are there.
 func TestBoundsAreHeld(t *testing.T) {
 	t.Parallel()
 	tests := ""
@@ -422,7 +422,7 @@ func TestBoundsAreHeld(t *testing.T) {
 			tests += string(data)
 		}
 	})
-	text := Documents(t)["docs/internal/bounds.md"]
+	text := Documents(t)["docs/internal/bounds.md"] + Documents(t)["docs/internal/others.md"]
 	names := regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(text, -1)
 	if len(names) < 30 {
 		t.Fatalf("the table names %d tests", len(names))

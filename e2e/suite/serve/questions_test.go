@@ -177,7 +177,8 @@ func TestApprove(t *testing.T) {
 	approve(3, id) // there is no terminal
 	approve(2, id, "--yes", "--no")
 	approve(2, "NOSUCHQUESTION", "--yes")
-	approve(0, id, "--yes")
+	approve(2, id[:2], "--yes") // it names nothing
+	approve(0, strings.ToLower(id[:6]), "--yes")
 	approve(5, id, "--no") // somebody was first
 	q, _ = post(buys("a", fmt.Sprintf(`{"resume":%q,"wait":20000}`, token))).Waiting(t, http.StatusConflict, "INPUT_REQUIRED")
 	approve(0, q["id"].(string), "--no")

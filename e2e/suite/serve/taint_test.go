@@ -50,3 +50,41 @@ document.modelContext.registerTool({name: %q, description: 'Does it.', annotatio
 	}
 	pays("after a restart", serve(data), suite.AgentToken, http.StatusForbidden)
 }
+
+// TestRatesOfTheFolder (N7): the rate of a caller is one for all processes of the data folder, and after a
+// restart.
+func TestRatesOfTheFolder(t *testing.T) {
+	t.Parallel()
+	config := suite.WriteFile(t, "x.yaml", fmt.Sprintf("callers:\n  - {name: agent, token: %s, may: [call], rate: 6/1h}\n  - {name: person, token: %s, may: [call], rate: 6/1h}\n",
+		suite.AgentToken, suite.PersonToken))
+	data := filepath.Join(t.TempDir(), "data")
+	serve := func() *suite.Server {
+		return suite.Serve(t, "--config", config, "--data-dir", data, "--warm", "0", "shop="+suite.PageServer().Page("good.html"))
+	}
+	one, two := serve(), serve()
+	count := func(token string, among ...*suite.Server) (taken int) {
+		for i := range 10 {
+			r := suite.AsksFor(t, among[i%len(among)], token, "shop", "", "nowhere", "{}")
+			switch r.Status {
+			case http.StatusNotFound:
+				taken++
+			case http.StatusTooManyRequests:
+			default:
+				t.Errorf("%d %s", r.Status, r.Body)
+			}
+		}
+		return taken
+	}
+	if n := count(suite.AgentToken, one, two); n != 6 {
+		t.Errorf("%d of ten calls of six", n)
+	}
+	if err := two.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(suite.AgentToken, serve()); n != 0 {
+		t.Errorf("after a restart %d more", n)
+	}
+	if n := count(suite.PersonToken, one); n != 6 {
+		t.Errorf("another caller: %d", n)
+	}
+}
