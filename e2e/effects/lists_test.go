@@ -49,7 +49,7 @@ var otherPages = []struct{ name, body, rules, tools string }{
 	{"L2 it took them back", `<script>const a = new AbortController(); register('list-books', {}, {signal: a.signal}); setTimeout(() => a.abort(), 300)</script>`, "no-tools", ""},
 	{"L2 what is logged", `<script>console.error('slow'); register('list-books')</script>`, "console-error", "list-books"},
 	{"L3 a second one after 1.5 s", `<script>register('list-books'); setTimeout(() => register('list-authors'), 1500)</script>`, "registers-late", "list-authors list-books"},
-	{"L3 one when it is idle", `<script>register('list-books'); onload = () => setTimeout(() => register('list-authors'), 700)</script>`, "registers-late", "list-authors list-books"},
+	{"L3 one when it is idle", `<script>register('list-books'); onload = () => setTimeout(() => register('list-authors'), 1400)</script>`, "registers-late", "list-authors list-books"},
 	{"L3 churn, and one after 3.5 s", `<script>let c, n = 0; const on = () => { c = new AbortController(); register('list-books', {}, {signal: c.signal}) }; on();
 		const timer = setInterval(() => { c.abort(); on(); if (++n > 6) clearInterval(timer) }, 150); setTimeout(() => register('list-authors'), 3500)</script>`,
 		"churn registers-late", "list-authors list-books"},

@@ -69,7 +69,7 @@ func converse(t *testing.T, args ...string) *conversation {
 	person, program := openTerminal(t)
 	c := &conversation{cmd: exec.Command(suite.Pagetools(t), args...), person: person, shown: &suite.LockedBuffer{}, ended: make(chan struct{})}
 	tmp := suite.TempDir(t)
-	c.cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "CI=") // a person is there, wherever the test runs
+	c.cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "XDG_STATE_HOME="+suite.TempDir(t), "CI=") // a person is there, wherever the test runs
 	c.cmd.Stdin, c.cmd.Stderr, c.cmd.Stdout = program, program, &c.stdout
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := c.cmd.Start(); err != nil {
