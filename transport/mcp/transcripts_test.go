@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	mcpgo "github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
 	"github.com/pagetools/pagetools/transport/mcp/toolset"
@@ -170,7 +172,11 @@ func (tr *transcript) send(text string) {
 	tr.pipe.send(text)
 	var m struct{ ID, Method, Result json.RawMessage }
 	if json.Unmarshal([]byte(text), &m) != nil || m.ID != nil || m.Method == nil {
-		tr.more()
+		next := tr.pipe.next()
+		for strings.Contains(next, mcpgo.MethodNotificationToolsListChanged) {
+			next = tr.pipe.next() // while a call waits, the list has pagetools_waiting: a slow machine tells so
+		}
+		tr.write(next)
 	}
 }
 
