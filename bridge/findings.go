@@ -42,6 +42,7 @@ const (
 	RuleScript    = "script-missing"
 	RulePolicy    = "content-security-policy"
 	RuleNetwork   = "network-refused"
+	RuleEmpty     = "api-without-tools" // no operation of an API is a tool
 )
 
 // RuleLate is the rule of the finding that a tool came when the page counted as opened.
@@ -66,7 +67,7 @@ func likelihood(f Finding, tool string) int {
 	switch {
 	case f.Refused && tool != "" && f.Tool == tool:
 		return 7
-	case f.Rule == RuleStatus:
+	case f.Rule == RuleStatus, f.Rule == RuleEmpty:
 		return 6
 	case f.Refused && (tool == "" || f.Tool == ""):
 		return 5

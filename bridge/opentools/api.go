@@ -240,9 +240,6 @@ func isGone(err error) bool {
 		errors.As(err, &answer) && (answer.status == http.StatusNotFound || answer.status == http.StatusGone)
 }
 
-// RuleEmpty is the rule of the finding that no operation of an API is a tool.
-const RuleEmpty = "api-without-tools"
-
 // read makes the tools of a document.
 func (a *api) read(found *Found, before *edition) *edition {
 	began := time.Now()
@@ -292,7 +289,7 @@ func (a *api) read(found *Found, before *edition) *edition {
 	omitted.Unusable += len(declared) - len(e.catalog.Tools())
 	e.about.Omitted = omitted
 	if len(e.catalog.Tools()) == 0 {
-		note(bridge.Finding{Rule: RuleEmpty, Message: "the API offers no tools: " + e.about.Empty()})
+		note(bridge.Finding{Rule: bridge.RuleEmpty, Message: "the API offers no tools: " + e.about.Empty()})
 	}
 	e.catalog = e.catalog.With(append(findings, refused...))
 	if prev != nil && prev.Digest() == e.catalog.Digest() && slices.Equal(prev.Findings(), e.catalog.Findings()) {

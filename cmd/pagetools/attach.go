@@ -107,7 +107,7 @@ func attach(ctx context.Context, p *program, arg string, guess bool) error {
 		return terminal.Encode(p.stdout, out)
 	}
 	for _, f := range out.Findings {
-		if f.Rule == opentools.RuleEmpty {
+		if f.Rule == bridge.RuleEmpty {
 			continue // it is said below, with what to do
 		}
 		p.say("warning: %s", findingText(f))

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/bridge/opentools"
 	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
@@ -369,7 +368,7 @@ func cause(err error) error {
 func (d *doctor) declarations(a *app.App, t *target, catalog *bridge.Catalog) error {
 	findings := a.Findings(t.Name)
 	for _, f := range findings {
-		if t.pageless && f.Rule == opentools.RuleEmpty {
+		if t.pageless && f.Rule == bridge.RuleEmpty {
 			continue // the last step says it
 		}
 		step, detail := "page", f.Message

@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/bridge/opentools"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/kit"
@@ -282,7 +281,7 @@ func (out served) lines(a *app.App, targets []*target, c *config.Config) []strin
 // its site.
 func whyEmpty(p *program, a *app.App, t *target) string {
 	if a.APIs == nil || !slices.ContainsFunc(a.Findings(t.Name), func(f bridge.Finding) bool {
-		return f.Rule == opentools.RuleEmpty
+		return f.Rule == bridge.RuleEmpty
 	}) {
 		return ""
 	}

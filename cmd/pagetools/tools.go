@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/bridge/opentools"
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
@@ -107,7 +106,7 @@ func tools(ctx context.Context, p *program, arg string, strict bool, to stateTar
 	list := toolList{Site: t.Name, Origin: t.Origin, Version: version, Tools: []toolItem{},
 		Findings: a.Findings(t.Name), left: catalog.Left()}
 	for _, f := range list.Findings {
-		if t.pageless && f.Rule == opentools.RuleEmpty && p.conf.Format == "text" {
+		if t.pageless && f.Rule == bridge.RuleEmpty && p.conf.Format == "text" {
 			continue // the last line says it
 		}
 		p.say("warning: %s", findingText(f))
