@@ -42,7 +42,7 @@ cases(
   control('tel', '<input name=q type=tel>', string()),
   control('url', '<input name=q type=url>', string()),
   control('email', '<input name=q type=email>', string()),
-  control('password', '<input name=q type=password>', string()),
+  control('password', '<input name=q type=password>', string({format: 'password', writeOnly: true})),
   control('an unknown type', '<input name=q type=bogus>', string()),
   control('textarea', '<textarea name=q required></textarea>', string(), ['q']),
   control('a list of suggestions', '<input name=q list=l><datalist id=l><option>a</datalist>', string()),
