@@ -118,13 +118,16 @@ func newReader(t *testing.T) *reader {
 		t.Fatal(err)
 	}
 	links := map[string]string{"bin/pagetools": suite.Pagetools(t)}
-	for _, name := range []string{"examples", "go.mod", "go.sum"} {
+	for _, name := range []string{"go.mod", "go.sum"} {
 		links[name] = filepath.Join(docs.Root(t), name)
 	}
 	for name, to := range links {
 		if err := os.Symlink(to, filepath.Join(w.folder, name)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.CopyFS(filepath.Join(w.folder, "examples"), os.DirFS(filepath.Join(docs.Root(t), "examples"))); err != nil {
+		t.Fatal(err) // a link would lead out of the folder, which `lock --check` does not follow
 	}
 	// A login, as `login` writes it.
 	if err := os.WriteFile(filepath.Join(w.folder, "work.json"), []byte(`{"cookies":[],"origins":[]}`), 0o600); err != nil {
