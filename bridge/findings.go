@@ -120,11 +120,7 @@ func (c *Catalog) tookBack(tool string) string {
 	case tool != "" && slices.Contains(c.left, tool):
 		return fmt.Sprintf("The page offered %s, and took it back.", text.Quote(tool))
 	case tool == "" && len(c.tools) == 0 && len(c.left) > 0:
-		quoted := make([]string, len(c.left))
-		for i, name := range c.left {
-			quoted[i] = text.Quote(name)
-		}
-		return "The page offered " + text.Few(quoted, maxTrouble) + ", and took them back."
+		return "The page offered " + text.FewQuoted(c.left, maxTrouble) + ", and took them back."
 	}
 	return ""
 }

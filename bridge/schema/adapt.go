@@ -104,7 +104,7 @@ func (f *ClientForm) Name(property string) string {
 
 // Pointer returns an RFC 6901 pointer into arguments in the names that clients know.
 func (f *ClientForm) Pointer(p string) string {
-	tokens, ok := splitPointer(p)
+	tokens, ok := SplitPointer(p)
 	if !ok || len(f.shown) == 0 {
 		return p
 	}
@@ -188,7 +188,7 @@ func (v *value) put(key string, to *value) {
 func refTokens(ref string) (tokens []string, ok bool) {
 	fragment, local := strings.CutPrefix(ref, "#")
 	if fragment, err := url.PathUnescape(fragment); local && err == nil {
-		return splitPointer(fragment)
+		return SplitPointer(fragment)
 	}
 	return nil, false
 }

@@ -47,7 +47,7 @@ func points(doc []byte, at string) bool {
 	if err != nil {
 		return at == ""
 	}
-	tokens, ok := splitPointer(at)
+	tokens, ok := SplitPointer(at)
 	return ok && v.lookup(tokens) != nil
 }
 

@@ -171,7 +171,7 @@ func (g *graph) resolve(at, ref string) (*node, error) {
 		}
 		return nil, refusef(RuleRefNotFound, at, "no such anchor in the schema")
 	}
-	tokens, ok := splitPointer(fragment)
+	tokens, ok := SplitPointer(fragment)
 	if !ok {
 		return nil, refusef(RuleRefNotFound, at, "the reference is not a JSON pointer")
 	}

@@ -260,7 +260,7 @@ func (m *mender) leaveOut(doc *value, err error) bool {
 	if m == nil || !ok || refused.Rule != RuleInvalid {
 		return false
 	}
-	tokens, _ := splitPointer(refused.Pointer)
+	tokens, _ := SplitPointer(refused.Pointer)
 	holder, at := innermost(doc, tokens)
 	if at >= len(tokens) {
 		return false

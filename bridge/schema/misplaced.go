@@ -19,7 +19,7 @@ func (m *mender) parameters(v *value, at []string) map[string]bool {
 	}
 	all := map[string]bool{}
 	m.slip(RuleMap, at, func() string {
-		return "The parameters " + text.Few(quoted(names), 5) + " stand where only keywords of JSON Schema may: they are read as its properties. " +
+		return "The parameters " + text.FewQuoted(names, 5) + " stand where only keywords of JSON Schema may: they are read as its properties. " +
 			`Write {"type":"object","properties":{…}} around them.`
 	})
 	properties := &value{kind: '{'}
@@ -45,14 +45,6 @@ func (m *mender) requireAll(v, properties *value) {
 	if required := requiredOf(properties); len(required.vals) > 0 {
 		v.put("required", required)
 	}
-}
-
-func quoted(names []string) []string {
-	all := make([]string, len(names))
-	for i, name := range names {
-		all[i] = text.Quote(name)
-	}
-	return all
 }
 
 // misplaced returns the names of parameters that stand beside keywords, or in their place.

@@ -153,7 +153,7 @@ func appendMasked(out []byte, v Value, secret map[string]bool, at []string) []by
 
 // At returns the part of a value that a JSON pointer names, or no value.
 func (v Value) At(pointer string) Value {
-	tokens, ok := splitPointer(pointer)
+	tokens, ok := SplitPointer(pointer)
 	if !ok || !v.Exists() {
 		return Value{}
 	}

@@ -149,9 +149,6 @@ func shorthand(v *value) *value {
 	return &value{kind: '{', keys: []string{"type"}, vals: []*value{v}}
 }
 
-func isText(v *value) bool { return v.isString() }
-func isList(v *value) bool { return v.isArray() }
-
 func isSchemaList(v *value) bool {
 	return v.isArray() && len(v.vals) > 0 && !slices.ContainsFunc(v.vals, func(x *value) bool { return !x.isSchema() })
 }
@@ -197,8 +194,8 @@ func listRead(v *value) *value {
 }
 
 var (
-	takesText   = &takes{valid: isText, words: "a text"}
-	takesList   = &takes{valid: isList, words: "a list"}
+	takesText   = &takes{valid: (*value).isString, words: "a text"}
+	takesList   = &takes{valid: (*value).isArray, words: "a list"}
 	takesFlag   = &takes{valid: (*value).isBool, words: "true or false", reads: boolRead}
 	takesCount  = &takes{valid: isCount, words: "a whole number from 0 on", means: func(v *value) *value { return counted(numeral(v)) }}
 	takesNumber = &takes{valid: func(v *value) bool { return v.kind == '0' }, words: "a number", means: numeral}

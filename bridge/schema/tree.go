@@ -276,8 +276,8 @@ func shortPointer(p string) string {
 	return p[:strings.LastIndexByte(p[:maxPointer+1], '/')]
 }
 
-// splitPointer is the inverse of Pointer; it reports whether p is one.
-func splitPointer(p string) ([]string, bool) {
+// SplitPointer is the inverse of [Pointer]; it reports whether p is a JSON pointer.
+func SplitPointer(p string) ([]string, bool) {
 	is := jsontext.Pointer(p)
 	return slices.Collect(is.Tokens()), is.IsValid()
 }

@@ -26,13 +26,12 @@ func (s *sqlRates) Take(ctx context.Context, u policy.Use, n int, now time.Time)
 		if _, err := tx.ExecContext(ctx, "DELETE FROM rates WHERE called_at <= ?", toNano(now.Add(-oldestRate))); err != nil {
 			return err
 		}
-		var sharing int
-		if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM rates WHERE rule = ? AND caller <> ? AND called_at > ?",
-			rule, u.Caller, toNano(now.Add(-u.Rate.Per))).Scan(&sharing); err != nil {
-			return err
-		}
-		if u.Limit == policy.LimitCaller { // each has its own
-			sharing = 0
+		sharing := 0
+		if u.Limit != policy.LimitCaller { // else each has its own
+			if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM rates WHERE rule = ? AND caller <> ? AND called_at > ?",
+				rule, u.Caller, toNano(now.Add(-u.Rate.Per))).Scan(&sharing); err != nil {
+				return err
+			}
 		}
 		burst, interval := u.Rate.Part(sharing + 1)
 		full := toNano(now)

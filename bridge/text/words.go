@@ -56,3 +56,12 @@ func Few(words []string, most int) string {
 	}
 	return strings.Join(words, ", ")
 }
+
+// FewQuoted is Few of the words in quotes, each as Quote writes it.
+func FewQuoted(words []string, most int) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = Quote(word)
+	}
+	return Few(quoted, most)
+}

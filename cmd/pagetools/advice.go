@@ -206,20 +206,13 @@ func without(findings []bridge.Finding, left []string) string {
 			names = append(names, f.Tool)
 		}
 	}
-	named := func(names []string) string {
-		quoted := make([]string, len(names))
-		for i, name := range names {
-			quoted[i] = text.Quote(name)
-		}
-		return text.Few(quoted, maxNamed)
-	}
 	switch {
 	case len(names) > 0:
-		return "the page offers no tools: what it declares is refused (" + named(names) + ")"
+		return "the page offers no tools: what it declares is refused (" + text.FewQuoted(names, maxNamed) + ")"
 	case refused:
 		return "the page offers no tools: what it declares is refused"
 	case len(left) > 0:
-		return "the page offers no tools now: it offered " + named(left) + ", and took them back"
+		return "the page offers no tools now: it offered " + text.FewQuoted(left, maxNamed) + ", and took them back"
 	}
 	return "the page declares no tools"
 }

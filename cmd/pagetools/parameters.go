@@ -64,12 +64,7 @@ func resolved(root, v bridge.Value) bridge.Value {
 		if !local || v.Get("type").Exists() {
 			break
 		}
-		v = root
-		for token := range strings.SplitSeq(strings.TrimPrefix(ref, "/"), "/") {
-			if ref != "" {
-				v = v.Get(strings.NewReplacer("~1", "/", "~0", "~").Replace(token))
-			}
-		}
+		v = root.At(ref)
 	}
 	return v
 }

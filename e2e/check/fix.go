@@ -175,17 +175,12 @@ func nextCorrection(in schema.Value) (path []string, value []byte) {
 	}
 	for _, n := range nodesOf(in, "") {
 		if listed := nearRequired(n); listed != nil {
-			tokens := strings.Split(strings.TrimPrefix(n.pointer+"/required", "/"), "/")
-			for i, token := range tokens {
-				tokens[i] = unescape.Replace(token)
-			}
-			return tokens, schema.MustEncode(listed)
+			tokens, _ := schema.SplitPointer(n.pointer)
+			return append(tokens, "required"), schema.MustEncode(listed)
 		}
 	}
 	return nil, nil
 }
-
-var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 
 // nullDefault returns the path to the first default of null, or nil.
 func nullDefault(v schema.Value, path []string) []string {

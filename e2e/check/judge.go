@@ -182,13 +182,7 @@ const (
 )
 
 // quoteAll quotes the first few of a list.
-func quoteAll(list []string) string {
-	parts := make([]string, len(list))
-	for i, s := range list {
-		parts[i] = text.Quote(s)
-	}
-	return text.Few(parts, 5)
-}
+func quoteAll(list []string) string { return text.FewQuoted(list, 5) }
 
 // option finds an option by name. Every name is a constant of the same table.
 func (r *run) option(name string) *Option {

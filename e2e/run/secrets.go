@@ -30,10 +30,6 @@ func (t *attempt) hide(tool string, with json.RawMessage) json.RawMessage {
 	return v.Mask(marked).Text()
 }
 
-// shortestSecret is the length from which a secret is looked for in other texts: a shorter one is
-// part of too many.
-const shortestSecret = 3
-
 // inBrowser makes of what Go escapes for a query what a browser's encodeURIComponent does.
 var inBrowser = strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*")
 
@@ -42,12 +38,12 @@ func (r *tracing) mask() {
 	slices.SortFunc(r.secrets, func(a, b string) int { return len(b) - len(a) }) // one may hold another
 	var pairs []string
 	for _, secret := range r.secrets {
-		if len(secret) < shortestSecret {
+		if len(secret) < scenario.ShortestSecret {
 			continue
 		}
-		quoted := string(schema.MustEncode(secret))
-		for _, form := range []string{secret, quoted[1 : len(quoted)-1], url.QueryEscape(secret), url.PathEscape(secret),
-			strings.ReplaceAll(url.QueryEscape(secret), "+", "%20"), inBrowser.Replace(url.QueryEscape(secret))} {
+		quoted, query := string(schema.MustEncode(secret)), url.QueryEscape(secret)
+		for _, form := range []string{secret, quoted[1 : len(quoted)-1], query, url.PathEscape(secret),
+			strings.ReplaceAll(query, "+", "%20"), inBrowser.Replace(query)} {
 			pairs = append(pairs, form, schema.Masked)
 		}
 	}

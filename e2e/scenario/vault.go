@@ -27,8 +27,9 @@ func secretsOf(declared, value json.RawMessage) map[string]bool {
 	return schema.Secrets(ReadAgain(declared), ReadAgain(value))
 }
 
-// shortest is the length from which a secret is looked for inside other texts.
-const shortest = 3
+// ShortestSecret is the length in bytes from which a secret is looked for inside other texts: a shorter one is
+// part of too many.
+const ShortestSecret = 3
 
 func (v *vault) fill(cases []*RecordedCase) {
 	v.all = nil
@@ -105,7 +106,7 @@ func (v *vault) named(at path) bool {
 // repeats reports whether a text has a secret in it.
 func (v *vault) repeats(text string) bool {
 	return slices.ContainsFunc(v.all, func(s secret) bool {
-		return text == s.text || len(s.text) >= shortest && strings.Contains(text, s.text)
+		return text == s.text || len(s.text) >= ShortestSecret && strings.Contains(text, s.text)
 	})
 }
 
@@ -151,7 +152,7 @@ func (v *vault) sent(value schema.Value, marked map[string]bool,
 func (v *vault) referring(text string) string {
 	for _, s := range v.all {
 		before, after, found := strings.Cut(text, s.text)
-		if found && (len(s.text) >= shortest || text == s.text) {
+		if found && (len(s.text) >= ShortestSecret || text == s.text) {
 			return v.referring(before) + "${env." + s.name + "}" + v.referring(after)
 		}
 	}

@@ -2,6 +2,7 @@ package cdp
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -27,7 +28,7 @@ const (
 	muchOf    = 4 // from this part of the limit on
 )
 
-// renderer is the browser's word for the processes of pages.
+// rendererType is the browser's word for the processes of pages.
 const rendererType = "renderer"
 
 // weigh ends renderers that take more memory than a page may: their pages have crashed, and others go on.
@@ -74,9 +75,7 @@ func (b *instance) weighOnce(limit uint64, known map[int64]bool) time.Duration {
 		}
 	}
 	clear(known)
-	for id := range now {
-		known[id] = true
-	}
+	maps.Copy(known, now)
 	return again
 }
 

@@ -170,16 +170,9 @@ func testDialogsOfOneCall(t *testing.T, h Harness) {
 		t.Run(fmt.Sprintf("%s beside %s of %s, %v", c.tool, c.beside, c.other, c.ok), func(t *testing.T) {
 			t.Parallel()
 			w := one(t, h, questionsPage)
-			as := func(caller, name string) func() bridge.Step {
-				inv := w.invocation(name)
-				inv.Caller = caller
-				done := make(chan bridge.Step, 1)
-				go func() { done <- w.Invoke(t.Context(), inv) }()
-				return func() bridge.Step { return <-done }
-			}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			beside := as(c.other, c.beside)
+			beside := w.beginAs(c.other, c.beside)
 			var waits *bridge.Pause
 			if c.beside == "act" {
 				if waits = beside().Pause; waits == nil || waits.Question.Kind != bridge.Interact {
@@ -189,7 +182,7 @@ func testDialogsOfOneCall(t *testing.T, h Harness) {
 				w.tool("at_work")
 			}
 			for range 3 {
-				step := as("ann", c.tool)()
+				step := w.beginAs("ann", c.tool)()
 				if step.Pause == nil {
 					t.Fatalf("it came to %s, %v", step.Data, step.Err)
 				}
@@ -201,7 +194,7 @@ func testDialogsOfOneCall(t *testing.T, h Harness) {
 				}
 			}
 			if waits == nil { // the control: it was never asked, and goes on to its end
-				if end := as("ann", "frees")(); end.Pause == nil {
+				if end := w.beginAs("ann", "frees")(); end.Pause == nil {
 					t.Fatalf("it came to %s, %v", end.Data, end.Err)
 				} else if other := beside(); other.Pause == nil || other.Pause.Question.Detail != "c" {
 					t.Errorf("the other is asked %+v", other)
@@ -260,16 +253,9 @@ func testDialogsAmongCalls(t *testing.T, h Harness) {
 	two := func(t *testing.T, callers ...string) (first, second *bridge.Pause) {
 		t.Helper()
 		w := one(t, h, questionsPage)
-		as := func(caller, name string) func() bridge.Step {
-			inv := w.invocation(name)
-			inv.Caller = caller
-			done := make(chan bridge.Step, 1)
-			go func() { done <- w.Invoke(t.Context(), inv) }()
-			return func() bridge.Step { return <-done }
-		}
-		waiting := as(callers[0], "waits")
+		waiting := w.beginAs(callers[0], "waits")
 		w.tool("at_work")
-		step := as(callers[1], "frees")()
+		step := w.beginAs(callers[1], "frees")()
 		other := waiting()
 		if step.Pause == nil || other.Pause == nil {
 			t.Fatalf("they came to %+v and %+v", other, step)
@@ -322,4 +308,13 @@ func testDialogsAmongCalls(t *testing.T, h Harness) {
 		}
 		ends(t, frees.Continue(t.Context(), &bridge.Answer{OK: true}), "true")
 	})
+}
+
+// beginAs begins the call of a tool by a caller, and returns what waits for what it comes to.
+func (w *watched) beginAs(caller, name string) func() bridge.Step {
+	inv := w.invocation(name)
+	inv.Caller = caller
+	done := make(chan bridge.Step, 1)
+	go func() { done <- w.Invoke(w.t.Context(), inv) }()
+	return func() bridge.Step { return <-done }
 }

@@ -205,11 +205,7 @@ func (t *tester) noMatch(e *scenario.NoMatch) error {
 	if t.o.run == "" && len(t.o.tags) > 0 && len(e.Tags) > 0 {
 		what, names = "the tags are", e.Tags
 	}
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = text.Quote(name)
-	}
-	return terminal.Usage("no case matches %s: %s %s", strings.Join(flags, " "), what, text.Few(quoted, mostNames))
+	return terminal.Usage("no case matches %s: %s %s", strings.Join(flags, " "), what, text.FewQuoted(names, mostNames))
 }
 
 // options say how cases run, but for which they are, and under which host.
