@@ -258,8 +258,8 @@ func TestManyDocuments(t *testing.T) {
 	}
 }
 
-// TestASlipKeepsTheTool (L8, L7, O2): what is wrong in a schema and refuses nothing else is a finding beside
-// the tool, which is offered without it.
+// TestASlipKeepsTheTool (L8, L7, O2): what is wrong in a schema and refuses nothing else is a
+// finding beside the tool, which is offered without it.
 func TestASlipKeepsTheTool(t *testing.T) {
 	declared := func(input, output string) bridge.Declaration {
 		d := bridgetest.Tool("it", "")

@@ -41,7 +41,8 @@ func (k configKey) value() string {
 	return map[string]string{"integer": "a number", "string": "a text", "array": "a list", "object": "an object of texts"}[k.Type]
 }
 
-// TestConfigTable (U7): the keys of config are in one table of the documentation, made from what the bridge takes.
+// TestConfigTable (U7): the keys of config are in one table of the documentation, made from what
+// the bridge takes.
 func TestConfigTable(t *testing.T) {
 	b := open(t, bridgetest.NewRouter().Add("shop", bridgetest.Tool("a", "")), bridge.SiteOptions{AllowConfig: bridge.PageKeys()})
 	d, err := b.Webtool(t.Context(), bridge.Ref{Site: "shop", Caller: bridge.Local()}, "", "")

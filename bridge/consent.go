@@ -61,9 +61,9 @@ const (
 	maxArgs      = 6
 )
 
-// wanted is the title of a question for consent. Of an API it begins with what the API calls itself,
-// what its operation says that it does, and the arguments. These are words of strangers: they are in
-// quotes, and short, because the question has them whole besides.
+// wanted is the title of a question for consent. Of an API it begins with what the API calls
+// itself, what its operation says that it does, and the arguments. These are words of strangers:
+// they are in quotes, and short, because the question has them whole besides.
 func (t *Tool) wanted(input Value, site string) string {
 	run := fmt.Sprintf("Run %s on %s?", t.name, site)
 	if t.operation == nil {
@@ -85,8 +85,8 @@ func (t *Tool) wanted(input Value, site string) string {
 	return words + ". " + run
 }
 
-// shown returns arguments as whoever is asked about them reads them: without those that the schema marks as
-// secret.
+// shown returns arguments as whoever is asked about them reads them: without those that the schema
+// marks as secret.
 func (t *Tool) shown(input Value) Value {
 	if !t.secrets {
 		return input

@@ -36,8 +36,8 @@ type Declaration struct {
 	Annotations json.RawMessage
 	// Operation is set for an operation of an API; nil for a tool of a page.
 	Operation *Operation
-	// Sends identifies, for an operation, how its calls are sent and with which credentials: one that
-	// changes it is another definition.
+	// Sends identifies, for an operation, how its calls are sent and with which credentials: one
+	// that changes it is another definition.
 	Sends string
 
 	key string // digest, once it is known
@@ -47,7 +47,8 @@ type Declaration struct {
 // must not change afterwards.
 func (d *Declaration) Seal() { d.key = d.digest() }
 
-// withinLimits returns those declarations that are looked at, with the finding of those that are too many.
+// withinLimits returns those declarations that are looked at, with the finding of those that are
+// too many.
 func withinLimits(decls []Declaration, l Limits) (looked []Declaration, findings []Finding) {
 	seen := map[string]int{} // by document
 	for _, d := range decls {
@@ -66,8 +67,8 @@ func withinLimits(decls []Declaration, l Limits) (looked []Declaration, findings
 // decidedAtOnce is how many declarations are decided about before the next ones are looked at.
 const decidedAtOnce = 64
 
-// decide yields what becomes of each declaration, by its index: what was decided when prev was made, or
-// anew. Who breaks off has spent no time on those that come later.
+// decide yields what becomes of each declaration, by its index: what was decided when prev was
+// made, or anew. Who breaks off has spent no time on those that come later.
 func decide(prev *Catalog, decls []Declaration, l Limits) iter.Seq2[int, admission] {
 	return func(yield func(int, admission) bool) {
 		for first := 0; first < len(decls); first += decidedAtOnce {
@@ -95,7 +96,8 @@ func decide(prev *Catalog, decls []Declaration, l Limits) iter.Seq2[int, admissi
 	}
 }
 
-// onAllCores calls f with each number below n, on all cores where there are many. A panic of f is the caller's.
+// onAllCores calls f with each number below n, on all cores where there are many. A panic of f is
+// the caller's.
 func onAllCores(n int, f func(i int)) {
 	const few = 8
 	if n <= few {
@@ -155,9 +157,9 @@ func hintsOf(annotations json.RawMessage) policy.Hints {
 	}
 }
 
-// Operation says of a tool that it is an operation of an API, and no page's: what a person is told of
-// it, and what its site published of consent. Its arguments are sent as they are written: no page
-// makes doubles of their numbers.
+// Operation says of a tool that it is an operation of an API, and no page's: what a person is told
+// of it, and what its site published of consent. Its arguments are sent as they are written: no
+// page makes doubles of their numbers.
 type Operation struct {
 	// Method and URL describe its requests; the URL has the names of its parameters.
 	Method string `json:"method"`

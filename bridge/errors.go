@@ -188,8 +188,8 @@ func Seconds(wait time.Duration) string {
 // TryAgain is the sentence that says how long to wait.
 func TryAgain(wait time.Duration) string { return "Try again in " + Seconds(wait) + "." }
 
-// IsDenied reports whether a person or our own policy denied the call. A site that says so in its own
-// words is not meant.
+// IsDenied reports whether a person or our own policy denied the call. A site that says so in its
+// own words is not meant.
 func (e *Error) IsDenied() bool { return e.Code == ApprovalDenied && e.Details["untrusted"] == nil }
 
 // GaveUp returns the error of a call whose caller did not wait for its end.

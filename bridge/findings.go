@@ -48,8 +48,8 @@ const (
 // RuleLate is the rule of the finding that a tool came when the page counted as opened.
 const RuleLate = "registers-late"
 
-// Causes returns those of the findings that can explain that a tool is missing, the likeliest first. With
-// "" it is any tool.
+// Causes returns those of the findings that can explain that a tool is missing, the likeliest
+// first. With "" it is any tool.
 func Causes(findings []Finding, tool string) []Finding {
 	var all []Finding
 	for _, f := range findings {
@@ -61,8 +61,8 @@ func Causes(findings []Finding, tool string) []Finding {
 	return all
 }
 
-// likelihood orders what can explain that a tool is missing; 0 cannot. What is logged, and what a page gave
-// up itself, explains nothing.
+// likelihood orders what can explain that a tool is missing; 0 cannot. What is logged, and what a
+// page gave up itself, explains nothing.
 func likelihood(f Finding, tool string) int {
 	switch {
 	case f.Refused && tool != "" && f.Tool == tool:
@@ -89,8 +89,8 @@ func likelihood(f Finding, tool string) int {
 	return 0
 }
 
-// Trouble is a sentence on why a tool is missing, "" for any: that the page took it back, or what went wrong
-// at the site, as far as a message has room for it. It is "" when nothing explains it.
+// Trouble is a sentence on why a tool is missing, "" for any: that the page took it back, or what
+// went wrong at the site, as far as a message has room for it. It is "" when nothing explains it.
 func (c *Catalog) Trouble(tool string) string {
 	if left := c.tookBack(tool); left != "" {
 		return left
@@ -114,7 +114,8 @@ func (c *Catalog) Trouble(tool string) string {
 	return "What went wrong at the site: " + strings.Join(said, "; ") + "."
 }
 
-// tookBack says that a tool was there and left, or, of a page without tools, which did; else it is "".
+// tookBack says that a tool was there and left, or, of a page without tools, which did; else it is
+// "".
 func (c *Catalog) tookBack(tool string) string {
 	switch {
 	case tool != "" && slices.Contains(c.left, tool):

@@ -11,8 +11,9 @@ import (
 	"github.com/pagetools/pagetools/bridge/schema"
 )
 
-// withMedia returns a result in the words of MCP whose pictures and sounds are as MCP has them: base64 and a
-// media type. Pages give data: URLs, other alphabets, and no type. What is no picture stays as it is.
+// withMedia returns a result in the words of MCP whose pictures and sounds are as MCP has them:
+// base64 and a media type. Pages give data: URLs, other alphabets, and no type. What is no picture
+// stays as it is.
 func withMedia(data json.RawMessage) json.RawMessage {
 	if !bytes.Contains(data, []byte(`"image"`)) && !bytes.Contains(data, []byte(`"audio"`)) {
 		return data
@@ -43,7 +44,8 @@ func withMedia(data json.RawMessage) json.RawMessage {
 	return out.Text()
 }
 
-// mendMedium returns a block of a picture or a sound as MCP has it, or nil where there is nothing to mend.
+// mendMedium returns a block of a picture or a sound as MCP has it, or nil where there is nothing
+// to mend.
 func mendMedium(b Value) json.RawMessage {
 	given, declared := b.Get("data").String(), b.Get("mimeType").String()
 	given = cmp.Or(given, b.Get("url").String())
@@ -93,7 +95,8 @@ func decodeMedium(text string) (raw []byte, kind string, ok bool) {
 // plainBase64 makes the alphabet for URLs the usual one, without padding and line ends.
 var plainBase64 = strings.NewReplacer("-", "+", "_", "/", "=", "", "\r", "", "\n", "")
 
-// sniffed knows pictures and sounds by how they begin, as the standard on MIME sniffing has it; "" is none.
+// sniffed knows pictures and sounds by how they begin, as the standard on MIME sniffing has it; ""
+// is none.
 func sniffed(raw []byte) string {
 	for _, m := range []struct{ begins, at8, kind string }{
 		{"\x89PNG\r\n\x1a\n", "", "image/png"}, {"\xff\xd8\xff", "", "image/jpeg"}, {"GIF87a", "", "image/gif"}, {"GIF89a", "", "image/gif"},

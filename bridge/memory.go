@@ -86,18 +86,19 @@ type KnownTool struct {
 
 // Taints keeps whose untrusted content callers have read, so that it counts in every process.
 type Taints interface {
-	// Taint notes that a caller counts as one that has read content of an origin until then; the later
-	// time of several holds. An empty origin stands for any.
+	// Taint notes that a caller counts as one that has read content of an origin until then; the
+	// later time of several holds. An empty origin stands for any.
 	Taint(ctx context.Context, caller, origin string, until time.Time) error
-	// Tainted reports whether the caller counts as one that has read content of another origin than this one.
-	// It sees what any process noted before.
+	// Tainted reports whether the caller counts as one that has read content of another origin than
+	// this one. It sees what any process noted before.
 	Tainted(ctx context.Context, caller, but string, now time.Time) (bool, error)
 }
 
 // Rates counts calls for all processes of a data folder.
 type Rates interface {
-	// Take takes up to n calls of a rate at the time now, and returns how many it got. When it is none, wait is
-	// how long until there is one. The callers of a rate share it equally, as in policy.Rates.
+	// Take takes up to n calls of a rate at the time now, and returns how many it got. When it is
+	// none, wait is how long until there is one. The callers of a rate share it equally, as in
+	// policy.Rates.
 	Take(ctx context.Context, u policy.Use, n int, now time.Time) (got int, wait time.Duration, err error)
 }
 

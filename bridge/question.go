@@ -38,8 +38,8 @@ type Question struct {
 	Schema json.RawMessage `json:"schema,omitempty"`
 	Tool   string          `json:"tool"`
 	Input  json.RawMessage `json:"input"`
-	// Secrets are the JSON pointers of those arguments that nobody reads: the tool marks them as secret, and
-	// Input has "***" in their place.
+	// Secrets are the JSON pointers of those arguments that nobody reads: the tool marks them as
+	// secret, and Input has "***" in their place.
 	Secrets []string `json:"secrets,omitempty"`
 	Origin  string   `json:"origin"`
 	// Hints are the names of what the page claims of its tool, Frame that of the frame
@@ -52,7 +52,8 @@ type Question struct {
 	// Page is the page that a call would run in, for consent; nil where a new one is
 	// opened as the site has it.
 	Page *ConfiguredPage `json:"page,omitempty"`
-	// Form is true where a form waits for its submit: a yes submits it, unless somebody did in the page.
+	// Form is true where a form waits for its submit: a yes submits it, unless somebody did in the
+	// page.
 	Form bool `json:"form,omitempty"`
 	// Among is how many calls it may be of, when that is not certain: the page opened a
 	// dialog while several were at work in it. Each of them then asks, and an answer to

@@ -32,8 +32,8 @@ func (pl *pipeline) take(ctx context.Context, caller, site, tool string) *Error 
 	return e
 }
 
-// shares holds the calls that this process may let through of the rates of its data folder. They are taken
-// from the store several at a time, so that most calls write nothing.
+// shares holds the calls that this process may let through of the rates of its data folder. They
+// are taken from the store several at a time, so that most calls write nothing.
 type shares struct {
 	store Rates
 	log   *slog.Logger
@@ -54,8 +54,8 @@ const maxShares = 10_000
 // batch is how many calls of a rate are taken at a time: at most a twentieth of it lies idle here.
 func batch(r policy.Rate) int { return max(1, r.N/20) }
 
-// take takes one call of each rate, or none, and says which rate refuses it and how long. A store that fails
-// refuses nothing: the rates of this process hold.
+// take takes one call of each rate, or none, and says which rate refuses it and how long. A store
+// that fails refuses nothing: the rates of this process hold.
 func (s *shares) take(ctx context.Context, uses []policy.Use, now time.Time) (policy.Limit, time.Duration) {
 	for {
 		missing, wait := s.spend(uses, now)
@@ -81,8 +81,8 @@ func (s *shares) take(ctx context.Context, uses []policy.Use, now time.Time) (po
 	}
 }
 
-// spend takes one call of each rate when all have one; else it returns one that has none, and how long the
-// store has none either.
+// spend takes one call of each rate when all have one; else it returns one that has none, and how
+// long the store has none either.
 func (s *shares) spend(uses []policy.Use, now time.Time) (missing *policy.Use, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

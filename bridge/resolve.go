@@ -62,8 +62,9 @@ func (pl *pipeline) find(ctx context.Context, r *Run) error {
 	return err
 }
 
-// configuredList returns the list of the page that the call will run in: where config changes that page,
-// and there is none yet, it is opened. Known is the list of the site's page. The call counts before.
+// configuredList returns the list of the page that the call will run in: where config changes that
+// page, and there is none yet, it is opened. Known is the list of the site's page. The call counts
+// before.
 func (pl *pipeline) configuredList(ctx context.Context, r *Run, known *Catalog) (*Catalog, error) {
 	if r.pass.settings.page == "" {
 		return known, nil
@@ -102,8 +103,8 @@ func (pl *pipeline) configuredList(ctx context.Context, r *Run, known *Catalog) 
 	return list, nil
 }
 
-// leave gives back a page in which the tool was looked for, and that the call did not run in: before a
-// person is asked, too.
+// leave gives back a page in which the tool was looked for, and that the call did not run in:
+// before a person is asked, too.
 func (r *passage) leave() {
 	if found := r.found; found != nil {
 		r.found = nil

@@ -33,8 +33,8 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// TestOneReading (F9): what readers of JSON disagree on has one reading before any face gets it, and pictures
-// and sounds are as MCP has them.
+// TestOneReading (F9): what readers of JSON disagree on has one reading before any face gets it,
+// and pictures and sounds are as MCP has them.
 func TestOneReading(t *testing.T) {
 	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("a", ""))
 	b := open(t, r, bridge.SiteOptions{})

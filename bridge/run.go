@@ -442,8 +442,8 @@ func (r *Run) bytes() int64 {
 
 // Elicited takes the answer that the caller's own client got from its person to the
 // open question of that id. Errors are *Error: FORBIDDEN without the right to
-// elicit, and for a yes to an act in the page that is no submit of a form, which is done when the page
-// or an operator says so; CONFLICT when the question is not open any more, SCHEMA_ERROR for an
+// elicit, and for a yes to an act in the page that is no submit of a form, which is done when the
+// page or an operator says so; CONFLICT when the question is not open any more, SCHEMA_ERROR for an
 // answer that does not fit.
 func (r *Run) Elicited(id string, a Answer, by Caller) error {
 	q := r.Asks()

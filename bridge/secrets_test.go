@@ -9,8 +9,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/bridgetest"
 )
 
-// TestSecretsAreMasked (U1): whoever reads a question does not read the arguments that the tool marks as
-// secret, at any depth; the page gets them.
+// TestSecretsAreMasked (U1): whoever reads a question does not read the arguments that the tool
+// marks as secret, at any depth; the page gets them.
 func TestSecretsAreMasked(t *testing.T) {
 	const password = `{"type":"string","format":"password"}`
 	for _, x := range []struct{ properties, input, shown, secrets string }{

@@ -138,8 +138,8 @@ func TimedOut(after time.Duration) *Error {
 
 // Lister is a Source that knows its own list. It is optional.
 type Lister interface {
-	// List returns the tools of the source once it is opened, and the one of that name is there or was
-	// waited for as long as a call waits. Errors are *Error.
+	// List returns the tools of the source once it is opened, and the one of that name is there or
+	// was waited for as long as a call waits. Errors are *Error.
 	List(ctx context.Context, tool string) (*Catalog, error)
 }
 
@@ -184,8 +184,8 @@ type Site struct {
 	Target string
 	// Origin is the origin of the target's URL.
 	Origin string
-	// Local is true for a folder that we serve ourselves, and API for a site without pages: its tools
-	// are operations of its API.
+	// Local is true for a folder that we serve ourselves, and API for a site without pages: its
+	// tools are operations of its API.
 	Local, API bool
 }
 

@@ -24,8 +24,8 @@ const (
 const anyOrigin = ""
 
 // taints holds what callers have read: results that a page calls untrusted, and
-// those of documents that are not the site's own (security reference, 4, item 7). Without a store they are of
-// this process.
+// those of documents that are not the site's own (security reference, 4, item 7). Without a store
+// they are of this process.
 type taints struct {
 	store Taints
 	log   *slog.Logger
@@ -86,7 +86,8 @@ func (t *taints) forget(caller, origin string) {
 	t.byCaller[caller][origin] = is
 }
 
-// of reports whether the caller has read content of an origin other than this one, through this process.
+// of reports whether the caller has read content of an origin other than this one, through this
+// process.
 func (t *taints) of(caller, origin string, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -71,8 +71,8 @@ var lockMu sync.Mutex
 
 // MatchLock compares the tools that are there now with those of a lock file, whose path is relative
 // to the folder of the test. The test fails by what breaks callers, as pagetools diff has it; other
-// changes are logged. go test -update writes the tools into the file; it needs [Main] in TestMain, or
-// a flag of that name in the package. A file can have several pages.
+// changes are logged. go test -update writes the tools into the file; it needs [Main] in TestMain,
+// or a flag of that name in the package. A file can have several pages.
 func (p *Page) MatchLock(tb testing.TB, file string) {
 	tb.Helper()
 	tools, err := p.visit.Locked(tb.Context())

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestHostile: texts of pages and files command neither a terminal nor GitHub's runner. That they are
-// there is the control.
+// TestHostile: texts of pages and files command neither a terminal nor GitHub's runner. That they
+// are there is the control.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(t testing.TB){

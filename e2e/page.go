@@ -11,8 +11,9 @@ import (
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
-// Page is a page of the app in a browser context of its own: nothing of other pages is there, neither
-// cookies nor storage. It belongs to the test that opened it, which calls one method at a time.
+// Page is a page of the app in a browser context of its own: nothing of other pages is there,
+// neither cookies nor storage. It belongs to the test that opened it, which calls one method at a
+// time.
 type Page struct {
 	app   *App
 	visit *run.Visit
@@ -20,8 +21,8 @@ type Page struct {
 }
 
 // Open opens a page by its path, such as "/stamps.html", or the app's first one with "". It waits
-// until the tools of the page are there. The page is closed when the test ends, which fails then when
-// an answer of [Page.Human] was not asked for.
+// until the tools of the page are there. The page is closed when the test ends, which fails then
+// when an answer of [Page.Human] was not asked for.
 func (a *App) Open(tb testing.TB, path string) *Page {
 	tb.Helper()
 	visit, err := a.stand.Visit(tb.Context(), path)
@@ -49,8 +50,8 @@ func (p *Page) end() {
 	}
 }
 
-// Goto opens another address of the app in the page, relative to the one that it shows, or loads that
-// one again with "". It waits until the tools are there.
+// Goto opens another address of the app in the page, relative to the one that it shows, or loads
+// that one again with "". It waits until the tools are there.
 func (p *Page) Goto(tb testing.TB, address string) {
 	tb.Helper()
 	if err := p.visit.Goto(tb.Context(), address); err != nil {
@@ -69,8 +70,8 @@ func (p *Page) Tools(tb testing.TB) []string {
 }
 
 // Call calls a tool and returns its result. The arguments are a Go value that JSON has for an
-// object, or that as json.RawMessage; nil is {}, as is a nil map. It ends the test when the call fails, and fails it
-// when a question has no answer, which counts as declined.
+// object, or that as json.RawMessage; nil is {}, as is a nil map. It ends the test when the call
+// fails, and fails it when a question has no answer, which counts as declined.
 func (p *Page) Call(tb testing.TB, tool string, arguments any) *Result {
 	tb.Helper()
 	r := p.call(tb, tool, arguments)
@@ -79,8 +80,8 @@ func (p *Page) Call(tb testing.TB, tool string, arguments any) *Result {
 }
 
 // CallError calls a tool that must fail and returns its error, an object with the members code,
-// message, outcome and, for some codes, reason. Otherwise it is as [Page.Call]. It ends the test when
-// the call succeeds.
+// message, outcome and, for some codes, reason. Otherwise it is as [Page.Call]. It ends the test
+// when the call succeeds.
 func (p *Page) CallError(tb testing.TB, tool string, arguments any) *Result {
 	tb.Helper()
 	r := p.call(tb, tool, arguments)
@@ -122,8 +123,9 @@ type Result struct {
 // JSON returns the result as a webtool has it in data: a string, an object, or {"content": …}.
 func (r *Result) JSON() json.RawMessage { return r.called.JSON() }
 
-// Match fails the test when the result is not as expected. The expectation is JSON text as a string,
-// a []byte or a json.RawMessage, with matchers, or another Go value, which is written as JSON.
+// Match fails the test when the result is not as expected. The expectation is JSON text as a
+// string, a []byte or a json.RawMessage, with matchers, or another Go value, which is written as
+// JSON.
 func (r *Result) Match(tb testing.TB, expectation any) {
 	tb.Helper()
 	want, err := expected(expectation)

@@ -14,8 +14,8 @@ import (
 )
 
 // Run runs the scenarios of the files that match a pattern of [filepath.Glob], *.webtool.yaml or
-// *evals.json, each case through its doors: a subtest for each file, below it one for each case, and
-// below that one for each door, such as
+// *evals.json, each case through its doors: a subtest for each file, below it one for each case,
+// and below that one for each door, such as
 //
 //	go test -run 'TestScenarios/stamps.webtool.yaml/adds_a_stamp/mcp'
 //

@@ -29,8 +29,8 @@ type Options struct {
 	// URL is the address of the app; beside Dir it is the path of its first page, which is
 	// /index.html without it.
 	URL string
-	// Serve is a command of the shell that starts the app under URL, a loopback address. It is waited
-	// for, and ended with all that it started.
+	// Serve is a command of the shell that starts the app under URL, a loopback address. It is
+	// waited for, and ended with all that it started.
 	Serve string
 	// Config changes the pages, as config does in a scenario: locale, timezone,
 	// viewport, cookies, localStorage, storageState and others. Nil changes nothing.

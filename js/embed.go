@@ -1,5 +1,6 @@
-// Package js holds the scripts that run in pages. The sources are plain ES2022 modules under src; package build bundles them,
-// and dist has the result, committed, so that neither a build nor a test of the Go code needs Node.
+// Package js holds the scripts that run in pages. The sources are plain ES2022 modules under src;
+// package build bundles them, and dist has the result, committed, so that neither a build nor a
+// test of the Go code needs Node.
 package js
 
 import _ "embed"
@@ -12,17 +13,20 @@ import _ "embed"
 //go:embed dist/shim.js
 var Shim string
 
-// Wait is the bundle of src/wait: an expression whose value is a function that waits for an element.
+// Wait is the bundle of src/wait: an expression whose value is a function that waits for an
+// element.
 //
 //go:embed dist/wait.js
 var Wait string
 
-// Look is the bundle of src/look: an expression whose value is a function that says what the elements of a selector show.
+// Look is the bundle of src/look: an expression whose value is a function that says what the
+// elements of a selector show.
 //
 //go:embed dist/look.js
 var Look string
 
-// Answer is the bundle of src/answer: an expression whose value says what a document shows to whoever submits a form in it.
+// Answer is the bundle of src/answer: an expression whose value says what a document shows to
+// whoever submits a form in it.
 //
 //go:embed dist/answer.js
 var Answer string
@@ -32,13 +36,15 @@ var Answer string
 //go:embed dist/drive.js
 var Drive string
 
-// Accepts is the bundle of src/accepts: an expression whose value is a function that says which inputs the form of a tool takes.
+// Accepts is the bundle of src/accepts: an expression whose value is a function that says which
+// inputs the form of a tool takes.
 //
 //go:embed dist/accepts.js
 var Accepts string
 
 // Record is the bundle of src/record: an expression, a function of a name for its messages between
-// frames and of what of the interface the page is shown, that returns the function that returns what was noted.
+// frames and of what of the interface the page is shown, that returns the function that returns
+// what was noted.
 //
 //go:embed dist/record.js
 var Record string

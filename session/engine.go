@@ -153,8 +153,8 @@ type Invocation struct {
 
 // Settler is a Tab that knows what calls with Once have left under way. It is optional.
 type Settler interface {
-	// Settle waits until no request is under way by which such a call may change something at a site, within
-	// ctx. It returns those that are, as "POST https://shop.example/order".
+	// Settle waits until no request is under way by which such a call may change something at a
+	// site, within ctx. It returns those that are, as "POST https://shop.example/order".
 	Settle(ctx context.Context) (open []string)
 }
 
@@ -183,8 +183,9 @@ type Frame struct {
 // is not reported when there are none.
 type Ready struct{ Document string }
 
-// Moved reports that a call changed the address of the page, or sends it to another document: what registers
-// the tools of the place may run later. Over is reported when the document has been calm for a while.
+// Moved reports that a call changed the address of the page, or sends it to another document: what
+// registers the tools of the place may run later. Over is reported when the document has been calm
+// for a while.
 type Moved struct {
 	Document string    // at the top
 	Number   int64     // as bridge.Step.Move

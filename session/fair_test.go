@@ -204,7 +204,8 @@ func TestX4SessionsWithoutEnd(t *testing.T) {
 				t.Fatalf("the light caller's page %s became %s after %d sessions", first, page, i)
 			}
 		}
-		// Its part is half of the pages: a second session takes one of the other's, a third its own.
+		// Its part is half of the pages: a second session takes one of the other's, a third its
+		// own.
 		second := use(of("light", "b"))
 		if use(of("light", "a")) != first || use(of("light", "b")) != second || lost != 0 {
 			t.Error("a second session cost the first one")

@@ -80,8 +80,8 @@ func (p *Page) awaitTool(ctx context.Context, ok func(*view) bool) (*view, error
 	return v, err
 }
 
-// List returns the tools that the page has once it is opened, and the one of that name is there or was
-// waited for.
+// List returns the tools that the page has once it is opened, and the one of that name is there or
+// was waited for.
 func (p *Page) List(ctx context.Context, tool string) (*bridge.Catalog, error) {
 	v, err := p.awaitTool(ctx, func(v *view) bool { return v.settled && v.catalog.Tool(tool) != nil })
 	switch {

@@ -8,9 +8,9 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// Who lists the tools of a page for its author looks on when others would begin to use it: until some time
-// after the load event, and until registrations have been quiet; all of it is bounded. What comes then is
-// late. A page that takes tools back is looked at for as long as that may take.
+// Who lists the tools of a page for its author looks on when others would begin to use it: until
+// some time after the load event, and until registrations have been quiet; all of it is bounded.
+// What comes then is late. A page that takes tools back is looked at for as long as that may take.
 const (
 	lookTime = 2500 * time.Millisecond
 	calmTime = time.Second
@@ -75,8 +75,8 @@ func (l *listed) late(now *bridge.Catalog, loaded time.Time) (all []bridge.Findi
 	return all
 }
 
-// quieted is called when a page has been quiet for long enough: it counts as opened, unless somebody looks
-// on.
+// quieted is called when a page has been quiet for long enough: it counts as opened, unless
+// somebody looks on.
 func (p *Page) quieted(s *pageState) {
 	if !p.patient || s.now.settled || !s.now.loaded {
 		p.settle(s)

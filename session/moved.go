@@ -17,8 +17,8 @@ func (s *pageState) adds(ev ToolsChanged) bool {
 	return slices.ContainsFunc(ev.Tools, func(t bridge.Declaration) bool { return !known[t.Name] })
 }
 
-// moved takes that a call moved the page: it counts as opened again when the new place has registered its
-// tools, and at the latest when it is calm.
+// moved takes that a call moved the page: it counts as opened again when the new place has
+// registered its tools, and at the latest when it is calm.
 func (p *Page) moved(s *pageState, ev Moved) {
 	if ev.Document != s.now.document || ev.Over && (ev.Number != s.now.moves || !s.now.moving) {
 		return
@@ -32,8 +32,8 @@ func (p *Page) moved(s *pageState, ev Moved) {
 	p.publish(s)
 }
 
-// mayHaveArrived starts the quiet time after which a page that a call moved counts as opened: once the place
-// has registered a tool that the one before did not have.
+// mayHaveArrived starts the quiet time after which a page that a call moved counts as opened: once
+// the place has registered a tool that the one before did not have.
 func (p *Page) mayHaveArrived(s *pageState) {
 	if s.now.moving && !s.added.Before(s.moved) {
 		s.quiet.Reset(quietTime)

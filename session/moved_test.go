@@ -10,8 +10,8 @@ import (
 	"github.com/pagetools/pagetools/session/sessiontest"
 )
 
-// TestRoutes (L6): after a call that changed the address, the list and the next call belong to the new
-// place: they wait until it has registered its tools. After any other call nothing waits.
+// TestRoutes (L6): after a call that changed the address, the list and the next call belong to the
+// new place: they wait until it has registered its tools. After any other call nothing waits.
 func TestRoutes(t *testing.T) {
 	const ms = time.Millisecond
 	for _, x := range []struct {

@@ -93,8 +93,8 @@ type view struct {
 	// loaded is true after the document's load event, settled when the page counts
 	// as opened.
 	loaded, settled bool
-	// moves numbers what calls did to the address, and moving says that what the last of them led to may
-	// not be there yet.
+	// moves numbers what calls did to the address, and moving says that what the last of them led
+	// to may not be there yet.
 	moves  int64
 	moving bool
 	// since is when this document appeared.
@@ -120,7 +120,8 @@ type pageState struct {
 	prev  *bridge.Catalog  // the last catalog that had tools: compiled schemas
 	ready bool             // what the tab awaits holds
 	more  []bridge.Finding // of the document, besides those of its tools
-	// loadedAt is when the document's load event came, and added when a tool came of a name that was not there.
+	// loadedAt is when the document's load event came, and added when a tool came of a name that
+	// was not there.
 	loadedAt, added time.Time
 	seen            listed // what the document registered until now
 	quiet           *time.Timer

@@ -12,8 +12,8 @@ import (
 	"github.com/pagetools/pagetools/session/sessiontest"
 )
 
-// TestPatient (L3): who lists the tools for a page's author looks on, and what came when the page counted as
-// opened is listed and late.
+// TestPatient (L3): who lists the tools for a page's author looks on, and what came when the page
+// counted as opened is listed and late.
 func TestPatient(t *testing.T) {
 	const ms = time.Millisecond
 	register := func(d *sessiontest.Document, after time.Duration, name string) {

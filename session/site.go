@@ -249,8 +249,8 @@ func (m *Manager) openForAll(s *site, prev *bridge.Catalog) (*Page, error) {
 	return page, nil
 }
 
-// openPage opens a tab on the site for a caller, "" for the site itself, as the options say; a patient one
-// is looked at for longer before it counts as opened.
+// openPage opens a tab on the site for a caller, "" for the site itself, as the options say; a
+// patient one is looked at for longer before it counts as opened.
 func (m *Manager) openPage(ctx context.Context, s *site, caller string, o *pageOptions,
 	prev *bridge.Catalog, patient bool) (*Page, error) {
 	if !m.fits(1) && !m.dropAllSpares() {

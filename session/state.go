@@ -412,8 +412,8 @@ func (st *state) close(p *Page) {
 	})
 }
 
-// closeSettled ends the page of one call, which is held until what the call started is over. It reports whether
-// the page knows when that is.
+// closeSettled ends the page of one call, which is held until what the call started is over. It
+// reports whether the page knows when that is.
 func (st *state) closeSettled(g grant, until time.Time) bool {
 	if _, ok := g.page.tab.(Settler); !ok {
 		return false

@@ -9,9 +9,9 @@ import (
 	"github.com/pagetools/pagetools/js"
 )
 
-// A Page holds what a document says to whoever submitted a form: in it, or the one that led to it. All
-// of it is the page's word. The expressions for it need no page script, and are meant for a world of
-// their own, the same one for Arm and Settle.
+// A Page holds what a document says to whoever submitted a form: in it, or the one that led to it.
+// All of it is the page's word. The expressions for it need no page script, and are meant for a
+// world of their own, the same one for Arm and Settle.
 type Page struct {
 	Status   int      `json:"status,omitempty"` // of HTTP; 0 when it is not known
 	Address  string   `json:"address"`
@@ -21,7 +21,8 @@ type Page struct {
 	Text     string   `json:"text,omitempty"`
 	// Invalid lists the fields that the page, or the browser, takes for wrong.
 	Invalid []InvalidField `json:"invalid,omitempty"`
-	// Changed names what is not as it was before the submit: document, address, title, form, storage.
+	// Changed names what is not as it was before the submit: document, address, title, form,
+	// storage.
 	Changed []string `json:"changed,omitempty"`
 	// Linked is the list of the JSON-LD blocks, each as it was written; nil without one.
 	Linked json.RawMessage `json:"-"`
@@ -38,14 +39,14 @@ type InvalidField struct {
 // Arm returns the expression that makes a document remember what it is like at its next submit.
 func Arm() string { return answers("arm", "") }
 
-// Settle returns the expression for what came since, once the document has not changed for a time, or
-// after patience.
+// Settle returns the expression for what came since, once the document has not changed for a time,
+// or after patience.
 func Settle(quiet, patience time.Duration, maxBytes int) string {
 	return answers("settle", fmt.Sprintf("%d,%d,%d", quiet.Milliseconds(), patience.Milliseconds(), maxBytes))
 }
 
-// Calm returns the expression that waits until nothing has come into the document, or left it, for a time, or
-// for patience.
+// Calm returns the expression that waits until nothing has come into the document, or left it, for
+// a time, or for patience.
 func Calm(quiet, patience time.Duration) string {
 	return answers("calm", fmt.Sprintf("%d,%d", quiet.Milliseconds(), patience.Milliseconds()))
 }

@@ -17,8 +17,8 @@ const (
 
 var placeText = regexp.MustCompile(`^([0-9a-f]{32}) (enters|waits|leaves)$`)
 
-// Placed reads the text of an alert by which the page script says where a call is: nothing else leaves a page
-// while its code runs. The ids of calls are secret. It is not ok for another text.
+// Placed reads the text of an alert by which the page script says where a call is: nothing else
+// leaves a page while its code runs. The ids of calls are secret. It is not ok for another text.
 func Placed(message string) (call string, place Place, ok bool) {
 	said := placeText.FindStringSubmatch(message)
 	if said == nil {

@@ -58,7 +58,8 @@ func TestBadNamesPanic(t *testing.T) {
 	}
 }
 
-// An expression is written by Go and evaluated by js/test/wire.test.mjs, which must see method and args.
+// An expression is written by Go and evaluated by js/test/wire.test.mjs, which must see method and
+// args.
 type expression struct {
 	Expression string `json:"expression"`
 	Method     string `json:"method"`

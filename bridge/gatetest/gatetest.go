@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// NoRace skips a test of one goroutine where its package runs without the race detector, too: with it
-// a test that only computes takes ten times as long, and it has nothing to see there.
+// NoRace skips a test of one goroutine where its package runs without the race detector, too: with
+// it a test that only computes takes ten times as long, and it has nothing to see there.
 func NoRace(t *testing.T) {
 	t.Helper()
 	if os.Getenv("RACE_DETECTOR") != "" {
@@ -28,8 +28,8 @@ func Amount[T any](day, night T) T {
 	return day
 }
 
-// Landing skips a test that make test leaves to make landing, which .ci/run calls. A script does the same
-// with "[!nightly] skip" as its first command.
+// Landing skips a test that make test leaves to make landing, which .ci/run calls. A script does
+// the same with "[!nightly] skip" as its first command.
 func Landing(t *testing.T) {
 	t.Helper()
 	if !IsNightly() {
@@ -45,8 +45,8 @@ func Nightly(t *testing.T, why string) {
 	}
 }
 
-// Browser returns the path of the browser that tests start: the headless shell where there is one, which is
-// quicker, and the whole browser otherwise.
+// Browser returns the path of the browser that tests start: the headless shell where there is one,
+// which is quicker, and the whole browser otherwise.
 func Browser() string {
 	return cmp.Or(os.Getenv("PAGETOOLS_HEADLESS_SHELL"), os.Getenv("PAGETOOLS_EXECUTABLE_PATH"))
 }

@@ -40,8 +40,8 @@ func TestOmitted(t *testing.T) {
 	}
 }
 
-// TestLogins (O14): what tools need of security schemes is gathered from their operations, with scopes
-// and servers.
+// TestLogins (O14): what tools need of security schemes is gathered from their operations, with
+// scopes and servers.
 func TestLogins(t *testing.T) {
 	t.Parallel()
 	d, err := ReadDocument([]byte(`{"openapi":"3.1.0","info":{"title":"x","version":"1"},"servers":[{"url":"/api/{v}","variables":{"v":{"default":"v1"}}}],
@@ -88,7 +88,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestRest: a document whose tools take long to make is not looked at again at once, however soon it changes.
+// TestRest: a document whose tools take long to make is not looked at again at once, however soon
+// it changes.
 func TestRest(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

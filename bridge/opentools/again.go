@@ -11,8 +11,8 @@ import (
 	"github.com/pquerna/cachecontrol/cacheobject"
 )
 
-// defaultFresh is how long a document is fresh of which its site says nothing (B8), and mostFresh the
-// longest that counts.
+// defaultFresh is how long a document is fresh of which its site says nothing (B8), and mostFresh
+// the longest that counts.
 const defaultFresh, mostFresh = 5 * time.Minute, 24 * time.Hour
 
 // freshness returns how long an answer is fresh.

@@ -15,8 +15,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/opentools"
 )
 
-// TestSwitched: a site that switches to another protocol, which nobody asked for, and then says nothing
-// holds no call for longer than its time.
+// TestSwitched: a site that switches to another protocol, which nobody asked for, and then says
+// nothing holds no call for longer than its time.
 func TestSwitched(t *testing.T) {
 	t.Parallel()
 	s := serve(t, operation("/get", "get", "get", free))
@@ -94,8 +94,8 @@ func TestCosts(t *testing.T) {
 	}
 }
 
-// TestForeignErrors: what a site says of a call in our own format is a stranger's text, and no word of the
-// user.
+// TestForeignErrors: what a site says of a call in our own format is a stranger's text, and no word
+// of the user.
 func TestForeignErrors(t *testing.T) {
 	t.Parallel()
 	s := serve(t, operation("/get", "get", "get", free)+","+operation("/post", "post", "post", `{}`))
@@ -129,8 +129,8 @@ func TestForeignErrors(t *testing.T) {
 	}
 }
 
-// TestUnsendable: no argument is a header of the connection, or says who calls; and none has a name that
-// is more than a name.
+// TestUnsendable: no argument is a header of the connection, or says who calls; and none has a name
+// that is more than a name.
 func TestUnsendable(t *testing.T) {
 	t.Parallel()
 	names := []string{"X-Own", "host", "Cookie", "Connection", "TE", "Upgrade", "Proxy-Foo", "Forwarded", "X-Forwarded-For", "Origin", "Referer", "Via",
@@ -173,8 +173,8 @@ func mustJSON(v any) string {
 	return string(text)
 }
 
-// TestTrace: an operation that sends back what it is sent would show credentials to who reads its result
-// (RFC 9110, 9.3.8).
+// TestTrace: an operation that sends back what it is sent would show credentials to who reads its
+// result (RFC 9110, 9.3.8).
 func TestTrace(t *testing.T) {
 	t.Parallel()
 	s := serve(t, operation("/a", "trace", "trace", free)+","+operation("/b", "get", "get", free))
@@ -188,7 +188,8 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// TestCookies: a session keeps what its site sets anew however often, and not more than a browser would.
+// TestCookies: a session keeps what its site sets anew however often, and not more than a browser
+// would.
 func TestCookies(t *testing.T) {
 	t.Parallel()
 	s := serve(t, operation("/get", "get", "get", free))
@@ -217,8 +218,8 @@ func TestCookies(t *testing.T) {
 	}
 }
 
-// TestPageConfig: what config changes about a page changes nothing of an API, and is refused: a person
-// would agree to what is not so.
+// TestPageConfig: what config changes about a page changes nothing of an API, and is refused: a
+// person would agree to what is not so.
 func TestPageConfig(t *testing.T) {
 	t.Parallel()
 	s := serve(t, operation("/get", "get", "get", free))

@@ -74,8 +74,8 @@ func mediaType[V any](content map[string]V) (name, media string) {
 	return name, media
 }
 
-// isBytes reports whether a body of a media type is written in base64 by a model. known is false for
-// those that no other rule is for, such as XML.
+// isBytes reports whether a body of a media type is written in base64 by a model. known is false
+// for those that no other rule is for, such as XML.
 func isBytes(media string, s json.RawMessage) (is, known bool) {
 	for _, fits := range mediaTypes[:len(mediaTypes)-2] {
 		if fits(media) {
@@ -200,9 +200,9 @@ const fileSchema = `{"type":"object","description":%s,"properties":{"filename":{
 	`"base64":{"type":"string","contentEncoding":"base64","examples":["aGVsbG8="]},"text":{"type":"string","description":"Instead of base64."}},` +
 	`"anyOf":[{"required":["base64"]},{"required":["text"]}],"additionalProperties":false}`
 
-// file returns the schema of a property of a form: a file has its name and its type beside what is in
-// it. Which properties are files their schemas say, and in OpenAPI 3.1 (4.8.15) also the media type of
-// their part, and that they have no type.
+// file returns the schema of a property of a form: a file has its name and its type beside what is
+// in it. Which properties are files their schemas say, and in OpenAPI 3.1 (4.8.15) also the media
+// type of their part, and that they have no type.
 func (d *Document) file(text json.RawMessage, media string, depth int) json.RawMessage {
 	to, err := d.resolved(text)
 	var s struct {

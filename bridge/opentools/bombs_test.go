@@ -11,8 +11,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/gatetest"
 )
 
-// TestServersAreBounded: variables are filled once, whatever is in them, and many operations do not read
-// a long list of servers many times.
+// TestServersAreBounded: variables are filled once, whatever is in them, and many operations do not
+// read a long list of servers many times.
 func TestServersAreBounded(t *testing.T) { //nolint:paralleltest // it measures memory
 	gatetest.NoRace(t)
 	many := repeated(4000, func(i int) string { return fmt.Sprintf(`"/p%d":{"get":{}}`, i) })
@@ -48,8 +48,8 @@ func TestServersAreBounded(t *testing.T) { //nolint:paralleltest // it measures 
 	}
 }
 
-// TestSecurityIsBounded: a large scheme, and a long list of alternatives, are held once, whatever the
-// number of operations.
+// TestSecurityIsBounded: a large scheme, and a long list of alternatives, are held once, whatever
+// the number of operations.
 func TestSecurityIsBounded(t *testing.T) { //nolint:paralleltest // it measures memory
 	gatetest.NoRace(t)
 	many := repeated(2000, func(i int) string { return fmt.Sprintf(`"/p%d":{"get":{}}`, i) })
@@ -101,7 +101,8 @@ func TestLongPath(t *testing.T) {
 	}
 }
 
-// TestDefinition: what a call sends, and with whose credentials, is a part of what a person agrees to.
+// TestDefinition: what a call sends, and with whose credentials, is a part of what a person agrees
+// to.
 func TestDefinition(t *testing.T) {
 	t.Parallel()
 	const start = `"/a":{"post":{"operationId":"a","security":[{"key":["read"]}],"x-llm":{"approval":"auto"},"parameters":[{"name":"n","in":"query","schema":{"type":"string"}}],

@@ -140,8 +140,8 @@ func (o *outgoing) send(ctx context.Context) (res *http.Response, sent bool, err
 	return res, wrote.Load(), err
 }
 
-// within follows redirects of the same origin. Others are the answer, so that nothing that was meant
-// for this origin gets to another one.
+// within follows redirects of the same origin. Others are the answer, so that nothing that was
+// meant for this origin gets to another one.
 func (o *outgoing) within(r *http.Request, via []*http.Request) error {
 	if len(via) > 5 || !origin.SameURL(r.URL, o.server) {
 		return http.ErrUseLastResponse
@@ -149,8 +149,8 @@ func (o *outgoing) within(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// notSigned is the error of a call that nobody is logged in for. What to run is for operators: it is in
-// the cause.
+// notSigned is the error of a call that nobody is logged in for. What to run is for operators: it
+// is in the cause.
 func notSigned(err error) *bridge.Error {
 	if e, ok := errors.AsType[*bridge.Error](err); ok {
 		return e
@@ -264,8 +264,9 @@ const (
 	maxAddress = 2 << 10  // bytes of an address, and of what fills a variable
 )
 
-// readServers returns the addresses of a list of servers, their variables filled with their defaults
-// (OpenAPI 4.8.5). A default is not looked into for other variables. None is a list that is not there.
+// readServers returns the addresses of a list of servers, their variables filled with their
+// defaults (OpenAPI 4.8.5). A default is not looked into for other variables. None is a list that
+// is not there.
 func readServers(text json.RawMessage) (addresses []string, err error) {
 	if len(text) == 0 {
 		return nil, nil

@@ -41,8 +41,8 @@ type Options struct {
 
 // Site is an application that publishes OpenTools. It is safe for concurrent use.
 type Site struct {
-	// Bridge runs the calls: the faces of transport/mcp and transport/webtool serve it as they serve
-	// pages. Its one site is [Name].
+	// Bridge runs the calls: the faces of transport/mcp and transport/webtool serve it as they
+	// serve pages. Its one site is [Name].
 	Bridge *bridge.Bridge
 	// About describes the API as its document did when it was found.
 	About *About
@@ -56,7 +56,8 @@ const Name = "site"
 
 // Result is the outcome of a call.
 type Result struct {
-	// Data is the result: JSON as it came, a string for a text, an MCP result for pictures and files.
+	// Data is the result: JSON as it came, a string for a text, an MCP result for pictures and
+	// files.
 	Data json.RawMessage
 	// Denied is true when a user, or their settings, refused the call: then Data is {"denied":true}
 	// (O16).
@@ -157,8 +158,8 @@ const (
 	Anthropic Dialect = "anthropic" // {"name","description","input_schema"}
 )
 
-// For returns tools as an API of models takes them, a JSON list. Their schemas have what all of these
-// read, and names of arguments stay where they are legal there.
+// For returns tools as an API of models takes them, a JSON list. Their schemas have what all of
+// these read, and names of arguments stay where they are legal there.
 func For(d Dialect, tools []*bridge.Tool) json.RawMessage {
 	all := make([]any, len(tools))
 	for i, t := range tools {

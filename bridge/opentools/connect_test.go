@@ -71,8 +71,8 @@ func TestConnect(t *testing.T) {
 	}
 }
 
-// TestConnectFails: what is no site of OpenTools is an error that says so, and without a user nothing
-// that needs one runs.
+// TestConnectFails: what is no site of OpenTools is an error that says so, and without a user
+// nothing that needs one runs.
 func TestConnectFails(t *testing.T) {
 	t.Parallel()
 	s := serve(t, operation("/pets", "post", "save", `{}`))

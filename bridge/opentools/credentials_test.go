@@ -34,8 +34,8 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// TestCredentials: a call has the credentials of its caller, at the origin of its API and nowhere else;
-// nobody is asked about a call that lacks a login, and no error and no log has a key.
+// TestCredentials: a call has the credentials of its caller, at the origin of its API and nowhere
+// else; nobody is asked about a call that lacks a login, and no error and no log has a key.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	elsewhere := make(chan string, 10)

@@ -60,7 +60,8 @@ type Location struct {
 // ErrNotFound is the error of an address that leads to no document.
 var ErrNotFound = errors.New("no OpenTools document was found")
 
-// Discoverer finds documents. Each step asks the origin of the address only, and follows redirects within it.
+// Discoverer finds documents. Each step asks the origin of the address only, and follows redirects
+// within it.
 type Discoverer struct {
 	// Client makes the requests: its transport says which addresses may be reached. Its
 	// CheckRedirect does not count.
@@ -81,8 +82,9 @@ const mostSlow = 1
 // guesses are addresses that frameworks use.
 var guesses = []string{"/openapi.json", "/v3/api-docs", "/openapi.yaml"}
 
-// Discover finds the document of an application (O1, O7, O8): of the address itself, then of what its origin says. The
-// error is [ErrNotFound], with what was tried, or that of a document that was found and cannot be read.
+// Discover finds the document of an application (O1, O7, O8): of the address itself, then of what
+// its origin says. The error is [ErrNotFound], with what was tried, or that of a document that was
+// found and cannot be read.
 func (d *Discoverer) Discover(ctx context.Context, address string) (*Found, error) {
 	s, err := d.search(ctx, address)
 	if err != nil {
@@ -305,8 +307,8 @@ func (s *search) given() (*Found, error) {
 	return nil, nil //nolint:nilnil // the next step is tried
 }
 
-// discovery reads llm.json. Other formats have that name, too: it counts when it has a text "openapi" that is an
-// address.
+// discovery reads llm.json. Other formats have that name, too: it counts when it has a text
+// "openapi" that is an address.
 func (s *search) discovery(r *reply, text []byte, route Route) (*Found, error) {
 	var d struct {
 		OpenAPI *string         `json:"openapi"`

@@ -11,7 +11,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/opentools"
 )
 
-// TestDiscover (O1, O7, O8, B2): whatever a site says of its document, it is found, by the first of the ways.
+// TestDiscover (O1, O7, O8, B2): whatever a site says of its document, it is found, by the first of
+// the ways.
 func TestDiscover(t *testing.T) {
 	t.Parallel()
 	const marked, plain = `{"openapi":"3.1.0","info":{"title":"Marked","version":"1"},"x-llm":{"version":"0.1","name":"M"},"paths":{}}`,
@@ -91,7 +92,8 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
-// TestDiscoverBad: what is found and cannot be read is said; nothing is asked of what is no web address.
+// TestDiscoverBad: what is found and cannot be read is said; nothing is asked of what is no web
+// address.
 func TestDiscoverBad(t *testing.T) {
 	gatetest.NoRace(t)
 	t.Parallel()

@@ -15,8 +15,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// What a document may be. A site that is within the first of these can still be written to cost much:
-// the others bound what is made of it.
+// What a document may be. A site that is within the first of these can still be written to cost
+// much: the others bound what is made of it.
 const (
 	maxDocument   = 20 << 20 // bytes
 	maxOperations = 5_000    // that are read; GitHub has 1,200
@@ -116,8 +116,8 @@ func members(text json.RawMessage) (all []member, err error) {
 var methods = map[string]string{"get": "GET", "put": "PUT", "post": "POST", "delete": "DELETE", "options": "OPTIONS",
 	"head": "HEAD", "patch": "PATCH", "trace": "TRACE", "query": "QUERY"}
 
-// ReadDocument reads a document of OpenAPI 3.0, 3.1 or 3.2, in JSON. An error says what is wrong with it, and is fit
-// for who wrote it.
+// ReadDocument reads a document of OpenAPI 3.0, 3.1 or 3.2, in JSON. An error says what is wrong
+// with it, and is fit for who wrote it.
 func ReadDocument(text []byte) (*Document, error) {
 	if len(text) > maxDocument {
 		return nil, fmt.Errorf("the document has more than %d MiB", maxDocument>>20)
@@ -312,7 +312,8 @@ func pointer(fragment string) []string {
 	return tokens
 }
 
-// lookUp returns what is there, or nil. Only components and paths are looked into however large they are.
+// lookUp returns what is there, or nil. Only components and paths are looked into however large
+// they are.
 func (d *Document) lookUp(tokens []string) json.RawMessage {
 	at, rest := d.top[tokens[0]], tokens[1:]
 	switch {

@@ -71,8 +71,8 @@ func TestReadDocumentErrors(t *testing.T) {
 	}
 }
 
-// BenchmarkReadDocument reads 10 MB with 1,000 operations; the goal for a document of that size, with
-// its tools, is 1.5 s.
+// BenchmarkReadDocument reads 10 MB with 1,000 operations; the goal for a document of that size,
+// with its tools, is 1.5 s.
 func BenchmarkReadDocument(b *testing.B) {
 	var text strings.Builder
 	text.WriteString(`{"openapi":"3.0.3","paths":{`)

@@ -19,8 +19,8 @@ const (
 	opB = `{"get":{"operationId":"b"}}`
 )
 
-// wrongEntries are documents in which one entry is wrong: the tools that are left of a and b, and what is
-// said of it.
+// wrongEntries are documents in which one entry is wrong: the tools that are left of a and b, and
+// what is said of it.
 var wrongEntries = map[string]struct{ document, tools, said string }{
 	"nothing is wrong":     {`{"openapi":"3.1.0","paths":{` + opA + `,"/b":` + opB + `}}`, "a b", ""},
 	"a null path":          {`{"openapi":"3.0.3","paths":{` + opA + `,"/b":` + opB + `,"/n":null}}`, "a b", "/n: it must be an object: it has no operations"},
@@ -71,8 +71,8 @@ var wrongEntries = map[string]struct{ document, tools, said string }{
 	"an open brace":        {`{"openapi":"3.0.3","paths":{` + opA + `,"/b/{id":` + opB + `}}`, "a", "its path has braces"},
 }
 
-// TestEntries holds O1 and O4: what is wrong in one entry costs at most that entry, and is named with its
-// own reason, in words for people.
+// TestEntries holds O1 and O4: what is wrong in one entry costs at most that entry, and is named
+// with its own reason, in words for people.
 func TestEntries(t *testing.T) {
 	t.Parallel()
 	for name, x := range wrongEntries {

@@ -133,8 +133,8 @@ func aliased(i int) string {
 // mostHeap limits the memory for reading a document, the document included.
 const mostHeap = 150 << 20
 
-// TestHostileDocuments: a document that is made to cost much costs little, and says so of each operation; those
-// that nothing is wrong with stay.
+// TestHostileDocuments: a document that is made to cost much costs little, and says so of each
+// operation; those that nothing is wrong with stay.
 func TestHostileDocuments(t *testing.T) { //nolint:paralleltest // it measures memory
 	gatetest.NoRace(t)
 	for name, x := range hostiles {
@@ -184,7 +184,8 @@ func TestHostileDocuments(t *testing.T) { //nolint:paralleltest // it measures m
 	}
 }
 
-// TestHostileYAML: what is small in YAML and large in memory is refused, in a second; what people write is read.
+// TestHostileYAML: what is small in YAML and large in memory is refused, in a second; what people
+// write is read.
 func TestHostileYAML(t *testing.T) { //nolint:paralleltest // it measures memory
 	gatetest.NoRace(t)
 	for name, x := range map[string]struct{ text, want string }{
@@ -240,7 +241,8 @@ func heap(t *testing.T, f func() any) uint64 {
 	return highest - min(highest, before.HeapAlloc)
 }
 
-// sample sends the most bytes that the collector found in use: what it has yet to free depends on the machine.
+// sample sends the most bytes that the collector found in use: what it has yet to free depends on
+// the machine.
 func sample(stop <-chan struct{}, most chan<- uint64) {
 	held := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	tick := time.NewTicker(time.Millisecond)

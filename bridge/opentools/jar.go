@@ -66,8 +66,8 @@ func (r receiving) SetCookies(u *url.URL, cookies []*http.Cookie) {
 	}))
 }
 
-// keepsPrefix reports whether a cookie is as the prefix of its name promises (RFC 6265bis, 4.1.3): else
-// a site that shares the domain, or the network, sets what only the server can set.
+// keepsPrefix reports whether a cookie is as the prefix of its name promises (RFC 6265bis, 4.1.3):
+// else a site that shares the domain, or the network, sets what only the server can set.
 func keepsPrefix(u *url.URL, c *http.Cookie) bool {
 	begins := func(prefix string) bool {
 		return len(c.Name) >= len(prefix) && strings.EqualFold(c.Name[:len(prefix)], prefix)
@@ -120,8 +120,8 @@ type jars struct {
 	expired map[owner]struct{} // had cookies, and their callers do not know yet
 }
 
-// of returns the jar of a session, and whether another one of that name with cookies ended, which is
-// said once. Without a session it is a new one.
+// of returns the jar of a session, and whether another one of that name with cookies ended, which
+// is said once. Without a session it is a new one.
 func (s *jars) of(caller bridge.Caller, session string, now time.Time) (j *jar, ended bool) {
 	by := owner{caller.Name, session}
 	if session == "" {

@@ -25,8 +25,9 @@ func (d *Document) note(at, what string) {
 // errNoObject is the error of an entry that is something else.
 var errNoObject = errors.New("it must be an object")
 
-// take fills the fields of a struct with the members of an object of the document. A member of another
-// type costs itself: wrong names it. Null is nothing. It returns an error where there is no object.
+// take fills the fields of a struct with the members of an object of the document. A member of
+// another type costs itself: wrong names it. Null is nothing. It returns an error where there is no
+// object.
 func take(words json.RawMessage, into any) (wrong []string, err error) {
 	all, err := members(words)
 	if err != nil {

@@ -39,8 +39,8 @@ type Tool struct {
 	servers    json.RawMessage // nearest to the operation; empty: the document's
 }
 
-// declared drops what the tool's declaration has now, and what is a part of the document's text, which
-// is as large as it is until nothing of it is held.
+// declared drops what the tool's declaration has now, and what is a part of the document's text,
+// which is as large as it is until nothing of it is held.
 func (t *Tool) declared() {
 	t.Description, t.Input, t.Output, t.security, t.servers = "", nil, nil, nil, nil
 	if t.body != nil {
@@ -85,7 +85,8 @@ const (
 	All    Expose = "all"  // besides, all others without x-llm
 )
 
-// Tools makes the operations of the document tools. Problems say which operations are none, and why.
+// Tools makes the operations of the document tools. Problems say which operations are none, and
+// why.
 func (d *Document) Tools(e Expose) (tools []*Tool, problems []string) {
 	tools, problems, _ = d.choose(e)
 	return tools, append(slices.Clone(d.wrong), problems...)
@@ -292,7 +293,8 @@ func rulesText(rules []member) []byte {
 	return []byte(`,"allOf":[{` + strings.Join(parts, "},{") + "}]")
 }
 
-// only is the value of a parameter that has but one, or its default: some say the version of their API in Accept.
+// only is the value of a parameter that has but one, or its default: some say the version of their
+// API in Accept.
 func (p *parameter) only() string {
 	var s struct {
 		Const, Default any
@@ -413,8 +415,8 @@ func (d *Document) results(t *Tool, o *operationObject, to *schema.Bundler) {
 const maxName = 64
 
 // Names makes names of tools of others: of letters, digits, '_' and '-', at most 64 of them, each
-// once, whatever its case. One that is too long keeps its head and its tail; it and one that another
-// has get a hash of what they were.
+// once, whatever its case. One that is too long keeps its head and its tail; it and one that
+// another has get a hash of what they were.
 func Names(given []string) []string {
 	names := make([]string, len(given))
 	count := map[string]int{}

@@ -67,8 +67,8 @@ func TestToolsOfTheSeed(t *testing.T) {
 	}
 }
 
-// TestArguments: parameters and bodies become one object, in which nothing is lost and nothing means two
-// things.
+// TestArguments: parameters and bodies become one object, in which nothing is lost and nothing
+// means two things.
 func TestArguments(t *testing.T) {
 	t.Parallel()
 	const components = `"parameters":{"id":{"name":"id","in":"path","required":true,"schema":{"$ref":"#/components/schemas/id"},"description":"Which."},"loop":{"$ref":"#/components/parameters/loop"}},

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Given reads the document at an address, or the one that an llm.json at the address leads to. The error is
-// [ErrNotFound] when there is none.
+// Given reads the document at an address, or the one that an llm.json at the address leads to. The
+// error is [ErrNotFound] when there is none.
 func (d *Discoverer) Given(ctx context.Context, address string) (*Found, error) {
 	s, err := d.search(ctx, address)
 	if err != nil {

@@ -24,8 +24,8 @@ type request struct {
 	body   []byte // nil is none
 }
 
-// request makes the request of a call. The arguments fit the tool's schema. An error says which of them
-// cannot be sent, and why: nothing was sent then.
+// request makes the request of a call. The arguments fit the tool's schema. An error says which of
+// them cannot be sent, and why: nothing was sent then.
 func (t *Tool) request(server *url.URL, args schema.Value) (*request, error) {
 	r := &request{method: t.Method, header: http.Header{}}
 	if t.accept != "" {
@@ -142,8 +142,8 @@ func (t *Tool) members(args schema.Value) (all []argument) {
 	return all
 }
 
-// form writes a form. Lists repeat their name, unless its encoding says otherwise; what has parts of
-// its own is name[part]=….
+// form writes a form. Lists repeat their name, unless its encoding says otherwise; what has parts
+// of its own is name[part]=….
 func (t *Tool) form(whole schema.Value, parts []argument) []byte {
 	for name, v := range whole.Members() {
 		parts = append(parts, argument{name, v})
@@ -169,8 +169,8 @@ func (t *Tool) form(whole schema.Value, parts []argument) []byte {
 	return []byte(joinPairs(pairs, "&"))
 }
 
-// multipart writes a body of parts. A file is {filename, mediaType, base64} or {filename, mediaType,
-// text}; other objects are JSON, and lists repeat their name.
+// multipart writes a body of parts. A file is {filename, mediaType, base64} or {filename,
+// mediaType, text}; other objects are JSON, and lists repeat their name.
 func (t *Tool) multipart(r *request, whole schema.Value, parts []argument) error {
 	for name, v := range whole.Members() {
 		parts = append(parts, argument{name, v})

@@ -108,7 +108,8 @@ func TestMultipart(t *testing.T) {
 	}
 }
 
-// TestPathsWithoutParameters: what of a path nothing declares is a text, and a query in it is no tool.
+// TestPathsWithoutParameters: what of a path nothing declares is a text, and a query in it is no
+// tool.
 func TestPathsWithoutParameters(t *testing.T) {
 	t.Parallel()
 	all, problems := tools(t, "3.1.0", `"/a/{id}":{"get":{"operationId":"a","x-llm":{}}},"/b?x=1":{"get":{"operationId":"b","x-llm":{}}}`, "", Marked)

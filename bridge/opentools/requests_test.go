@@ -34,7 +34,8 @@ type judge struct {
 
 // flaws lists the validator's wrong complaints about correct requests.
 var flaws = []string{
-	// Stripe says deepObject of lists, which OpenAPI defines for objects only (4.7.12.2); its servers take expand[0].
+	// Stripe says deepObject of lists, which OpenAPI defines for objects only (4.7.12.2); its
+	// servers take expand[0].
 	`invalid serialization method: style="deepObject", explode=true`,
 	// The validator does not read lists of objects in forms.
 	"unsupported schema of request body's property",
@@ -59,8 +60,9 @@ func newJudge(t *testing.T, text []byte) *judge {
 	return j
 }
 
-// reduced leaves out of a document what the validator refuses it for, and no request is judged by: a response
-// that refers to a body (PagerDuty), and discriminators that refer to files (DigitalOcean).
+// reduced leaves out of a document what the validator refuses it for, and no request is judged by:
+// a response that refers to a body (PagerDuty), and discriminators that refer to files
+// (DigitalOcean).
 func reduced(t *testing.T, text []byte) []byte {
 	t.Helper()
 	var doc any
@@ -209,8 +211,8 @@ func (j *judge) hold(t *testing.T, text []byte, most int) (sum tally) {
 	return sum
 }
 
-// TestRequestsFit (O15): requests made of documents with every style of parameters and type of bodies fit them,
-// as somebody else's validator reads them.
+// TestRequestsFit (O15): requests made of documents with every style of parameters and type of
+// bodies fit them, as somebody else's validator reads them.
 func TestRequestsFit(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/requests/*.json")
@@ -232,7 +234,8 @@ func TestRequestsFit(t *testing.T) {
 	}
 }
 
-// TestCorpusFits does the same with 50 operations of each document of others: "make corpus" names the folder.
+// TestCorpusFits does the same with 50 operations of each document of others: "make corpus" names
+// the folder.
 func TestCorpusFits(t *testing.T) {
 	t.Parallel()
 	folder := os.Getenv("PAGETOOLS_CORPUS")

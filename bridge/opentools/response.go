@@ -22,8 +22,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// read makes an answer the step of the call. wait is when the site wants to be asked again; 0 is not
-// said.
+// read makes an answer the step of the call. wait is when the site wants to be asked again; 0 is
+// not said.
 func (o *outgoing) read(ctx context.Context, res *http.Response) (step bridge.Step, wait time.Duration) {
 	defer func() { _ = res.Body.Close() }()
 	media, params, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
@@ -74,8 +74,8 @@ func dataOf(res *http.Response, media string, body []byte) json.RawMessage {
 			"mimeType": cmp.Or(media, "application/octet-stream")}}}})
 }
 
-// refusal is the error of an answer that is none of success. One that another pagetools wrote is told
-// as it was told there.
+// refusal is the error of an answer that is none of success. One that another pagetools wrote is
+// told as it was told there.
 func (o *outgoing) refusal(res *http.Response, media string, body []byte, wait time.Duration) *bridge.Error {
 	if e := asEnvelope(media, body); e != nil {
 		e.Retry = wait
@@ -104,8 +104,8 @@ func (o *outgoing) refusal(res *http.Response, media string, body []byte, wait t
 	return e
 }
 
-// mayHaveRun reports whether a redirect may be the answer to a call that ran: 307 and 308 ask for the same
-// request elsewhere (RFC 9110, 15.4.8).
+// mayHaveRun reports whether a redirect may be the answer to a call that ran: 307 and 308 ask for
+// the same request elsewhere (RFC 9110, 15.4.8).
 func (o *outgoing) mayHaveRun(status int) bool {
 	return !isSafe(o.tool.Method) && status != http.StatusTemporaryRedirect && status != http.StatusPermanentRedirect
 }

@@ -199,8 +199,8 @@ func (r *Router) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, er
 	return r.o.Pages.Acquire(ctx, ref)
 }
 
-// About waits for the first look for the document of a site, and returns what it says, and its tools.
-// The error is an *bridge.Error, or that of ctx.
+// About waits for the first look for the document of a site, and returns what it says, and its
+// tools. The error is an *bridge.Error, or that of ctx.
 func (r *Router) About(ctx context.Context, site string) (*About, *bridge.Catalog, error) {
 	a := r.sites[site]
 	if a == nil {
@@ -262,8 +262,8 @@ func (r *Router) Status(site string) string {
 	return "opening"
 }
 
-// WaitOpened waits until every site that has no pages was found or failed once, and a little for the
-// others.
+// WaitOpened waits until every site that has no pages was found or failed once, and a little for
+// the others.
 func (r *Router) WaitOpened(ctx context.Context) error {
 	for _, a := range r.sites {
 		patience := time.Duration(0)

@@ -333,8 +333,8 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
-// TestQuestionTitle: the first words of a question are the API's name, its summary and the arguments,
-// and neither name nor summary can say more than that (O17).
+// TestQuestionTitle: the first words of a question are the API's name, its summary and the
+// arguments, and neither name nor summary can say more than that (O17).
 func TestQuestionTitle(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "")
@@ -363,8 +363,8 @@ type asking func(q bridge.Question) bridge.Answer
 
 func (f asking) Ask(_ context.Context, q bridge.Question) (bridge.Answer, error) { return f(q), nil }
 
-// TestChanged: a document that changes between consent and call runs nothing (B7); one that does not
-// change keeps its list, and one that cannot be asked for is good for a while (B8).
+// TestChanged: a document that changes between consent and call runs nothing (B7); one that does
+// not change keeps its list, and one that cannot be asked for is good for a while (B8).
 func TestChanged(t *testing.T) {
 	t.Parallel()
 	s := serve(t, operation("/pets", "post", "save", `{}`))

@@ -74,8 +74,8 @@ func (d *Document) scheme(name string) *heldScheme {
 	return held
 }
 
-// sends identifies how a call is sent and with whose credentials, as far as its schemas, its method and
-// its address do not say it.
+// sends identifies how a call is sent and with whose credentials, as far as its schemas, its method
+// and its address do not say it.
 func (d *Document) sends(t *Tool) string {
 	parts := []any{t.accept}
 	for _, p := range t.parameters {

@@ -48,8 +48,8 @@ func textOf(v schema.Value) string {
 
 func isScalar(v schema.Value) bool { return !v.IsObject() && !v.IsArray() }
 
-// flat are the elements of a list, or the members of an object, that are there: null is not, and what
-// has parts of its own is written as JSON.
+// flat are the elements of a list, or the members of an object, that are there: null is not, and
+// what has parts of its own is written as JSON.
 func flat(v schema.Value) (all []pair) {
 	part := func(v schema.Value) string {
 		if isScalar(v) {
@@ -73,8 +73,8 @@ func flat(v schema.Value) (all []pair) {
 	return all
 }
 
-// joined writes the parts of a value one after another: a,b of a list; of an object k,v,k,v or, with
-// explode, k=v,k=v.
+// joined writes the parts of a value one after another: a,b of a list; of an object k,v,k,v or,
+// with explode, k=v,k=v.
 func joined(v schema.Value, explode bool, separator string, escape func(string) string) string {
 	var parts []string
 	for _, p := range flat(v) {
@@ -145,8 +145,8 @@ func (p *parameter) inPath(v schema.Value) (string, error) {
 	return s, nil
 }
 
-// inQuery writes a value as pairs of the query, whose parts are escaped. A list or an object without
-// parts has none.
+// inQuery writes a value as pairs of the query, whose parts are escaped. A list or an object
+// without parts has none.
 func (p *parameter) inQuery(v schema.Value) (all []pair) {
 	keep := unreserved
 	if p.AllowReserved {
@@ -199,8 +199,8 @@ func deep(name string, v schema.Value, escape func(string) string) (all []pair) 
 	return []pair{{name, escape(textOf(v))}}
 }
 
-// inHeader writes a value as that of a header. Line ends in it are refused: they would begin another
-// header.
+// inHeader writes a value as that of a header. Line ends in it are refused: they would begin
+// another header.
 func (p *parameter) inHeader(v schema.Value) (string, error) {
 	var s string
 	switch {

@@ -160,7 +160,8 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestBesidePages: a site with both offers both; of equal names the API's counts, and needs no page.
+// TestBesidePages: a site with both offers both; of equal names the API's counts, and needs no
+// page.
 func TestBesidePages(t *testing.T) {
 	t.Parallel()
 	s := serve(t, operation("/both", "get", "both", free))

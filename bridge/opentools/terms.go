@@ -31,7 +31,8 @@ func (t *Tool) destroys() bool { return t.Terms.Destructive || t.Method == http.
 // costs are words for what a call costs, by the indicator of x-llm.
 var costs = map[string]string{"": "", "free": "", "credits": "credits", "paid": "money"}
 
-// cost says what a call costs; "" is nothing. What the site says in words of its own is not nothing (B4).
+// cost says what a call costs; "" is nothing. What the site says in words of its own is not nothing
+// (B4).
 func (t *Tool) cost() string {
 	if said, known := costs[t.Terms.Cost]; known {
 		return said

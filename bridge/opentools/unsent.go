@@ -12,9 +12,9 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// unsendable are headers that no argument sets: they are the connection's, or say who calls and from
-// where. unsendablePrefixes adds names by their beginning, and ignored those that the client sets
-// itself (OpenAPI 4.7.12.1).
+// unsendable are headers that no argument sets: they are the connection's, or say who calls and
+// from where. unsendablePrefixes adds names by their beginning, and ignored those that the client
+// sets itself (OpenAPI 4.7.12.1).
 var (
 	unsendable = []string{"host", "cookie", "cookie2", "content-length", "content-encoding", "connection", "keep-alive",
 		"te", "trailer", "transfer-encoding", "upgrade", "http2-settings", "expect", "forwarded", "via", "origin",
@@ -23,8 +23,8 @@ var (
 	ignored            = []string{"accept", "content-type", "authorization"}
 )
 
-// overrides matches names of headers, and of parameters of the query, from which servers and the proxies
-// before them take another method, address or host than that of the request.
+// overrides matches names of headers, and of parameters of the query, from which servers and the
+// proxies before them take another method, address or host than that of the request.
 var overrides = regexp.MustCompile(`^-method$|^x-(method|verb|ur[il]|path|host)$` +
 	`|(^|-)(method|verb|ur[il]|path|host)-overrides?$|(^|-)override-(method|verb|ur[il]|path|host)$` +
 	`|^(x-)?(http|request|requested|rest)-(method|verb|ur[il]|path|host)$` +
@@ -66,8 +66,8 @@ func (p *parameter) unsent(name string) (what, why string) {
 // inBraces matches the name of a parameter in a path.
 var inBraces = regexp.MustCompile(`\{([^{}/?#]+)\}`)
 
-// undeclared returns the parameters of the path that nothing declares. They can only be read in one way:
-// as texts.
+// undeclared returns the parameters of the path that nothing declares. They can only be read in one
+// way: as texts.
 func (t *Tool) undeclared(all []parameter) (more []parameter) {
 	for _, m := range inBraces.FindAllStringSubmatch(t.Path, maxParameters) {
 		is := func(p parameter) bool { return p.In == "path" && p.Name == m[1] }

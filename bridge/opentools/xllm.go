@@ -31,8 +31,8 @@ type Root struct {
 type Operation struct {
 	// Enabled is whether models may use it.
 	Enabled bool `json:"enabled"`
-	// Approval is the least that is needed, and BlanketApprovalAllowed whether a person may agree to
-	// all calls at once.
+	// Approval is the least that is needed, and BlanketApprovalAllowed whether a person may agree
+	// to all calls at once.
 	Approval               Approval `json:"approval"`
 	BlanketApprovalAllowed bool     `json:"blanketApprovalAllowed"`
 	Destructive            bool     `json:"destructive"`

@@ -24,8 +24,8 @@ func compiled(t *testing.T, name string) *schema.Schema {
 	return s
 }
 
-// TestSchema (O3, O4, O7, O18): what is written fits the schema that is published, which refuses what
-// is wrong.
+// TestSchema (O3, O4, O7, O18): what is written fits the schema that is published, which refuses
+// what is wrong.
 func TestSchema(t *testing.T) {
 	t.Parallel()
 	for name, v := range map[string]any{

@@ -87,7 +87,8 @@ func (c *yamlReader) write(dst []byte, n *yaml.Node, depth int) (_ []byte, err e
 	return append(dst, scalar(n)...), nil
 }
 
-// scalar is a value of YAML as JSON. What JSON has no number for, such as .inf, and dates are texts.
+// scalar is a value of YAML as JSON. What JSON has no number for, such as .inf, and dates are
+// texts.
 func scalar(n *yaml.Node) []byte {
 	switch n.ShortTag() {
 	case "!!null":

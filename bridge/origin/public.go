@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// privateNames are endings of names that networks give to their own machines, and reserved those that
-// standards keep out of the public DNS (RFC 6761 and those that follow it).
+// privateNames are endings of names that networks give to their own machines, and reserved those
+// that standards keep out of the public DNS (RFC 6761 and those that follow it).
 var (
 	privateNames = []string{"internal", "intranet", "lan", "home", "corp", "private"}
 	reserved     = []string{"test", "invalid", "local", "home.arpa", "onion", "alt"}
@@ -21,8 +21,8 @@ func endsIn(host string, names []string) bool {
 	})
 }
 
-// Reserved reports whether a host is a name that the public DNS does not have: of this machine, or one
-// that a standard reserves.
+// Reserved reports whether a host is a name that the public DNS does not have: of this machine, or
+// one that a standard reserves.
 func Reserved(host string) bool { return Loopback(host) || endsIn(host, reserved) }
 
 // notPublic are the ranges of addresses that are neither private by netip's word nor public.

@@ -6,7 +6,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/origin"
 )
 
-// TestPublic: addresses and names that lead to this machine, into a network, or nowhere, are not public.
+// TestPublic: addresses and names that lead to this machine, into a network, or nowhere, are not
+// public.
 func TestPublic(t *testing.T) {
 	for address, want := range map[string]bool{
 		"https://shop.example/": true, "https://SHOP.example.:8443/a": true, "https://8.8.8.8/": true,

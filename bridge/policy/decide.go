@@ -177,11 +177,11 @@ func operator(in Input) Decision {
 	return d
 }
 
-// Match returns the rule for a tool of an origin: the most specific one that matches. One that names
-// the origin is more specific than any that does not. A pattern without "*" is the most specific;
-// then the one with more other characters, then the one with fewer "*". Where that is even, the
-// stricter level wins, and after that the earlier rule: so the order of rules never loosens
-// anything.
+// Match returns the rule for a tool of an origin: the most specific one that matches. One that
+// names the origin is more specific than any that does not. A pattern without "*" is the most
+// specific; then the one with more other characters, then the one with fewer "*". Where that is
+// even, the stricter level wins, and after that the earlier rule: so the order of rules never
+// loosens anything.
 func (o Operator) Match(origin, tool string) (Rule, bool) {
 	i := best(o.Tools, func(r Rule) bool {
 		return (r.Origin == "" || r.Origin == origin) && Matches(r.Pattern, tool)

@@ -135,8 +135,8 @@ func (r *Rates) Take(caller, site, tool string, now time.Time) (refused Limit, w
 	return refused, wait
 }
 
-// Use is a rate that a call is held to, and whose call it is, as every process with the same configuration
-// names it.
+// Use is a rate that a call is held to, and whose call it is, as every process with the same
+// configuration names it.
 type Use struct {
 	Limit  Limit
 	Of     string // "" for a caller; the site, or the site and the pattern of its tools

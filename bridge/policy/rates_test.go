@@ -89,7 +89,8 @@ func TestOneRefusalTakesNothing(t *testing.T) {
 			t.Fatal("a refused call cost the site's rate something")
 		}
 	}
-	// The site's wait, of a quarter of an hour, is longer than the tool's, and the tool's than the caller's.
+	// The site's wait, of a quarter of an hour, is longer than the tool's, and the tool's than the
+	// caller's.
 	limit, wait := r.Take("a", "shop", "search", start)
 	if limit != LimitSite || wait < 14*time.Minute || wait > 15*time.Minute+time.Millisecond {
 		t.Fatalf("%q, %v", limit, wait)

@@ -47,7 +47,8 @@ func (r Rate) part(n int) (rate.Limit, int) {
 	return rate.Limit(r.perSecond() / float64(n)), int(math.Max(1, float64(r.N/n)))
 }
 
-// Part is one of n equal parts of a rate: how many calls may come at once, and how long one takes to come back.
+// Part is one of n equal parts of a rate: how many calls may come at once, and how long one takes
+// to come back.
 func (r Rate) Part(n int) (burst int, interval time.Duration) {
 	_, burst = r.part(n)
 	return burst, time.Duration(float64(r.Per) * float64(n) / float64(r.N))

@@ -11,10 +11,10 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// Bundler makes schemas of their own out of those of an OpenAPI document: what references lead to is
-// in "$defs", each once and never in place, so that a document whose schemas are in each other stays
-// as large as it is. It reads each part of the document once, when something refers to it. It is for
-// one goroutine.
+// Bundler makes schemas of their own out of those of an OpenAPI document: what references lead to
+// is in "$defs", each once and never in place, so that a document whose schemas are in each other
+// stays as large as it is. It reads each part of the document once, when something refers to it. It
+// is for one goroutine.
 type Bundler struct {
 	// Find returns what a reference of the document leads to. References to other documents lead
 	// nowhere.
@@ -121,7 +121,8 @@ func (b *Bundler) Bundle(root json.RawMessage) (bundle json.RawMessage, notes []
 	return bareOf(v, most, note), notes
 }
 
-// sizes are the least that a bundle has with so many levels. What the last one refers to is there, too.
+// sizes are the least that a bundle has with so many levels. What the last one refers to is there,
+// too.
 func sizes(top *def, levels [][]*def, much int) []int {
 	sum := make([]int, 1, len(levels)+1)
 	sum[0] = len(top.as(much, 0))
@@ -256,8 +257,8 @@ func (b *Bundler) join(top *def, levels [][]*def, n, much int) json.RawMessage {
 	return append(text, "}}"...)
 }
 
-// bareOf is a schema without what it says of its properties but their types; without those, too, and
-// without properties that are not required, where it is too long.
+// bareOf is a schema without what it says of its properties but their types; without those, too,
+// and without properties that are not required, where it is too long.
 func bareOf(root *value, most int, note func(string)) json.RawMessage {
 	all := root.get("properties")
 	bare, names := &value{kind: '{'}, &value{kind: '{'}
@@ -309,8 +310,8 @@ func bareOf(root *value, most int, note func(string)) json.RawMessage {
 	return bare.appendJSON(nil)
 }
 
-// strip takes examples out of a schema; wordlessly the texts of what is within, too; and briefly all of
-// those of its properties but their beginning.
+// strip takes examples out of a schema; wordlessly the texts of what is within, too; and briefly
+// all of those of its properties but their beginning.
 func strip(v *value, depth, much int) {
 	if !v.isObject() {
 		return

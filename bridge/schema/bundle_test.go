@@ -72,8 +72,8 @@ func TestBundleNames(t *testing.T) {
 	}
 }
 
-// TestBundleFits: what is too long loses its examples first, then what is furthest from its root; what
-// is in each other a million times is as long as it is.
+// TestBundleFits: what is too long loses its examples first, then what is furthest from its root;
+// what is in each other a million times is as long as it is.
 func TestBundleFits(t *testing.T) {
 	t.Parallel()
 	schemas := map[string]string{}
@@ -104,8 +104,8 @@ func TestBundleFits(t *testing.T) {
 	}
 }
 
-// TestBundleMany: a schema of many properties keeps the beginning of their words where it can, then their types,
-// then their names, and at last only what is required.
+// TestBundleMany: a schema of many properties keeps the beginning of their words where it can, then
+// their types, then their names, and at last only what is required.
 func TestBundleMany(t *testing.T) {
 	t.Parallel()
 	var properties strings.Builder
@@ -130,8 +130,8 @@ func TestBundleMany(t *testing.T) {
 	}
 }
 
-// TestBundleHostile: many references to what has one name, one behind the other, and one that is too long cost
-// no more than others.
+// TestBundleHostile: many references to what has one name, one behind the other, and one that is
+// too long cost no more than others.
 func TestBundleHostile(t *testing.T) {
 	t.Parallel()
 	gatetest.NoRace(t)

@@ -40,8 +40,9 @@ var rawNumbers = []jsontext.Options{jsontext.CanonicalizeRawInts(false), jsontex
 // maxPlainDigits is so many that a double prints each integer as it is.
 const maxPlainDigits = 15
 
-// isPlain reports whether [Canonical] has no more to do with JSON whose members, strings and white space are canonical, as
-// most often: its numbers are integers that doubles print as they are, and it is not too deep.
+// isPlain reports whether [Canonical] has no more to do with JSON whose members, strings and white
+// space are canonical, as most often: its numbers are integers that doubles print as they are, and
+// it is not too deep.
 func isPlain(text []byte) bool {
 	depth, digits := 0, 0
 	for i := 0; i < len(text); i++ {
@@ -71,7 +72,8 @@ func isPlain(text []byte) bool {
 	return true
 }
 
-// CanonicalObject is the canonical JSON of an object with these members, which are canonical JSON each.
+// CanonicalObject is the canonical JSON of an object with these members, which are canonical JSON
+// each.
 func CanonicalObject(members map[string][]byte) []byte {
 	size := 2
 	for name, member := range members {

@@ -11,8 +11,8 @@ import (
 )
 
 // Clients of MCP take fewer schemas than JSON Schema has, and some of them throw a whole list away
-// over one. What is rewritten here only takes words away, or says what holds anyway, or in other words
-// (models.go): arguments and results are checked against the schema itself.
+// over one. What is rewritten here only takes words away, or says what holds anyway, or in other
+// words (models.go): arguments and results are checked against the schema itself.
 
 // ForClients returns the schema of arguments such that no known client stumbles over it. Unless it
 // is to be faithful, no API of a model does either: it is made of the words that every [Subset]

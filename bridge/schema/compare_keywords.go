@@ -138,7 +138,8 @@ func (c *comparison) types(a, b *value, strict bool) {
 	}
 }
 
-// typesOf reads the keyword "type". Where that is malformed, all types are allowed, and ok is false.
+// typesOf reads the keyword "type". Where that is malformed, all types are allowed, and ok is
+// false.
 func typesOf(t *value) (set typeSet, ok bool) {
 	names := []*value{t}
 	switch {

@@ -36,7 +36,8 @@ func Compile(raw []byte, l Limits) (*Schema, error) { return compile(raw, l, tru
 // CompileResult is Compile for the schema of results, which may be any JSON value.
 func CompileResult(raw []byte, l Limits) (*Schema, error) { return compile(raw, l, false, nil) }
 
-// mostRetries bounds how often a schema is compiled again without a keyword that the compiler refuses.
+// mostRetries bounds how often a schema is compiled again without a keyword that the compiler
+// refuses.
 const mostRetries = 4
 
 // compile admits a schema; with a mender, one that has slips, too.

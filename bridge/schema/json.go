@@ -74,8 +74,9 @@ func Valid(b []byte) bool {
 	return jsontext.Value(b).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// WellFormed returns a value with half surrogates and broken UTF-8 replaced by U+FFFD: a page makes them when it
-// cuts a text, and half of all readers refuse a message that has them. It is nil for what is not JSON.
+// WellFormed returns a value with half surrogates and broken UTF-8 replaced by U+FFFD: a page makes
+// them when it cuts a text, and half of all readers refuse a message that has them. It is nil for
+// what is not JSON.
 func WellFormed(b []byte) json.RawMessage {
 	if !Valid(b) {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// Objects of libraries for schemas (zod 3 and 4, valibot, what follows Standard Schema) become JSON that
-// shows their parts, when a page hands them over as they are. Those parts are read.
+// Objects of libraries for schemas (zod 3 and 4, valibot, what follows Standard Schema) become JSON
+// that shows their parts, when a page hands them over as they are. Those parts are read.
 
 // definition returns the part of a library's object that describes it, or nil.
 func definition(v *value) *value {

@@ -27,8 +27,8 @@ type Slip struct {
 // maxSlips bounds the slips that are kept of a schema.
 const maxSlips = 50
 
-// Admit compiles the schema of a page as [Compile] does, and does without its slips: it leaves a keyword
-// out, or reads the one thing that it can mean.
+// Admit compiles the schema of a page as [Compile] does, and does without its slips: it leaves a
+// keyword out, or reads the one thing that it can mean.
 func Admit(raw []byte, l Limits) (*Schema, []Slip, error) { return admit(raw, l, true) }
 
 // AdmitResult is Admit for the schema of results.
@@ -40,9 +40,9 @@ func admit(raw []byte, l Limits, arguments bool) (*Schema, []Slip, error) {
 	return s, m.slips, err
 }
 
-// Correct returns a schema as its author meant it, as far as that is certain, with all that is wrong:
-// the slips that [Admit] finds, and keywords that are probably misspelled. A schema without any comes
-// back as it is, and so does anything that is not an object.
+// Correct returns a schema as its author meant it, as far as that is certain, with all that is
+// wrong: the slips that [Admit] finds, and keywords that are probably misspelled. A schema without
+// any comes back as it is, and so does anything that is not an object.
 func Correct(v Value) (Value, []Slip) {
 	if !v.IsObject() {
 		return v, nil
@@ -229,9 +229,9 @@ func leftOut(name string, held *value, t *takes) string {
 	return words + "Write " + t.words + ", or nothing."
 }
 
-// widen removes, where something was left out below, the keywords that would refuse more values for it,
-// because they negate or count. A reference may lead to something wider, too. It reports whether anything
-// below is wider.
+// widen removes, where something was left out below, the keywords that would refuse more values for
+// it, because they negate or count. A reference may lead to something wider, too. It reports
+// whether anything below is wider.
 func (m *mender) widen(v *value) bool {
 	if !v.isObject() {
 		return false
@@ -277,8 +277,8 @@ func (m *mender) leaveOut(doc *value, err error) bool {
 	return true
 }
 
-// innermost follows a pointer through schemas, and returns the last one with the position of its keyword in the
-// pointer.
+// innermost follows a pointer through schemas, and returns the last one with the position of its
+// keyword in the pointer.
 func innermost(doc *value, tokens []string) (holder *value, at int) {
 	holder = doc
 	for at < len(tokens) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSlips (L8, L7): one slip costs itself. The tool is offered with the rest, and its author reads where
-// and how to mend it.
+// TestSlips (L8, L7): one slip costs itself. The tool is offered with the rest, and its author
+// reads where and how to mend it.
 func TestSlips(t *testing.T) {
 	for _, c := range []struct{ name, written, admitted, rule, pointer, says string }{
 		// of the review
@@ -129,8 +129,8 @@ func TestNoSlips(t *testing.T) {
 	}
 }
 
-// TestCorrected (L4): keywords that are nearly ones are found at every depth, and the schema is corrected as
-// far as that is certain.
+// TestCorrected (L4): keywords that are nearly ones are found at every depth, and the schema is
+// corrected as far as that is certain.
 func TestCorrected(t *testing.T) {
 	for _, c := range []struct{ written, meant string }{
 		{`{"type":"object","propertys":{"title":{"type":"sting"}},"require":["title"]}`, `{"type":"object","properties":{"title":{"type":"string"}},"required":["title"]}`},
@@ -159,7 +159,8 @@ func TestCorrected(t *testing.T) {
 	}
 }
 
-// TestSlipsAreBounded: a stranger's slips are told up to a number, and cost no more than the schema.
+// TestSlipsAreBounded: a stranger's slips are told up to a number, and cost no more than the
+// schema.
 func TestSlipsAreBounded(t *testing.T) {
 	members := make([]string, 1500)
 	for i := range members {

@@ -7,11 +7,11 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// This file finds wrong values in the place of a schema: a map of parameters, or an object of a library
-// for schemas, which many libraries take as they are.
+// This file finds wrong values in the place of a schema: a map of parameters, or an object of a
+// library for schemas, which many libraries take as they are.
 
-// parameters moves what stands where only keywords may, and is a schema, into "properties". It returns
-// the names.
+// parameters moves what stands where only keywords may, and is a schema, into "properties". It
+// returns the names.
 func (m *mender) parameters(v *value, at []string) map[string]bool {
 	names := misplaced(v)
 	if len(names) == 0 {
@@ -121,8 +121,8 @@ func (m *mender) spell(v *value, at []string, written map[string]string) {
 var others = wordSet(`id $vocabulary nullable discriminator xml externalDocs example def defs ui label name order unit units value values
 	hint kind placeholder widget meta options optional errorMessage enumNames enumDescriptions propertyOrder`)
 
-// meant returns the keyword that an unknown one was probably meant to be, or "": one that is not there,
-// and that takes such a value.
+// meant returns the keyword that an unknown one was probably meant to be, or "": one that is not
+// there, and that takes such a value.
 func (m *mender) meant(v *value, key string, held *value) string {
 	if m.takes(key) != nil || others[key] || key == "default" || key == "const" || mayHold(key, held) || looksLikeSchema(held) && !holdsSome(held) {
 		return ""

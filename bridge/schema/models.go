@@ -7,9 +7,9 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// adapter writes a schema of arguments in the words that every [Subset] takes. What it writes takes at
-// least what the schema takes, but for types that a schema without one leaves open; the rest becomes
-// words in descriptions. References are replaced by what they lead to.
+// adapter writes a schema of arguments in the words that every [Subset] takes. What it writes takes
+// at least what the schema takes, but for types that a schema without one leaves open; the rest
+// becomes words in descriptions. References are replaced by what they lead to.
 type adapter struct {
 	graph *graph
 	form  *ClientForm
@@ -26,8 +26,8 @@ type adapter struct {
 const (
 	// maxOpen is how often a schema is written inside of itself.
 	maxOpen = 2
-	// maxSteps bounds the schemas that are read for one form. References can lead to one schema from
-	// many places.
+	// maxSteps bounds the schemas that are read for one form. References can lead to one schema
+	// from many places.
 	maxSteps = 20_000
 	// nodeBytes is counted for each schema that is written, besides its texts.
 	nodeBytes = 32
@@ -281,7 +281,8 @@ func (a *adapter) readWord(f *facts, v *value, key string, held *value) {
 	}
 }
 
-// readExclusive writes a bound that is not in the range as one that is, and as words where that takes more.
+// readExclusive writes a bound that is not in the range as one that is, and as words where that
+// takes more.
 func (a *adapter) readExclusive(f *facts, v *value, key string, held *value) {
 	bound, step := "minimum", int64(1)
 	if key == "exclusiveMaximum" {

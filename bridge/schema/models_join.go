@@ -43,7 +43,8 @@ func (f *facts) add(o *facts) {
 // closed reports whether there are no other properties than those that have a name.
 func (f *facts) closed() bool { return f.closers > 0 && f.closers >= f.openers && !f.patterns }
 
-// settle makes facts say what alternatives have in common. Alternatives of several types stay apart.
+// settle makes facts say what alternatives have in common. Alternatives of several types stay
+// apart.
 func (a *adapter) settle(f *facts, group part) {
 	own := f.kinds()
 	apart := map[typeSet][]*facts{}
@@ -182,7 +183,8 @@ func (f *facts) alternative(name string, parts []part) {
 	}
 }
 
-// eitherItems returns what items are whichever of several facts holds; nothing where one says nothing.
+// eitherItems returns what items are whichever of several facts holds; nothing where one says
+// nothing.
 func eitherItems(list []*facts) []part {
 	either := part{}
 	for _, one := range list {

@@ -13,8 +13,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/schema"
 )
 
-// kinds has a schema of each kind that pages were seen to have, and of each that an API or a client was
-// seen to refuse: each is a property of a tool. Clients get want. C1.
+// kinds has a schema of each kind that pages were seen to have, and of each that an API or a client
+// was seen to refuse: each is a property of a tool. Clients get want. C1.
 var kinds = []struct{ why, raw, want string }{
 	// The cases of the finding.
 	{"array without items", `{"type":"array"}`, `{"type":"array","items":{"anyOf":[{"type":"string"},{"type":"number"},{"type":"boolean"},{"type":"object"}]}}`},
@@ -199,8 +199,8 @@ func TestOneNameInOneSchema(t *testing.T) {
 	}
 }
 
-// TestPropertiesOfEveryObject: a name that every object of JavaScript has is another one to clients, and
-// comes back. C5.
+// TestPropertiesOfEveryObject: a name that every object of JavaScript has is another one to
+// clients, and comes back. C5.
 func TestPropertiesOfEveryObject(t *testing.T) {
 	for _, name := range []string{"constructor", "__proto__", "toString", "valueOf", "hasOwnProperty", "isPrototypeOf", "__defineGetter__", "__lookupSetter__", "toLocaleString", "propertyIsEnumerable"} {
 		_, f := adapted(t, `{"type":"object","properties":{"`+name+`":{"type":"string"}},"required":["`+name+`"]}`)
@@ -223,8 +223,8 @@ func TestPropertiesOfEveryObject(t *testing.T) {
 	}
 }
 
-// TestAdaptedIsBounded: a hostile schema costs little more than its size, however often its parts refer to
-// each other.
+// TestAdaptedIsBounded: a hostile schema costs little more than its size, however often its parts
+// refer to each other.
 func TestAdaptedIsBounded(t *testing.T) {
 	var wide, deep strings.Builder
 	for i := range 10 {
@@ -260,7 +260,8 @@ func TestAdaptedIsBounded(t *testing.T) {
 	}
 }
 
-// TestSubsetsTakeTheTestSuite: scripts/schemas.sh fetches the examples of the JSON Schema test suite.
+// TestSubsetsTakeTheTestSuite: scripts/schemas.sh fetches the examples of the JSON Schema test
+// suite.
 func TestSubsetsTakeTheTestSuite(t *testing.T) {
 	gatetest.Landing(t)
 	folder := os.Getenv("PAGETOOLS_SCHEMAS")

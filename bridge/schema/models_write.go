@@ -278,7 +278,8 @@ func (a *adapter) putItems(f *facts, out *value) {
 	out.put("items", one)
 }
 
-// putChoices writes a list of values: of texts as enum, of numbers as their range, and others in words.
+// putChoices writes a list of values: of texts as enum, of numbers as their range, and others in
+// words.
 func (a *adapter) putChoices(f *facts, out *value, kind typeSet) {
 	var of []*value
 	for _, x := range f.choices {

@@ -14,10 +14,10 @@ const maxOpenAPI = 256 << 10
 
 // ForOpenAPI returns the schema as documents of OpenAPI 3.1 have it (their section 4.8.24): in the
 // dialect of 2020-12, whatever it was written in, without "$schema" and "$id". What references lead
-// to is moved to components, whose names are prefix or begin with it and a dot, and which are referred to as
-// "#/components/schemas/NAME". A schema of arguments is an object with properties in its place, also
-// where a reference or alternatives name them: there are clients that look nowhere else. One that
-// would be too long keeps the names of its properties only.
+// to is moved to components, whose names are prefix or begin with it and a dot, and which are
+// referred to as "#/components/schemas/NAME". A schema of arguments is an object with properties in
+// its place, also where a reference or alternatives name them: there are clients that look nowhere
+// else. One that would be too long keeps the names of its properties only.
 func (s *Schema) ForOpenAPI(prefix string) (root json.RawMessage, components []Member) {
 	o := &openAPI{graph: s.form().graph, prefix: prefix, names: map[string]string{}}
 	v := o.copied(s.form().graph.root)

@@ -238,7 +238,8 @@ func TestDialects(t *testing.T) {
 	}
 }
 
-// TestPatternsFailClosed: a match that was given up must not look like "does not match" below "not".
+// TestPatternsFailClosed: a match that was given up must not look like "does not match" below
+// "not".
 func TestPatternsFailClosed(t *testing.T) {
 	s := mustCompile(t, `{"properties":{"a":{"not":{"pattern":"^(a+)+$"}}}}`)
 	if err := s.Validate([]byte(`{"a":"ab"}`)); err != nil {

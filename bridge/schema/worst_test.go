@@ -75,7 +75,8 @@ func nested(open, inner, shut string, n int) string {
 	return strings.Repeat(open, n) + inner + strings.Repeat(shut, n)
 }
 
-// worstCases are schemas that pass the static check and values that make them as expensive as we know how.
+// worstCases are schemas that pass the static check and values that make them as expensive as we
+// know how.
 func worstCases() []struct{ name, schema, value string } {
 	branches := numbered(`{"properties":{"a":{"items":{"type":"integer","minimum":%}}}}`, ",", 300)
 	return []struct{ name, schema, value string }{
@@ -156,8 +157,9 @@ func TestValidateWorstCases(t *testing.T) {
 	}
 }
 
-// TestStackStaysSmall runs the deepest recursions there are on a sixteenth of the stack that Go allows. Running out of
-// stack ends the process and cannot be recovered from, so a failure here is a crash, not a report.
+// TestStackStaysSmall runs the deepest recursions there are on a sixteenth of the stack that Go
+// allows. Running out of stack ends the process and cannot be recovered from, so a failure here is
+// a crash, not a report.
 func TestStackStaysSmall(t *testing.T) {
 	gatetest.NoRace(t)
 	defer debug.SetMaxStack(debug.SetMaxStack(64 << 20))

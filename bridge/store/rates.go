@@ -18,8 +18,8 @@ var _ bridge.Rates = (*sqlRates)(nil)
 // oldestRate is longer than the longest period of a rate: after it nothing of a caller is left.
 const oldestRate = 48 * time.Hour
 
-// Take keeps for each rule and caller when its bucket will be full again: n calls take n intervals of it, and
-// there are as many as fit into the burst.
+// Take keeps for each rule and caller when its bucket will be full again: n calls take n intervals
+// of it, and there are as many as fit into the burst.
 func (s *sqlRates) Take(ctx context.Context, u policy.Use, n int, now time.Time) (got int, wait time.Duration, err error) {
 	rule := string(u.Limit) + " " + u.Of + " " + u.Rate.String()
 	err = s.db.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {

@@ -7,8 +7,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/policy"
 )
 
-// ratesConform: N calls may be taken at once, and N come back per period; callers share a rule equally, and
-// each rule and rate has its own (N7).
+// ratesConform: N calls may be taken at once, and N come back per period; callers share a rule
+// equally, and each rule and rate has its own (N7).
 func ratesConform(t *testing.T, make func(Options) *Store) {
 	ctx, now := t.Context(), newClock()
 	s := make(Options{Now: now.now}).Rates

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// taintsConform: a taint is of its caller, by another origin, until its end; the later end holds, and more
-// origins than are kept apart are one that is any other's (N1).
+// taintsConform: a taint is of its caller, by another origin, until its end; the later end holds,
+// and more origins than are kept apart are one that is any other's (N1).
 func taintsConform(t *testing.T, make func(Options) *Store) {
 	ctx, now := t.Context(), newClock()
 	s := make(Options{Now: now.now}).Taints

@@ -7,7 +7,8 @@ const farthest = 2
 
 // Nearest returns the word that was probably meant: the one that the given word begins, or the
 // one that fewest insertions, deletions, replacements and exchanges of neighbors make out of it, at
-// most two, and no more than half of the word. Case does not count. It returns "" when nothing is near.
+// most two, and no more than half of the word. Case does not count. It returns "" when nothing is
+// near.
 func Nearest(word string, of []string) string {
 	typed := []rune(strings.ToLower(word))
 	best, least := "", farthest+1

@@ -2,9 +2,9 @@ package text
 
 import "strings"
 
-// Runner escapes what GitHub's runner of workflows takes for its commands, in output that may come in
-// parts: "::" at the beginning of a line, after any space, and "##[" anywhere. It writes
-// escapes of JSON, in whose strings they change no value. The zero Runner is at the beginning of a line.
+// Runner escapes what GitHub's runner of workflows takes for its commands, in output that may come
+// in parts: "::" at the beginning of a line, after any space, and "##[" anywhere. It writes escapes
+// of JSON, in whose strings they change no value. The zero Runner is at the beginning of a line.
 type Runner struct {
 	inside bool // the line has more than space
 	colon  bool // it is space, and one colon

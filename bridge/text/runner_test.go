@@ -8,8 +8,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// commandsOf are the lines of an output that GitHub's runner obeys: those that begin with "::" after
-// any space, and those with "##[" anywhere.
+// commandsOf are the lines of an output that GitHub's runner obeys: those that begin with "::"
+// after any space, and those with "##[" anywhere.
 func commandsOf(output string) (all []string) {
 	for line := range strings.SplitSeq(strings.ReplaceAll(output, "\r", "\n"), "\n") {
 		if strings.HasPrefix(strings.TrimSpace(line), "::") || strings.Contains(line, "##[") {

@@ -45,8 +45,8 @@ func NewAction(a Action, request, response json.RawMessage) Action {
 // is served.
 func (a Action) Digest() string { return digestOf(a.Sealed().canonical) }
 
-// Sealed is the action for who drafts more than one document of it: what their digests are made of is
-// written once. It must not change afterwards.
+// Sealed is the action for who drafts more than one document of it: what their digests are made of
+// is written once. It must not change afterwards.
 func (a Action) Sealed() Action {
 	if a.canonical != nil {
 		return a
@@ -192,7 +192,8 @@ type Config struct {
 	canonicalSchema, canonicalDefault []byte // once they are known
 }
 
-// Sealed is the config for who drafts more than one document with it. It must not change afterwards.
+// Sealed is the config for who drafts more than one document with it. It must not change
+// afterwards.
 func (c Config) Sealed() Config {
 	if c.canonicalSchema == nil {
 		c.canonicalSchema, c.canonicalDefault = canonical(c.Schema), canonical(c.Default)

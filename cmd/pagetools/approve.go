@@ -109,8 +109,8 @@ func (a *approver) live() (map[string]http.RoundTripper, error) {
 	return live, nil
 }
 
-// holder returns the process that asks a question, and the question's whole ID: its beginning is enough, where
-// no other question begins so.
+// holder returns the process that asks a question, and the question's whole ID: its beginning is
+// enough, where no other question begins so.
 func (a *approver) holder(ctx context.Context, id string) (http.RoundTripper, string, error) {
 	live, err := a.live()
 	if err != nil {

@@ -106,8 +106,8 @@ func readCall(catalog *bridge.Catalog, tool string, pairs []string, input string
 	return &bridge.Call{ID: rand.Text(), Tool: tool, Input: in}, err
 }
 
-// sayMisspelled names arguments that the tool does not declare, and that are probably misspelled: a schema that
-// allows others takes them without a word.
+// sayMisspelled names arguments that the tool does not declare, and that are probably misspelled: a
+// schema that allows others takes them without a word.
 func sayMisspelled(p *program, given []string, known []parameter) {
 	names := make([]string, len(known))
 	for i, k := range known {

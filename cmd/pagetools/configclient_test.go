@@ -172,7 +172,8 @@ func TestClientUsage(t *testing.T) {
 	}
 }
 
-// TestConfigTokenOfOthers: a listener of this machine needs no token, however its address is written.
+// TestConfigTokenOfOthers: a listener of this machine needs no token, however its address is
+// written.
 func TestConfigTokenOfOthers(t *testing.T) {
 	for address, wants := range map[string]bool{
 		"http://localhost:7300/mcp": false, "http://LOCALHOST:7300/mcp": false, "http://localhost.:7300/mcp": false,

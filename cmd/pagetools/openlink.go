@@ -33,9 +33,10 @@ const redirect = `<!doctype html><meta charset="utf-8"><title>pagetools</title><
 <meta http-equiv="refresh" content="0; url=%s">
 `
 
-// openLink opens a link that logs in with the program of this desktop. All users of a machine can read
-// the arguments of its processes, so that the program gets the name of a file that only this user can
-// read, and that leads to the link. The file is removed when the link was used, or is too old.
+// openLink opens a link that logs in with the program of this desktop. All users of a machine can
+// read the arguments of its processes, so that the program gets the name of a file that only this
+// user can read, and that leads to the link. The file is removed when the link was used, or is too
+// old.
 func (a *approver) openLink(ctx context.Context, by http.RoundTripper, link string) error {
 	name, err := a.inbox.keep(link)
 	if err != nil {

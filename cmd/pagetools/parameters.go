@@ -19,7 +19,8 @@ type parameter struct {
 	required    bool
 }
 
-// maxNesting bounds how deep parameters are listed, maxListed how many of a tool, and maxChoices the values of one.
+// maxNesting bounds how deep parameters are listed, maxListed how many of a tool, and maxChoices
+// the values of one.
 const maxNesting, maxListed, maxChoices = 3, 200, 20
 
 // parameters lists the properties of a schema in its own order. What has no type takes

@@ -277,8 +277,8 @@ func (out served) lines(a *app.App, targets []*target, c *config.Config) []strin
 	return append(lines, "", tryIt(out.Sites[0].URL, c))
 }
 
-// whyEmpty says why an API offers no tools, and what to do; "" is that it has some, or is not all of
-// its site.
+// whyEmpty says why an API offers no tools, and what to do; "" is that it has some, or is not all
+// of its site.
 func whyEmpty(p *program, a *app.App, t *target) string {
 	if a.APIs == nil || !slices.ContainsFunc(a.Findings(t.Name), func(f bridge.Finding) bool {
 		return f.Rule == bridge.RuleEmpty
@@ -405,11 +405,12 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 	return context.Cause(ctx)
 }
 
-// recordTime is how long calls that are recorded may take after the last of them was typed or piped.
+// recordTime is how long calls that are recorded may take after the last of them was typed or
+// piped.
 const recordTime = 30 * time.Second
 
-// mcpFace makes the face of MCP. asks says that the person at the terminal answers. done ends its streams;
-// nil means never. finish is as in mcp.Options.
+// mcpFace makes the face of MCP. asks says that the person at the terminal answers. done ends its
+// streams; nil means never. finish is as in mcp.Options.
 func mcpFace(p *program, a *app.App, at *operators, asks bool, done <-chan struct{},
 	finish time.Duration) (*mcp.Face, error) {
 	key, err := mcpKey(p.conf)

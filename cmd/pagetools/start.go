@@ -371,7 +371,8 @@ func toolOptions(c *config.Config, t *target) bridge.SiteOptions {
 	return o
 }
 
-// credentials opens those of APIs that the data folder has. Nobody is logged in where there is none.
+// credentials opens those of APIs that the data folder has. Nobody is logged in where there is
+// none.
 func credentials(p *program) (*oauth.Store, error) {
 	dir, err := dataFolder(p.conf)
 	if err == nil {

@@ -83,7 +83,8 @@ func (a *App) attach(ctx context.Context) error {
 	return nil
 }
 
-// keeper returns what adds the callers' credentials to requests of one site, whose ways to the network it has.
+// keeper returns what adds the callers' credentials to requests of one site, whose ways to the
+// network it has.
 func (a *App) keeper(of *egress.Grant) *oauth.Keeper {
 	if a.o.Credentials == nil {
 		return nil

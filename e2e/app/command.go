@@ -25,7 +25,8 @@ const (
 
 // StartCommand starts a command of the shell that serves a site, and waits until the address of the
 // site answers, whatever it says. The address must be a loopback one, and nothing may answer there
-// before. end ends the command with all that it started. An error has the last words of the command.
+// before. end ends the command with all that it started. An error has the last words of the
+// command.
 func StartCommand(ctx context.Context, command, address string) (end func() error, err error) {
 	if err := isLoopback(address); err != nil {
 		return nil, err

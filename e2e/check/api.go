@@ -120,7 +120,8 @@ func (r *run) operations(visit func(*operation)) {
 	}
 }
 
-// elsewhere reports whether a server is of another origin than the document. Of a file nothing is known.
+// elsewhere reports whether a server is of another origin than the document. Of a file nothing is
+// known.
 func (d *description) elsewhere(s apiServer) bool {
 	base, err := url.Parse(d.URL)
 	if err != nil || base.Host == "" {

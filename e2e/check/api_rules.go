@@ -161,7 +161,8 @@ func (r *run) left(is func(Left) bool, format string) {
 	}
 }
 
-// aboutLength and aboutReference are words of the reader of documents: the script checkapi of e2e/suite holds them.
+// aboutLength and aboutReference are words of the reader of documents: the script checkapi of
+// e2e/suite holds them.
 var (
 	aboutLength    = regexp.MustCompile(`too long|too many`)
 	aboutReference = regexp.MustCompile(`leads nowhere|is not a schema`)

@@ -238,8 +238,8 @@ func findDuplicates(r *run, p *page) {
 	}
 }
 
-// isTaken reports whether a declaration was refused because another one has its name, in the words of the
-// browser, of the page script or of the bridge.
+// isTaken reports whether a declaration was refused because another one has its name, in the words
+// of the browser, of the page script or of the bridge.
 func (r *Rejected) isTaken() bool {
 	return r.Reason == "duplicate-name" || strings.Contains(r.Message, "Duplicate tool name") ||
 		strings.Contains(r.Message, "has the same toolname")

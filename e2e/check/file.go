@@ -21,9 +21,9 @@ const (
 )
 
 // FromFile reads a list of tools: what pagetools prints as JSON, a lock file
-// (each target becomes a page), a JSON array of tools, or the result of tools/list of MCP, bare or as
-// the whole JSON-RPC message. Source of the snapshot says which it was. Tools of one name all stay. An
-// error says what is wrong with the file, and where, or what would be right.
+// (each target becomes a page), a JSON array of tools, or the result of tools/list of MCP, bare or
+// as the whole JSON-RPC message. Source of the snapshot says which it was. Tools of one name all
+// stay. An error says what is wrong with the file, and where, or what would be right.
 func FromFile(b []byte) (*Snapshot, error) {
 	const depth = 200
 	b = bytes.TrimPrefix(b, []byte("\uFEFF"))

@@ -43,7 +43,8 @@ type Where struct {
 	Page   string `json:"page,omitempty"` // its URL
 	Frame  string `json:"frame,omitempty"`
 	Tool   string `json:"tool,omitempty"`
-	// Pointer is a JSON pointer into the declaration, or into the document of an API; "" is all of it.
+	// Pointer is a JSON pointer into the declaration, or into the document of an API; "" is all of
+	// it.
 	Pointer string    `json:"pointer,omitempty"`
 	Script  *Position `json:"script,omitempty"`
 }

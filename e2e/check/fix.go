@@ -39,8 +39,8 @@ func (t *tool) corrected() Tool {
 	return x
 }
 
-// fix returns the text of the corrected declaration, or "": it is long, what the page declares is not
-// known, or the correction would bring other findings.
+// fix returns the text of the corrected declaration, or "": it is long, what the page declares is
+// not known, or the correction would bring other findings.
 func (t *tool) fix() string {
 	if t.fixed == nil {
 		words := ""
@@ -142,8 +142,8 @@ func onlyOrigin(entry string) string {
 	return origin.OfURL(u)
 }
 
-// correctedInput is a schema of arguments without what rules find in it and know to correct, besides its
-// slips.
+// correctedInput is a schema of arguments without what rules find in it and know to correct,
+// besides its slips.
 func correctedInput(in schema.Value) json.RawMessage {
 	const most = 200 // corrections
 	for range most {
@@ -164,8 +164,8 @@ func correctedInput(in schema.Value) json.RawMessage {
 	return in.Text()
 }
 
-// nextCorrection finds a place in a schema that is wrong for certain, and what must be there; nil leaves
-// it out. The path is nil when there is none.
+// nextCorrection finds a place in a schema that is wrong for certain, and what must be there; nil
+// leaves it out. The path is nil when there is none.
 func nextCorrection(in schema.Value) (path []string, value []byte) {
 	if !in.Get("type").Exists() {
 		return []string{"type"}, []byte(`"object"`)
@@ -201,8 +201,8 @@ func nullDefault(v schema.Value, path []string) []string {
 	return nil
 }
 
-// nearRequired returns the names that a schema requires with the first one that is misspelled corrected,
-// or nil.
+// nearRequired returns the names that a schema requires with the first one that is misspelled
+// corrected, or nil.
 func nearRequired(n node) []string {
 	if open(n.schema) || inPlace.MatchString(n.pointer) {
 		return nil
@@ -223,8 +223,8 @@ func nearRequired(n node) []string {
 	return nil
 }
 
-// misspelled returns the parameter that a required name was meant to be, where it has nearly the name of one
-// that is not required yet, or "".
+// misspelled returns the parameter that a required name was meant to be, where it has nearly the
+// name of one that is not required yet, or "".
 func misspelled(n node, listed []string, name string) string {
 	properties := n.schema.Get("properties")
 	if properties.Get(name).Exists() {

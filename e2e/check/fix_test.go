@@ -117,7 +117,8 @@ func count(t *testing.T, tool Tool) map[string]int {
 	return counts
 }
 
-// TestSlipsAreFound (L4, L7, L8): what is wrong in a schema is found at its place, with what to write.
+// TestSlipsAreFound (L4, L7, L8): what is wrong in a schema is found at its place, with what to
+// write.
 func TestSlipsAreFound(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ input, rule, pointer, says string }{

@@ -217,8 +217,8 @@ func (r *run) tools(visit func(*tool)) {
 	}
 }
 
-// declarations calls a function for every declaration, those that are not offered too: for rules that
-// say why they are not. Nothing else is judged of them.
+// declarations calls a function for every declaration, those that are not offered too: for rules
+// that say why they are not. Nothing else is judged of them.
 func (r *run) declarations(visit func(*tool)) {
 	for _, p := range r.pages {
 		for _, t := range p.all {
@@ -232,8 +232,8 @@ func (r *run) params(visit func(node)) {
 	r.tools(func(t *tool) { t.params(visit) })
 }
 
-// toolCall is a call with its tool, which is nil when the snapshot has no declaration of it, and the
-// place of findings about it.
+// toolCall is a call with its tool, which is nil when the snapshot has no declaration of it, and
+// the place of findings about it.
 type toolCall struct {
 	*Call
 

@@ -141,8 +141,8 @@ func (l lexicon) isVerb(word string) bool {
 	return false
 }
 
-// verb returns the verb of the name when it is in a group, or "": the first word, or the last one where
-// the first is a noun, as in cart_add. The last word of track_visit is not a verb.
+// verb returns the verb of the name when it is in a group, or "": the first word, or the last one
+// where the first is a noun, as in cart_add. The last word of track_visit is not a verb.
 func (t *tool) verb(group string) string {
 	v := vocabulary()
 	if len(t.words) == 0 || v.has("read", t.words[0]) {

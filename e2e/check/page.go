@@ -114,8 +114,8 @@ func findNone(r *run, p *page) {
 	r.report(place{page: p}, "%s", strings.Join(said, " "))
 }
 
-// ofPage reports whether what was refused is not one declaration: there are too many, or the document may
-// have none.
+// ofPage reports whether what was refused is not one declaration: there are too many, or the
+// document may have none.
 func (r *Rejected) ofPage() bool {
 	return r.Name == "" && r.Reason != "" && r.Reason != "name-missing" && r.Reason != "registration-refused"
 }

@@ -110,7 +110,8 @@ func findUnconstrained(r *run, n node) {
 	}
 }
 
-// IsSecretName reports whether something of that name is a password, a key, a token or another secret.
+// IsSecretName reports whether something of that name is a password, a key, a token or another
+// secret.
 func IsSecretName(name string) bool { return secret(name) }
 
 func secret(name string) bool {
@@ -129,7 +130,8 @@ func calledSecret(description string) bool {
 	return len(words) > 0 && !v.names("harmless", words) && (v.names("secret", words[:1]) || v.isNamed("secret", words[:min(len(words), 2)]))
 }
 
-// isSecretField reports whether the page has a field of that name whose type or purpose is a secret's.
+// isSecretField reports whether the page has a field of that name whose type or purpose is a
+// secret's.
 func (p *page) isSecretField(name string) bool {
 	for i := range p.Forms {
 		if slices.ContainsFunc(p.Forms[i].Fields, func(x Field) bool { return x.Name == name && x.isSecret() }) {

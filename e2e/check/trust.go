@@ -117,8 +117,8 @@ func findMutating(r *run, t *tool) {
 	}
 }
 
-// mute reports whether a tool has no way to declare a hint: it is a form. What is wrong with the form
-// itself, rules of their own say.
+// mute reports whether a tool has no way to declare a hint: it is a form. What is wrong with the
+// form itself, rules of their own say.
 func (t *tool) mute() bool { return t.Surface == "form" }
 
 func findReadNamed(r *run) {
@@ -190,8 +190,8 @@ func (t *tool) choosesView() bool {
 // byOthers finds in a description that people wrote what a tool returns.
 var byOthers = regexp.MustCompile(`(?i)\b(?:written|posted|submitted|left|sent) by (?:other |our |its )?(?:users|customers|guests|visitors|buyers|members|people|others|strangers)\b|\buser[- ]generated\b`)
 
-// foreign reports whether a tool reads what strangers wrote: by its verb and what that is about, or by its
-// description.
+// foreign reports whether a tool reads what strangers wrote: by its verb and what that is about, or
+// by its description.
 func (t *tool) foreign() bool {
 	v := vocabulary()
 	if len(t.words) == 0 {

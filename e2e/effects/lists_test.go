@@ -27,8 +27,8 @@ const register = (name, more, options) => document.modelContext.registerTool(too
 const schema = (inputSchema) => register('list-books', {inputSchema});
 </script>`
 
-// otherPages are pages as other people write them: what check finds in each, and what it offers. The names
-// begin with the row of the review.
+// otherPages are pages as other people write them: what check finds in each, and what it offers.
+// The names begin with the row of the review.
 var otherPages = []struct{ name, body, rules, tools string }{
 	{"L1 StrictMode", `<script>const a = new AbortController(); register('list-books', {}, {signal: a.signal}); a.abort(); register('list-books')</script>`, "", "list-books"},
 	{"L1 StrictMode, with a reason of its own", `<script>const a = new AbortController(); register('list-books', {}, {signal: a.signal}); a.abort({why: 'unmounted'}); register('list-books')</script>`, "", "list-books"},
@@ -73,8 +73,8 @@ var otherPages = []struct{ name, body, rules, tools string }{
 	{"right", `<script>register('list-books'); register('list-authors')</script>`, "", "list-authors list-books"},
 }
 
-// TestOtherPages (L1 to L11): other people's pages, opened in a browser at once. Rules of the severity info are
-// left out.
+// TestOtherPages (L1 to L11): other people's pages, opened in a browser at once. Rules of the
+// severity info are left out.
 func TestOtherPages(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/slow", func(http.ResponseWriter, *http.Request) {})

@@ -35,8 +35,8 @@ func (a *Alone) Add(x *session.Activity) {
 	}
 }
 
-// Watch adds what a page did that nobody called a tool in: since it was opened, until it was quiet for
-// so long, and while it loaded.
+// Watch adds what a page did that nobody called a tool in: since it was opened, until it was quiet
+// for so long, and while it loaded.
 func (a *Alone) Watch(ctx context.Context, p *session.Probe, opened session.Mark, quiet time.Duration) error {
 	since, err := p.Since(ctx, opened, quiet)
 	if err != nil {
@@ -46,7 +46,8 @@ func (a *Alone) Watch(ctx context.Context, p *session.Probe, opened session.Mark
 	if err != nil {
 		return err
 	}
-	// A page keeps things while it loads that its tools change later; what it sends then is its own.
+	// A page keeps things while it loads that its tools change later; what it sends then is its
+	// own.
 	whole.Writes = nil
 	a.Add(since)
 	a.Add(whole)

@@ -38,19 +38,19 @@ const (
 	maxResult = 1 << 20
 	// afterAbort is for how long a tool is watched that was aborted.
 	afterAbort = 3 * time.Second
-	// mostTools is how many tools are called, callTime how long a call may take, which is more than the
-	// rule slow allows, and toolTime for how long calls of one tool are begun.
+	// mostTools is how many tools are called, callTime how long a call may take, which is more than
+	// the rule slow allows, and toolTime for how long calls of one tool are begun.
 	mostTools = 100
 	callTime  = 31 * time.Second
 	toolTime  = 40 * time.Second
 )
 
 // Smoke calls the tools of a site with arguments made from their schemas, each time in a fresh
-// page, and returns what was seen, without its Page. Valid arguments go through the bridge; ones that the schema
-// refuses go to the page itself, which browsers do not protect from them. Consent is given by
-// the kit; what the page asks a person is declined. A call that only reads, or says that it is
-// idempotent, is made a second time in the same page; one that takes long is made once more and
-// aborted. The pages of the site must record.
+// page, and returns what was seen, without its Page. Valid arguments go through the bridge; ones
+// that the schema refuses go to the page itself, which browsers do not protect from them. Consent
+// is given by the kit; what the page asks a person is declined. A call that only reads, or says
+// that it is idempotent, is made a second time in the same page; one that takes long is made once
+// more and aborted. The pages of the site must record.
 //
 // What the page does without a call is not taken for the tools' doing: one more page of the site is
 // opened before all others and left alone until the end. Whatever a page does by the clock within a

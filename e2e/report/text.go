@@ -98,7 +98,8 @@ func (r *Run) Fails(f check.Finding) bool {
 	return f.Severity.AtLeast(cmp.Or(r.FailOn, check.Error))
 }
 
-// Failed reports whether the run did not succeed: by a case, or by a finding as severe as FailOn says.
+// Failed reports whether the run did not succeed: by a case, or by a finding as severe as FailOn
+// says.
 func (r *Run) Failed() bool {
 	return r.Interrupted || r.Count(Failed) > 0 || slices.ContainsFunc(r.Findings, r.Fails)
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
-// overreach lists what a file asks for and does not get, because it was found and nobody named it. It
-// may have come with somebody else's repository: it may open pages that are public or below the
-// folder in which it was found, and touch no file elsewhere. It starts no program, and reads nothing of
-// the environment.
+// overreach lists what a file asks for and does not get, because it was found and nobody named it.
+// It may have come with somebody else's repository: it may open pages that are public or below the
+// folder in which it was found, and touch no file elsewhere. It starts no program, and reads
+// nothing of the environment.
 func (o *Options) overreach(f *scenario.File) (all []scenario.Problem) {
 	if f.Within == "" {
 		return nil

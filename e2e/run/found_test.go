@@ -59,9 +59,9 @@ var foundFiles = []struct{ in, site, refused string }{
 
 var errOpened = errors.New("it was opened")
 
-// TestFoundFiles holds S1: a file that was found and not named starts no command, reads nothing of the
-// environment, opens public pages and those below the folder that was walked, and touches no file
-// elsewhere. The same file is run when it is named.
+// TestFoundFiles holds S1: a file that was found and not named starts no command, reads nothing of
+// the environment, opens public pages and those below the folder that was walked, and touches no
+// file elsewhere. The same file is run when it is named.
 func TestFoundFiles(t *testing.T) {
 	t.Parallel()
 	above := t.TempDir()
@@ -107,7 +107,8 @@ func TestFoundFiles(t *testing.T) {
 	}
 }
 
-// TestFoundSteps holds S1 for what is in the cases of a found file: each place that takes a reference.
+// TestFoundSteps holds S1 for what is in the cases of a found file: each place that takes a
+// reference.
 func TestFoundSteps(t *testing.T) {
 	t.Parallel()
 	within := t.TempDir()

@@ -29,8 +29,8 @@ type mcpDoor struct {
 }
 
 func (on *Stand) mcp(ctx context.Context, c transport.Credential, p *person) (*mcpDoor, error) {
-	// The library cancels the post of an answer when its call ends. With the reply just read, net/http
-	// passes that on to the next request of the connection.
+	// The library cancels the post of an answer when its call ends. With the reply just read,
+	// net/http passes that on to the next request of the connection.
 	single := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	over, err := mcptransport.NewStreamableHTTP(on.base+"/mcp/"+on.site+"?session="+stateName,
 		mcptransport.WithHTTPLogger(slog.New(slog.DiscardHandler)),
@@ -144,8 +144,8 @@ func resultOf(got *mcp.CallToolResult) (result, error) {
 	return result{forms: formsOfMCP(content, structured)}, nil
 }
 
-// questionIn returns the id of the question that a message is about, which the server tells the kit,
-// or "".
+// questionIn returns the id of the question that a message is about, which the server tells the
+// kit, or "".
 func questionIn(meta *mcp.Meta) string {
 	if meta == nil {
 		return ""

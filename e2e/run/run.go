@@ -30,8 +30,8 @@ type Options struct {
 	Site scenario.Site
 	// Host sets the limits of the pages and the interface that they meet; nil means ours.
 	Host *hosts.Host
-	// Model makes the calls of cases that come from evals: it returns the next call, or nil when the
-	// model is done. Nil makes the expected calls.
+	// Model makes the calls of cases that come from evals: it returns the next call, or nil when
+	// the model is done. Nil makes the expected calls.
 	Model func(ctx context.Context, r *scenario.ModelRequest) (*scenario.ModelCall, error)
 	// Env returns a variable of the environment, as in [scenario.Scope].
 	Env func(name string) (string, bool)
@@ -49,9 +49,9 @@ type Options struct {
 	// Pictures makes a picture of the page before each step, for reports that show it.
 	Pictures bool
 	// Trace is TraceOn for a trace of each case, TraceRetainOnFailure for those of cases that fail,
-	// and "" for none. Each is a file trace.zip in a folder of its own below TraceDir, which is made
-	// when it is not there. It has the arguments of calls as they were sent, with the values of the
-	// environment.
+	// and "" for none. Each is a file trace.zip in a folder of its own below TraceDir, which is
+	// made when it is not there. It has the arguments of calls as they were sent, with the values
+	// of the environment.
 	Trace, TraceDir string
 	// Accept takes what the values that are expected must be so that the cases of a file pass, as
 	// [scenario.Update] does. Nil accepts nothing: what does not match fails.
@@ -93,9 +93,10 @@ func (e *NotOpened) Error() string { return e.Site + ": " + e.Err.Error() }
 func (e *NotOpened) Unwrap() error { return e.Err }
 
 // Files runs the selected cases of the files, each through its doors, and each time in a fresh page
-// of a fresh browser context. It returns the report also with an error: a [*scenario.Problems] where
-// files ask for what cannot be done, or a [*NotOpened] for each site that did not open; the cases of
-// the other files ran. When ctx ends, what runs is ended, and the report says that it was interrupted.
+// of a fresh browser context. It returns the report also with an error: a [*scenario.Problems]
+// where files ask for what cannot be done, or a [*NotOpened] for each site that did not open; the
+// cases of the other files ran. When ctx ends, what runs is ended, and the report says that it was
+// interrupted.
 func Files(ctx context.Context, files []*scenario.File, o Options) (*report.Run, error) {
 	out := &report.Run{Command: "test", Version: o.Version, Started: time.Now(), FailOn: "off"}
 	selected, err := scenario.Select(files, o.Select)

@@ -117,7 +117,8 @@ func byDay(f *scenario.File) {
 	}
 }
 
-// ofDoors returns what a transcript has about the cases of the file, through the doors that it names.
+// ofDoors returns what a transcript has about the cases of the file, through the doors that it
+// names.
 func ofDoors(f *scenario.File, transcript string) string {
 	var b strings.Builder
 	kept := false
@@ -136,8 +137,9 @@ func ofDoors(f *scenario.File, transcript string) string {
 	return b.String()
 }
 
-// TestRun: the ways in which cases pass and fail, as they are reported: all of them through every door
-// at night, and some through one of them by day. The golden files hold both, so that each is the control of the other.
+// TestRun: the ways in which cases pass and fail, as they are reported: all of them through every
+// door at night, and some through one of them by day. The golden files hold both, so that each is
+// the control of the other.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"passes", "silent", "fails", "hostile"} {
@@ -286,8 +288,8 @@ cases: [{name: asks, steps: [{call: confirm, expect: bought}]}, {name: fails, st
 	}
 }
 
-// TestRunTraces: a case that fails leaves a trace with its steps, their arguments and questions, what
-// the page said and asked for, and pictures; one that passes leaves none.
+// TestRunTraces: a case that fails leaves a trace with its steps, their arguments and questions,
+// what the page said and asked for, and pictures; one that passes leaves none.
 func TestRunTraces(t *testing.T) {
 	t.Parallel()
 	f := readScenario(t, `site: {dir: testdata/site}

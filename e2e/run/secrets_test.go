@@ -9,8 +9,8 @@ import (
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
-// TestTracesHideSecrets holds S2: no file of a trace has an argument that the schema marks as secret,
-// wherever the page repeats it. What is not marked is there.
+// TestTracesHideSecrets holds S2: no file of a trace has an argument that the schema marks as
+// secret, wherever the page repeats it. What is not marked is there.
 func TestTracesHideSecrets(t *testing.T) {
 	t.Parallel()
 	const password, pin, user = `p&ss "w/ord"`, "90210", "anna-of-the-test"

@@ -338,7 +338,8 @@ func (on *Stand) accept() error {
 }
 
 // DependsOn lists the files that a run of the file reads and writes, reports and traces apart, and
-// the folder that it serves; "" is none. Of o it uses Site and Env. It leaves out what it cannot read.
+// the folder that it serves; "" is none. Of o it uses Site and Env. It leaves out what it cannot
+// read.
 func DependsOn(f *scenario.File, o Options) (reads, writes []string, folder string) {
 	on := &Stand{runner: &runner{o: o}, file: f}
 	_, folder, _ = on.where() // Files says what is wrong with it

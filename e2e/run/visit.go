@@ -47,8 +47,8 @@ type Visit struct {
 	leave context.CancelCauseFunc
 
 	opened session.Mark
-	// When it was asked for, and when it was there: a page is at most as old as the first says, and at
-	// least as the second.
+	// When it was asked for, and when it was there: a page is at most as old as the first says, and
+	// at least as the second.
 	began, shown time.Time
 	calls        int
 	moved        bool // whether it went to another address

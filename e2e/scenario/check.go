@@ -128,8 +128,8 @@ func (s *Site) check(d *decoder) {
 	d.config(s.Config)
 }
 
-// Config reads a value for [Site.Config] from JSON text in which nothing is a reference. The error is
-// a [*schema.SyntaxError], or a [*Problems] that names the unknown keys.
+// Config reads a value for [Site.Config] from JSON text in which nothing is a reference. The error
+// is a [*schema.SyntaxError], or a [*Problems] that names the unknown keys.
 func Config(text json.RawMessage) (Value, error) {
 	v, err := Literal(text)
 	if err != nil {

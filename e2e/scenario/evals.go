@@ -184,7 +184,8 @@ func (c *ExpectedCall) steps() (all []Step) {
 	return all
 }
 
-// pending is the result that webmcp-evals has for a form that is filled in, and that nobody submits.
+// pending is the result that webmcp-evals has for a form that is filled in, and that nobody
+// submits.
 const pending = "pending form submission"
 
 // waitsForPerson reports whether a call is expected to end with a form that is filled in. Then it

@@ -249,8 +249,8 @@ func styleOf(v schema.Value) yaml.Style {
 	return 0
 }
 
-// sent are the arguments of a call. A value that an earlier call returned, and that differs from run
-// to run, is a reference to that.
+// sent are the arguments of a call. A value that an earlier call returned, and that differs from
+// run to run, is a reference to that.
 func (c *RecordedCase) sent(v schema.Value, before int, secrets *vault) *yaml.Node {
 	return secrets.sent(v, c.Calls[before].secret, func(v schema.Value, _ path) (*yaml.Node, bool) {
 		for i := before - 1; i >= 0 && !v.IsArray() && !v.IsObject(); i-- {

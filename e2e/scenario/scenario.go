@@ -15,8 +15,8 @@ import (
 type File struct {
 	// Name is the name given to [Read], such as the file's path.
 	Name string `key:"-"`
-	// Within is the folder below which the file was found, or "" where somebody named it. A file that
-	// nobody named may be a stranger's: who runs it bounds what it may ask for.
+	// Within is the folder below which the file was found, or "" where somebody named it. A file
+	// that nobody named may be a stranger's: who runs it bounds what it may ask for.
 	Within string `key:"-"`
 	// Env is the first variable of the environment that the file reads; its Name is "" without one.
 	Env Variable `key:"-"`

@@ -13,8 +13,8 @@ import (
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
-// vault holds the secrets of a recording, each with the variable of the environment that stands for it
-// in the file.
+// vault holds the secrets of a recording, each with the variable of the environment that stands for
+// it in the file.
 type vault struct{ all []secret }
 
 type secret struct{ name, text string }
@@ -27,8 +27,8 @@ func secretsOf(declared, value json.RawMessage) map[string]bool {
 	return schema.Secrets(ReadAgain(declared), ReadAgain(value))
 }
 
-// ShortestSecret is the length in bytes from which a secret is looked for inside other texts: a shorter one is
-// part of too many.
+// ShortestSecret is the length in bytes from which a secret is looked for inside other texts: a
+// shorter one is part of too many.
 const ShortestSecret = 3
 
 func (v *vault) fill(cases []*RecordedCase) {
@@ -123,8 +123,8 @@ func (v *vault) shows(part schema.Value, at path) bool {
 	return slices.ContainsFunc(part.Leaves(), v.repeats)
 }
 
-// sent writes a value that is sent, in which references stand for secrets: for those that are marked,
-// and where they are repeated. special is as for yamlOf.
+// sent writes a value that is sent, in which references stand for secrets: for those that are
+// marked, and where they are repeated. special is as for yamlOf.
 func (v *vault) sent(value schema.Value, marked map[string]bool,
 	special func(schema.Value, path) (*yaml.Node, bool)) *yaml.Node {
 	under := func(at path) bool {

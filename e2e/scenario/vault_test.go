@@ -20,8 +20,8 @@ func toolOf(t *testing.T, input, output string) *bridge.Tool {
 	return c.Tool("log-in")
 }
 
-// TestRecordedSecrets holds S2: what a schema marks is not in the file. A reference to the environment
-// stands for it where it is sent, also again, and a matcher where a result repeats it.
+// TestRecordedSecrets holds S2: what a schema marks is not in the file. A reference to the
+// environment stands for it where it is sent, also again, and a matcher where a result repeats it.
 func TestRecordedSecrets(t *testing.T) {
 	t.Parallel()
 	login := toolOf(t, `{"type":"object","properties":{"user":{"type":"string"},"password":{"type":"string","format":"password"},"code":{"type":"integer","writeOnly":true},

@@ -25,7 +25,8 @@ var Scratch string
 
 // Main runs the tests of a package in a folder of their own, and returns the exit code. It fails
 // when a process, a browser's profile or anything else is left in that folder. The commands that
-// the tests start share a browser when share is true, but for those that are called with OwnBrowser.
+// the tests start share a browser when share is true, but for those that are called with
+// OwnBrowser.
 func Main(m *testing.M, share bool) int {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "4"); err != nil { // two keep two cores busy, and some wait

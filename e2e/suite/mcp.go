@@ -140,8 +140,8 @@ func (a *MCPAgent) Close() error { return a.Client.Close() }
 
 // OverHTTP connects to the MCP endpoint at url and initializes. An empty token sends none.
 func (a *MCPAgent) OverHTTP(ctx context.Context, url, token string) error {
-	// The library cancels the post of an answer when its call ends. With the reply to that post just
-	// read, net/http passes the cancellation on to the next request of the connection.
+	// The library cancels the post of an answer when its call ends. With the reply to that post
+	// just read, net/http passes the cancellation on to the next request of the connection.
 	single := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	o := []transport.StreamableHTTPCOption{
 		transport.WithHTTPLogger(slog.New(slog.DiscardHandler)), transport.WithHTTPBasicClient(single),

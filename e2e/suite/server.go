@@ -329,7 +329,8 @@ func Shorten(b []byte) string {
 	return string(b)
 }
 
-// PagetoolsRun runs pagetools, and returns all its output. Another exit code than code fails the test.
+// PagetoolsRun runs pagetools, and returns all its output. Another exit code than code fails the
+// test.
 func PagetoolsRun(t *testing.T, code int, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(Pagetools(t), args...)
@@ -351,7 +352,8 @@ func WriteFile(t *testing.T, name, text string) string {
 	return path
 }
 
-// AsksFor calls a tool without arguments, with a token and in a session, which may be ""; config is a JSON object.
+// AsksFor calls a tool without arguments, with a token and in a session, which may be ""; config is
+// a JSON object.
 func AsksFor(t *testing.T, s *Server, token, site, session, tool, config string) Reply {
 	t.Helper()
 	if session != "" {

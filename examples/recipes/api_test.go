@@ -136,7 +136,8 @@ func TestBearer(t *testing.T) {
 			t.Errorf("the challenge is %s", said)
 		}
 	}
-	// The cookie of the person, which the caller has, counts nothing here; the token counts nothing on the page's face.
+	// The cookie of the person, which the caller has, counts nothing here; the token counts nothing
+	// on the page's face.
 	want(t, c.other().get("/page/recipes", "Authorization", "Bearer "+token), http.StatusUnauthorized, "no_session")
 }
 
@@ -206,7 +207,8 @@ func TestRate(t *testing.T) {
 	})
 }
 
-// TestDocument: llm.json leads to a document that our own reader takes, and each x-llm is as its schema says.
+// TestDocument: llm.json leads to a document that our own reader takes, and each x-llm is as its
+// schema says.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)

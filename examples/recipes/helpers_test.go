@@ -122,7 +122,8 @@ func (c *caller) register() string {
 	return got.field("client_id")
 }
 
-// request is the query of a good authorization request, with some parameters changed; "" takes one out.
+// request is the query of a good authorization request, with some parameters changed; "" takes one
+// out.
 func request(id string, changes ...string) url.Values {
 	sum := sha256.Sum256([]byte(verifier))
 	q := values("response_type", "code", "client_id", id, "redirect_uri", callback, "state", "a state",

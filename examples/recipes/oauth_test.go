@@ -72,7 +72,8 @@ func TestRegister(t *testing.T) {
 	want(t, c.ask(http.MethodPost, "/oauth/register", "{}", "Content-Type", "text/plain"), http.StatusBadRequest, "invalid_client_metadata")
 }
 
-// TestAuthorize: a person signs in, agrees, and the client gets a code with its state and the issuer.
+// TestAuthorize: a person signs in, agrees, and the client gets a code with its state and the
+// issuer.
 func TestAuthorize(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
@@ -222,7 +223,8 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestLoginOpensAnewSession: the name of a session that somebody knew before is worth nothing after.
+// TestLoginOpensAnewSession: the name of a session that somebody knew before is worth nothing
+// after.
 func TestLoginOpensAnewSession(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)

@@ -13,12 +13,15 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// A Bundle is one entry point and the committed file that it becomes. Both paths are relative to the js folder.
+// A Bundle is one entry point and the committed file that it becomes. Both paths are relative to
+// the js folder.
 type Bundle struct {
 	Entry, Out string
-	// Result is the variable that the entry point assigns: the value of the bundle, which is one expression.
+	// Result is the variable that the entry point assigns: the value of the bundle, which is one
+	// expression.
 	Result string
-	// Param makes the bundle a function of these variables; without it, the function is called at once.
+	// Param makes the bundle a function of these variables; without it, the function is called at
+	// once.
 	Param string
 }
 
@@ -49,8 +52,9 @@ func Make(dir string, b Bundle) ([]byte, error) {
 		AbsWorkingDir: abs,
 		EntryPoints:   []string{b.Entry},
 		Bundle:        true,
-		// The entry point exports nothing, so that this is a flat list of statements, which banner and footer make one strict
-		// function: its own IIFE format cannot return a value without helpers that read and write properties.
+		// The entry point exports nothing, so that this is a flat list of statements, which banner
+		// and footer make one strict function: its own IIFE format cannot return a value without
+		// helpers that read and write properties.
 		Format:   api.FormatESModule,
 		Target:   api.ES2022,
 		Charset:  api.CharsetASCII,
@@ -71,8 +75,9 @@ func Make(dir string, b Bundle) ([]byte, error) {
 // leftover is a comment that esbuild keeps because it annotates an expression.
 var leftover = regexp.MustCompile(`(?ms)^\s*/\*\*.*?\*/\n`)
 
-// compact takes away what no reader of the bundle needs and every document of every page would pay for: types, which the
-// sources have, and wide indentation. It does not look into the text otherwise.
+// compact takes away what no reader of the bundle needs and every document of every page would pay
+// for: types, which the sources have, and wide indentation. It does not look into the text
+// otherwise.
 func compact(text []byte) ([]byte, error) {
 	var b bytes.Buffer
 	for line := range bytes.Lines(leftover.ReplaceAll(text, nil)) {

@@ -1,5 +1,5 @@
-// Command testtimes runs commands of "go test -json" at the same time, prints what go test would, and
-// then where the time went: the packages and tests that took longest, and how many browsers and
+// Command testtimes runs commands of "go test -json" at the same time, prints what go test would,
+// and then where the time went: the packages and tests that took longest, and how many browsers and
 // other counted programs were started.
 //
 //	go run ./scripts/testtimes [-top 10] [-counts FILE] go test -json ./a + go test -json -race ./b

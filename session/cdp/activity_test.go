@@ -97,8 +97,8 @@ func told(a *session.Activity, origin string) []string {
 // alike matches what a page does like something else that TestProbeSees has.
 var alike = regexp.MustCompile(`XMLHttp|^fr\.|^get\.|^blank|cookieStore|sessionStorage|caches\.match|/none|/file|^file|pushState|EventSource|= '/away'`)
 
-// TestProbeSees: all that a script does to the network, to what the browser keeps and to the page is
-// seen, and what only reads is told apart.
+// TestProbeSees: all that a script does to the network, to what the browser keeps and to the page
+// is seen, and what only reads is told apart.
 func TestProbeSees(t *testing.T) {
 	t.Parallel()
 	origin := actingSite(t)

@@ -19,9 +19,9 @@ import (
 	"github.com/pagetools/pagetools/shim"
 )
 
-// What a submit that a script of the page took has started is over when no request of it is under way,
-// and the document has not changed for settledAfter. A document that always changes is looked at after
-// quietPatience, and one in which nothing happens at all is given idlePatience.
+// What a submit that a script of the page took has started is over when no request of it is under
+// way, and the document has not changed for settledAfter. A document that always changes is looked
+// at after quietPatience, and one in which nothing happens at all is given idlePatience.
 const (
 	settledAfter  = 250 * time.Millisecond
 	quietPatience = 2 * time.Second
@@ -31,8 +31,8 @@ const (
 // answersWorld is the name of the world in which documents are asked what they show.
 const answersWorld = "pagetools answers"
 
-// inWorld runs an expression in a world of its own in the document, where the page changes nothing. It
-// returns how many events of the page came before the reply.
+// inWorld runs an expression in a world of its own in the document, where the page changes nothing.
+// It returns how many events of the page came before the reply.
 func (d *document) inWorld(ctx context.Context, expression string) (string, int64, error) {
 	world, err := cdp.Call(ctx, d.target, page.CreateIsolatedWorld,
 		page.CreateIsolatedWorldParams{FrameID: d.frameID, WorldName: answersWorld})
@@ -73,7 +73,8 @@ func (c *call) unwatchForm() {
 	}
 }
 
-// pageAnswer has the words of a page about a form, in the shape of details.page, and of the result without JSON-LD.
+// pageAnswer has the words of a page about a form, in the shape of details.page, and of the result
+// without JSON-LD.
 type pageAnswer struct {
 	shim.Page
 
@@ -91,7 +92,8 @@ type sentRequest struct {
 // maxSent bounds the requests that are told, and maxErrorLinked the JSON-LD of an error, in bytes.
 const maxSent, maxErrorLinked = 16, 64 << 10
 
-// loaded makes a step of a document that came, which the browser says has the status; 0 when it does not.
+// loaded makes a step of a document that came, which the browser says has the status; 0 when it
+// does not.
 func loaded(d *document, p *shim.Page, status int) bridge.Step {
 	if status != 0 {
 		p.Status = status
@@ -105,7 +107,8 @@ func withoutContent(d *document, r *request) bridge.Step {
 		Alerts: []string{}, Statuses: []string{}}})
 }
 
-// concluded makes a step of what a page says: its JSON-LD, or else what it shows. A site that refused is an error.
+// concluded makes a step of what a page says: its JSON-LD, or else what it shows. A site that
+// refused is an error.
 func concluded(d *document, a *pageAnswer) bridge.Step {
 	s := bridge.Step{Document: d.id, Revision: max(d.newest.Load(), d.revision.Load()*revisions)}
 	switch {
@@ -179,8 +182,9 @@ func handled(d *document, p *shim.Page, sent []request) bridge.Step {
 	return s
 }
 
-// decisive returns the request that the site refused, or did not answer; nil when all went well. Those that
-// change something at the document's own site count before those of others, and before what is only read.
+// decisive returns the request that the site refused, or did not answer; nil when all went well.
+// Those that change something at the document's own site count before those of others, and before
+// what is only read.
 func decisive(d *document, sent []request) *request {
 	for _, group := range []func(*request) bool{
 		func(r *request) bool { return r.changes() && origin.Of(r.url) == d.origin },

@@ -455,8 +455,8 @@ func TestBackForward(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer remote.Close()
-	// The control. Chromium keeps no document that does not come to rest within three seconds, as on a
-	// busy machine.
+	// The control. Chromium keeps no document that does not come to rest within three seconds, as
+	// on a busy machine.
 	for began := time.Now(); ; {
 		got := run(remote)
 		if got == `[true,"1"]` {

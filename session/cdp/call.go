@@ -40,8 +40,8 @@ type call struct {
 	// we know.
 	interacts bool
 
-	// Of a call of a form: events of the page before it, whether what the page does is noted for it, and
-	// whether that goes on when the page script has answered.
+	// Of a call of a form: events of the page before it, whether what the page does is noted for
+	// it, and whether that goes on when the page script has answered.
 	since          int64
 	watches, leads bool
 

@@ -109,8 +109,8 @@ func (cs *calls) cancel(ctx context.Context) {
 	}
 }
 
-// placed takes the text of a dialog by which the page script says where a call is. It reports whether it is
-// one of a call here.
+// placed takes the text of a dialog by which the page script says where a call is. It reports
+// whether it is one of a call here.
 func (cs *calls) placed(message string) bool {
 	id, place, ok := shim.Placed(message)
 	if !ok {
@@ -130,8 +130,8 @@ func (cs *calls) placed(message string) bool {
 	return known
 }
 
-// opener returns the calls among which a dialog is: the one whose code runs, if it is known. Otherwise those
-// that wait for a person in an interaction, where all are of one caller; or all.
+// opener returns the calls among which a dialog is: the one whose code runs, if it is known.
+// Otherwise those that wait for a person in an interaction, where all are of one caller; or all.
 func opener(all []*call) (some []*call, certain bool) {
 	var asking []*call
 	for _, c := range all {

@@ -7,7 +7,8 @@ import (
 )
 
 // TestLoadErrors (D7): a site that does not open has the reason that is true of it. Only a
-// certificate that can be accepted is CERTIFICATE. It names the origin, and nothing that may be secret.
+// certificate that can be accepted is CERTIFICATE. It names the origin, and nothing that may be
+// secret.
 func TestLoadErrors(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]struct {

@@ -91,8 +91,8 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// TestMissingScripts (D4): what a document does not say by itself is told: scripts that are not there, what
-// its policy keeps from running, forms that are not tools.
+// TestMissingScripts (D4): what a document does not say by itself is told: scripts that are not
+// there, what its policy keeps from running, forms that are not tools.
 func TestMissingScripts(t *testing.T) {
 	t.Parallel()
 	pages := map[string]http.HandlerFunc{

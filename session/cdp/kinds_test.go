@@ -13,8 +13,8 @@ import (
 	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
-// inBothKinds runs a test in both kinds of browsers in make contract, and in the headless shell at night;
-// one that is not installed is skipped.
+// inBothKinds runs a test in both kinds of browsers in make contract, and in the headless shell at
+// night; one that is not installed is skipped.
 func inBothKinds(t *testing.T, run func(t *testing.T, only func(*LocalOptions))) {
 	t.Helper()
 	if !gatetest.IsNightly() {

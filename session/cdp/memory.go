@@ -13,7 +13,8 @@ import (
 	"github.com/pagetools/pagetools/session/cdp/wire"
 )
 
-// What a page may take. Its script engine stops at 1 GiB by itself; buffers and pictures are besides.
+// What a page may take. Its script engine stops at 1 GiB by itself; buffers and pictures are
+// besides.
 const (
 	maxRenderer = 1536 << 20 // bytes of memory of one renderer
 	maxStorage  = 128 << 20  // bytes that one origin stores
@@ -31,8 +32,8 @@ const (
 // rendererType is the browser's word for the processes of pages.
 const rendererType = "renderer"
 
-// weigh ends renderers that take more memory than a page may: their pages have crashed, and others go on.
-// Of a browser that we did not start nothing is known. It ends with the connection.
+// weigh ends renderers that take more memory than a page may: their pages have crashed, and others
+// go on. Of a browser that we did not start nothing is known. It ends with the connection.
 func (b *instance) weigh(limit uint64) {
 	if b.process == nil {
 		return
@@ -81,8 +82,8 @@ func (b *instance) weighOnce(limit uint64, known map[int64]bool) time.Duration {
 
 type storageBound = storage.OverrideQuotaForOriginParams
 
-// quota bounds what the origins of a page store in its browser context. Only the owner uses it, and, before
-// that begins, who makes the page.
+// quota bounds what the origins of a page store in its browser context. Only the owner uses it,
+// and, before that begins, who makes the page.
 type quota struct {
 	off   bool // in the operator's profile, which is theirs
 	known map[string]bool

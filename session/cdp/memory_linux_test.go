@@ -33,9 +33,9 @@ tool('database', async ({mib}) => { const d = await db(); let n = 0; try { for (
 tool('cache', async ({mib}) => { const c = await caches.open('c'); let n = 0; try { for (; n < Math.min(often(mib), 64); n++) await c.put('/x' + n, new Response(noise())); } catch (e) { return {stored: n * 8, why: e.name}; } return {stored: n * 8}; });
 }</script>`
 
-// TestMemoryOfPages holds S3: a page that takes more memory than a page may has crashed, however it takes
-// it, and the pages beside it go on. What is below the limit works. Where memory runs out, renderers die
-// before their browser, and before us.
+// TestMemoryOfPages holds S3: a page that takes more memory than a page may has crashed, however it
+// takes it, and the pages beside it go on. What is below the limit works. Where memory runs out,
+// renderers die before their browser, and before us.
 func TestMemoryOfPages(t *testing.T) {
 	t.Parallel()
 	e := engine(t, nil)

@@ -9,15 +9,16 @@ import (
 	"github.com/pagetools/pagetools/shim"
 )
 
-// A page that a call moved to another address is calm when its document has not changed for calmAfter. One
-// that always changes, or that is still on its way to another document, is given movePatience.
+// A page that a call moved to another address is calm when its document has not changed for
+// calmAfter. One that always changes, or that is still on its way to another document, is given
+// movePatience.
 const (
 	calmAfter    = time.Second
 	movePatience = 3 * time.Second
 )
 
-// moves reports what calls do to the address of the page: the routers of applications change the address
-// first, and show, and register, what belongs to it later. Only the owner uses it.
+// moves reports what calls do to the address of the page: the routers of applications change the
+// address first, and show, and register, what belongs to it later. Only the owner uses it.
 type moves struct {
 	frames  *frames
 	watcher *watcher
@@ -26,8 +27,9 @@ type moves struct {
 	stop    context.CancelFunc // ends the look at the page
 }
 
-// look reports a move that began after so many events of the page, by a call of a document, and returns the
-// number of the move; 0 when there was none. Another document counts as opened in its own time.
+// look reports a move that began after so many events of the page, by a call of a document, and
+// returns the number of the move; 0 when there was none. Another document counts as opened in its
+// own time.
 func (m *moves) look(of *document, began int64, since time.Time) int64 {
 	top := m.frames.top
 	if of.frame == nil || of.frame.doc != of || top.doc.began > began {
@@ -45,8 +47,8 @@ func (m *moves) look(of *document, began int64, since time.Time) int64 {
 	return m.count
 }
 
-// follow waits until the document is calm, and the page is not on its way to another one. It ends with ctx
-// or with the page.
+// follow waits until the document is calm, and the page is not on its way to another one. It ends
+// with ctx or with the page.
 func (m *moves) follow(ctx context.Context, of, top *document, number int64) {
 	_, after, _ := of.inWorld(ctx, shim.Calm(calmAfter, movePatience)) // or it goes away
 	leaves := make(chan bool, 1)

@@ -74,8 +74,8 @@ func (n *native) form(ctx context.Context, c *call, x nativeTool,
 	return left.Step()
 }
 
-// leadsOn returns the submission that is to be followed: the page's script took the submit, or another
-// document came. It is nil where the browser's answer is all there is.
+// leadsOn returns the submission that is to be followed: the page's script took the submit, or
+// another document came. It is nil where the browser's answer is all there is.
 func (c *call) leadsOn(a nativeAnswer) *submission {
 	sub := &submission{doc: c.doc, origin: c.doc.origin, since: c.since, after: c.since}
 	switch {

@@ -55,8 +55,8 @@ func (d *document) attributes(ctx context.Context, node cdp.BackendNodeID) map[s
 	return attributesOf(described.Node)
 }
 
-// submitsItself reports whether a form has toolautosubmit now: the browser tells only how it was when it was
-// declared.
+// submitsItself reports whether a form has toolautosubmit now: the browser tells only how it was
+// when it was declared.
 func (d *document) submitsItself(ctx context.Context, x nativeTool) bool {
 	bounded, cancel := context.WithTimeout(ctx, busyPatience)
 	defer cancel()

@@ -27,8 +27,8 @@ func (t *tab) Probe() *session.Probe {
 // ofThePage is the caller of Execute's calls.
 const ofThePage = "the page"
 
-// Execute implements session.Driver. It is a call of the tab, so that dialogs are its questions, and
-// so that a page that hangs is interrupted.
+// Execute implements session.Driver. It is a call of the tab, so that dialogs are its questions,
+// and so that a page that hangs is interrupted.
 func (t *tab) Execute(ctx context.Context, tool string, input json.RawMessage) bridge.Step {
 	d := t.shown.top.Load()
 	if err := t.calls.pulse(ctx, d); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/pagetools/pagetools/shim"
 )
 
-// submission is a form that a call submitted: the document that comes answers it, or, where a script of
-// the page took the submit, what that did.
+// submission is a form that a call submitted: the document that comes answers it, or, where a
+// script of the page took the submit, what that did.
 type submission struct {
 	doc     *document // that had the form
 	origin  string    // of doc
@@ -34,7 +34,8 @@ type arrival struct {
 	err    *bridge.Error
 }
 
-// settleEvery says how often a submission is looked at while nothing happens: some waits end with time.
+// settleEvery says how often a submission is looked at while nothing happens: some waits end with
+// time.
 const settleEvery = 250 * time.Millisecond
 
 // follow waits for what becomes of a submission, and returns what the page says of it. A document
@@ -209,7 +210,8 @@ func (ss *submissions) settle() {
 // otherPatience bounds the time between a load that was given up and one in its place.
 const otherPatience = 300 * time.Millisecond
 
-// loadPatience bounds the time for which a document that is there loads before it counts as the answer.
+// loadPatience bounds the time for which a document that is there loads before it counts as the
+// answer.
 const loadPatience = 5 * time.Second
 
 // answer returns what came of a submission, nothing as long as that is open.
@@ -235,9 +237,9 @@ func (ss *submissions) answer(sub *submission) arrival {
 	return arrival{}
 }
 
-// withoutDocument is answer as long as the frame shows what it did before. Only the end of a load that began
-// with the call says that no document comes: the browser stops a load that was under way before it begins
-// the next.
+// withoutDocument is answer as long as the frame shows what it did before. Only the end of a load
+// that began with the call says that no document comes: the browser stops a load that was under way
+// before it begins the next.
 func (ss *submissions) withoutDocument(sub *submission) arrival {
 	f := sub.frame
 	loads := ss.traffic.loads(f.id, sub.since)

@@ -279,8 +279,8 @@ func TestFormsOfHostilePages(t *testing.T) {
 	}
 }
 
-// TestFormHandled shows what comes of a form whose submit a script of the page takes, as libraries of forms
-// do: what was sent, what the site answered, and what the page says.
+// TestFormHandled shows what comes of a form whose submit a script of the page takes, as libraries
+// of forms do: what was sent, what the site answered, and what the page says.
 func TestFormHandled(t *testing.T) {
 	t.Parallel()
 	const body = `<label>Q <input name=q required></label><p id=alert role=alert></p><p id=status role=status></p><ul id=list></ul>

@@ -32,9 +32,9 @@ type request struct {
 // maxRequests bounds the requests that are noted in a page, and maxAddress the bytes of an address.
 const maxRequests, maxAddress = 512, 2048
 
-// traffic notes the requests of a page for documents, and those of its scripts, while calls of forms are
-// under way. Only then does the browser report them: a page can make any number of them. Only the owner
-// uses it.
+// traffic notes the requests of a page for documents, and those of its scripts, while calls of
+// forms are under way. Only then does the browser report them: a page can make any number of them.
+// Only the owner uses it.
 type traffic struct {
 	frames *frames
 	calls  int // that are under way
@@ -129,7 +129,8 @@ func (t *traffic) settle() {
 	t.wait = nil
 }
 
-// unanswered lists the requests of scripts that may change something, and that the site has not answered.
+// unanswered lists the requests of scripts that may change something, and that the site has not
+// answered.
 func (t *traffic) unanswered() (all []string) {
 	for _, r := range t.all {
 		if r.kind != network.ResourceTypeDocument && r.changes() && !r.ended && r.status == 0 {
@@ -183,8 +184,8 @@ func (t *traffic) loads(of cdp.FrameID, after int64) []*request {
 	})
 }
 
-// streamPatience bounds the wait for a request that changes nothing, which may never end, and bodyPatience
-// the wait for the rest of any response.
+// streamPatience bounds the wait for a request that changes nothing, which may never end, and
+// bodyPatience the wait for the rest of any response.
 const streamPatience, bodyPatience = 3 * time.Second, time.Second
 
 // scripted returns the requests of scripts that began after so many events, and whether some are

@@ -12,8 +12,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/origin"
 )
 
-// judge returns a *Refusal unless the page may connect to an address of a host. Where the address is
-// not valid, because only an operator's proxy knows it, the name and the port are judged.
+// judge returns a *Refusal unless the page may connect to an address of a host. Where the address
+// is not valid, because only an operator's proxy knows it, the name and the port are judged.
 func (g *Grant) judge(host string, to netip.AddrPort) error {
 	g.mu.Lock()
 	reach := g.reach

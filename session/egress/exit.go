@@ -73,8 +73,8 @@ func (x *exit) upstreamOf(r *http.Request) (*url.URL, error) {
 	return x.upstream.url, nil
 }
 
-// isFar reports whether the operator's proxy reaches a host. A name of this machine is not for it: it
-// would take the name for its own machine.
+// isFar reports whether the operator's proxy reaches a host. A name of this machine is not for it:
+// it would take the name for its own machine.
 func (x *exit) isFar(host string) bool {
 	_, err := netip.ParseAddr(host)
 	return x.upstream != nil && (err == nil || !origin.Loopback(host))

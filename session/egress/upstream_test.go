@@ -61,8 +61,8 @@ func TestUpstream(t *testing.T) {
 	}
 }
 
-// TestUpstreamNames holds S9: names of this machine, and those that the public DNS does not have, are
-// judged here, and not by the operator's proxy, which may know them.
+// TestUpstreamNames holds S9: names of this machine, and those that the public DNS does not have,
+// are judged here, and not by the operator's proxy, which may know them.
 func TestUpstreamNames(t *testing.T) {
 	t.Parallel()
 	asked := make(chan string, 100)

@@ -37,8 +37,8 @@ type Pages map[string]Page
 type Harness struct {
 	// Engine is shared by tests that leave it whole.
 	Engine session.Engine
-	// Fresh makes an engine for a test that breaks it, and closes it at its end. Impatient makes one
-	// that soon takes a page for hung.
+	// Fresh makes an engine for a test that breaks it, and closes it at its end. Impatient makes
+	// one that soon takes a page for hung.
 	Fresh, Impatient func(t *testing.T) session.Engine
 	// Serve makes the pages reachable for the engine, and returns their origin.
 	// With tls the certificate is one that nobody signed.

@@ -114,8 +114,8 @@ func testSameDocument(t *testing.T, h Harness) {
 	}
 }
 
-// testRoutes: a call that changes the address says so, and what the next place registers comes before the page
-// is said to be calm (L6).
+// testRoutes: a call that changes the address says so, and what the next place registers comes
+// before the page is said to be calm (L6).
 func testRoutes(t *testing.T, h Harness) {
 	t.Helper()
 	w := show(t, h.Engine, h.Serve(t, h.Engine, leaving, false)+"/")

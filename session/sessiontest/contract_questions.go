@@ -151,8 +151,9 @@ func testQuestions(t *testing.T, h Harness) {
 	})
 }
 
-// testDialogsOfOneCall: a dialog inside of an interaction is asked of the call whose it is, and of no other
-// one that is at work in the page; so is a dialog of a call that begins while another asks. C2.
+// testDialogsOfOneCall: a dialog inside of an interaction is asked of the call whose it is, and of
+// no other one that is at work in the page; so is a dialog of a call that begins while another
+// asks. C2.
 func testDialogsOfOneCall(t *testing.T, h Harness) {
 	for _, c := range []struct {
 		tool, beside, other string // the calls, and the caller of the second one

@@ -29,9 +29,9 @@ type verbatim struct {
 // MarshalJSON writes what the page wrote.
 func (v verbatim) MarshalJSON() ([]byte, error) { return v.raw, nil }
 
-// content is the block for a client of the protocol version. A block that the protocol version does not know,
-// or that lacks what it must have, would make clients refuse the whole result: it
-// becomes a text of its JSON.
+// content is the block for a client of the protocol version. A block that the protocol version does
+// not know, or that lacks what it must have, would make clients refuse the whole result: it becomes
+// a text of its JSON.
 func (b block) content(e protocol) mcpgo.Content {
 	kind := blockTypes[b.kind()]
 	if kind.check == nil || !e.Since(kind.since) || !kind.check(b.Value) {

@@ -248,8 +248,9 @@ func TestProgress(t *testing.T) {
 	})
 }
 
-// TestProgressOfParts (B9): a client that waits for a result which arrives in parts hears how many there are, and the
-// last of them, cleaned and no longer than a line; once it is there nothing of it is held.
+// TestProgressOfParts (B9): a client that waits for a result which arrives in parts hears how many
+// there are, and the last of them, cleaned and no longer than a line; once it is there nothing of
+// it is held.
 func TestProgressOfParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFace(t, Options{})
@@ -269,8 +270,8 @@ func TestProgressOfParts(t *testing.T) {
 	})
 }
 
-// TestFinish: what still runs when stdin closes has 2.5 seconds, or as long as who serves it says. What is
-// cancelled then still says so.
+// TestFinish: what still runs when stdin closes has 2.5 seconds, or as long as who serves it says.
+// What is cancelled then still says so.
 func TestFinish(t *testing.T) {
 	for finish, cancelled := range map[time.Duration]bool{0: true, 10 * time.Second: false} {
 		synctest.Test(t, func(t *testing.T) {

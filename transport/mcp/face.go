@@ -31,8 +31,8 @@ type Options struct {
 	Terminal func() bool
 	// Attended says that people see the windows of pages: they can answer in them what a page asks.
 	Attended bool
-	// Opens is a sentence on what gives people a place to answer, for when there is none, in the words
-	// of who started the program; "" leaves it out.
+	// Opens is a sentence on what gives people a place to answer, for when there is none, in the
+	// words of who started the program; "" leaves it out.
 	Opens string
 	// Page returns the title of a site's page as it is now, in the page's words, and the address of
 	// its icon; "", and a nil function, when there is none.
@@ -43,8 +43,8 @@ type Options struct {
 	Key []byte
 	// Done ends streams when it is closed; nil means never.
 	Done <-chan struct{}
-	// Finish is how long what still runs when stdin closes may take to finish; 0 means 2.5 s, because
-	// clients kill a server that does not end.
+	// Finish is how long what still runs when stdin closes may take to finish; 0 means 2.5 s,
+	// because clients kill a server that does not end.
 	Finish time.Duration
 	// Log gets what clients do wrong; nil is silent.
 	Log *slog.Logger

@@ -62,8 +62,8 @@ func inputRequired(params mcpgo.ElicitationParams, state string) *mcpgo.CallTool
 // keptFor is how long the outcome of a call is kept after its question.
 const keptFor = 15 * time.Minute
 
-// metaQuestion is the key of a question's id in _meta, for the client of our test kit. No other client
-// gets ids: a model reads what its client shows it.
+// metaQuestion is the key of a question's id in _meta, for the client of our test kit. No other
+// client gets ids: a model reads what its client shows it.
 const metaQuestion = "pagetools/question"
 
 // waits is the result of a call that waits for a person whom the client does not ask.

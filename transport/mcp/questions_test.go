@@ -89,8 +89,8 @@ func TestConsentByForm(t *testing.T) {
 	}
 }
 
-// TestDeniedOperation (O16): that a person denied a call of an API is data, with the reason; of one that promises a
-// shape of its results, and of a page's tool (TestConsentByForm), it is an error.
+// TestDeniedOperation (O16): that a person denied a call of an API is data, with the reason; of one
+// that promises a shape of its results, and of a page's tool (TestConsentByForm), it is an error.
 func TestDeniedOperation(t *testing.T) {
 	w := newWorld(t, Options{})
 	save, typed := bridgetest.Asking("save", ""), bridgetest.Returning(bridgetest.Asking("typed", ""), `{"type":"object","required":["id"]}`)
@@ -309,8 +309,8 @@ func TestOlderElicitation(t *testing.T) {
 	}
 }
 
-// TestOnlyTheKitIsToldWhichQuestion: a client that declares pagetools/kit gets the id of the question
-// that it is asked, or that its call waits for. What any other client gets holds no id.
+// TestOnlyTheKitIsToldWhichQuestion: a client that declares pagetools/kit gets the id of the
+// question that it is asked, or that its call waits for. What any other client gets holds no id.
 func TestOnlyTheKitIsToldWhichQuestion(t *testing.T) {
 	for _, version := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {
 		for capabilities, told := range map[string]bool{

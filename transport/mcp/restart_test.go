@@ -13,8 +13,8 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// TestSessionsOutliveAProcess: a session id carries its facts, sealed, so that every face with the key goes
-// on with it: another process, or one that started later. C3.
+// TestSessionsOutliveAProcess: a session id carries its facts, sealed, so that every face with the
+// key goes on with it: another process, or one that started later. C3.
 func TestSessionsOutliveAProcess(t *testing.T) {
 	key := bytes.Repeat([]byte{7}, KeySize)
 	first, second := newWorld(t, Options{Key: key}), newWorld(t, Options{Key: key})
@@ -96,8 +96,8 @@ func TestSessionsOutliveAProcess(t *testing.T) {
 	}
 }
 
-// TestSessionsThatGaveWay are taken up again: those that nobody used for long, and the oldest of a caller
-// with too many.
+// TestSessionsThatGaveWay are taken up again: those that nobody used for long, and the oldest of a
+// caller with too many.
 func TestSessionsThatGaveWay(t *testing.T) {
 	w := newWorld(t, Options{})
 	c := w.as(agent).legacy("2025-11-25", nothing)
@@ -109,8 +109,8 @@ func TestSessionsThatGaveWay(t *testing.T) {
 	}
 }
 
-// TestEndedSessionsAreBounded: of sessions that ended, what keeps them from being taken up is kept for the
-// newest only.
+// TestEndedSessionsAreBounded: of sessions that ended, what keeps them from being taken up is kept
+// for the newest only.
 func TestEndedSessionsAreBounded(t *testing.T) {
 	w := newFace(t, Options{})
 	w.sessions.mu.Lock()

@@ -18,8 +18,8 @@ const (
 	unknownList = "unknown"
 )
 
-// facts are in the id of a session, sealed: any face with the key takes the session up again, after a
-// restart or beside another. The id is no credential: requests are authenticated without it.
+// facts are in the id of a session, sealed: any face with the key takes the session up again, after
+// a restart or beside another. The id is no credential: requests are authenticated without it.
 type facts struct {
 	Caller   string    `json:"c"`
 	Site     string    `json:"s,omitempty"`
@@ -127,8 +127,8 @@ func (s *sessions) drop(x *httpSession) {
 	x.end()
 }
 
-// find returns the session of that id when it is the caller's, on that endpoint. One that this process
-// does not have is taken up.
+// find returns the session of that id when it is the caller's, on that endpoint. One that this
+// process does not have is taken up.
 func (s *sessions) find(id string, sc scope) *httpSession {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -52,8 +52,8 @@ func TestWhatIsAsked(t *testing.T) {
 	})
 }
 
-// TestWhereToAnswer: texts name the ways to answer that there are, and when there is none what opens one.
-// C11.
+// TestWhereToAnswer: texts name the ways to answer that there are, and when there is none what
+// opens one. C11.
 func TestWhereToAnswer(t *testing.T) {
 	const none, opens = "There is no place where people can answer it now. ", "Started with a page, there is one."
 	yes, no := func() bool { return true }, func() bool { return false }

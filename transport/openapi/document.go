@@ -68,8 +68,9 @@ func asJSON(s json.RawMessage) map[string]mediaType {
 	return map[string]mediaType{"application/json": {s}}
 }
 
-// bodyOf is the body of calls. Libraries make an argument of a body without properties, and want it where
-// it is required. A request without a body has no arguments, which is good where a tool needs none.
+// bodyOf is the body of calls. Libraries make an argument of a body without properties, and want it
+// where it is required. A request without a body has no arguments, which is good where a tool needs
+// none.
 func bodyOf(input *schema.Schema, text json.RawMessage) *requestBody {
 	b := &requestBody{true, asJSON(text)}
 	if !bytes.Contains(text, []byte(`"properties":{}`)) {

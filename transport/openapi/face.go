@@ -48,7 +48,8 @@ type written struct {
 	etag string
 }
 
-// mostHeld bounds the bytes of documents that are kept: callers who see other sites have other ones.
+// mostHeld bounds the bytes of documents that are kept: callers who see other sites have other
+// ones.
 const mostHeld = 16 << 20
 
 // New makes the face of a bridge.

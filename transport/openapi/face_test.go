@@ -109,8 +109,8 @@ func (w *world) document(t *testing.T, path string, header ...string) (d documen
 	return d
 }
 
-// TestDocuments (O3, O4, O8, O15): a document has one operation for each tool, with its whole path, an
-// operationId, and the schema of arguments in its place.
+// TestDocuments (O3, O4, O8, O15): a document has one operation for each tool, with its whole path,
+// an operationId, and the schema of arguments in its place.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
 	find := bridgetest.Returning(bridgetest.Tool("find.stamps", `{"type":"object","properties":{"q":{"$ref":"#/$defs/word"}},"required":["q"],"$defs":{"word":{"type":"string"}}}`),

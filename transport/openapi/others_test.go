@@ -29,8 +29,8 @@ func odd() *bridgetest.Router {
 		bridgetest.Asking("buy", ""), bridgetest.Tool("now", ""))
 }
 
-// TestDocumentsOfOthers (O2): a validator of somebody else takes our documents, with and without credentials, of
-// one site and of all; and the JSON Schema of x-llm takes what they have of it.
+// TestDocumentsOfOthers (O2): a validator of somebody else takes our documents, with and without
+// credentials, of one site and of all; and the JSON Schema of x-llm takes what they have of it.
 func TestDocumentsOfOthers(t *testing.T) {
 	t.Parallel()
 	root, operation, discovery := xllm(t, "root"), xllm(t, "operation"), xllm(t, "discovery")
@@ -92,10 +92,10 @@ func xllm(t *testing.T, part string) *schema.Schema {
 	return s
 }
 
-// reference is a client that does what is known of the seed's own (opentools.md): it asks the root of the origin,
-// reads JSON, ignores servers, statuses and parameters of paths, follows no reference, and sees no operation
-// without an operationId. A body it knows only where it is in its place, of application/json, with type and
-// properties.
+// reference is a client that does what is known of the seed's own (opentools.md): it asks the root
+// of the origin, reads JSON, ignores servers, statuses and parameters of paths, follows no
+// reference, and sees no operation without an operationId. A body it knows only where it is in its
+// place, of application/json, with type and properties.
 type reference struct {
 	origin string
 	tools  map[string]referenceTool
@@ -172,8 +172,8 @@ func (r *reference) call(t *testing.T, name string, args map[string]any) map[str
 	return r.get(t, one.method, one.path, schema.MustEncode(args))
 }
 
-// TestReferenceClient (O1, O5, O8, O15): a client that reads little of OpenAPI finds all tools, what their
-// arguments are, when to ask, and reads every answer.
+// TestReferenceClient (O1, O5, O8, O15): a client that reads little of OpenAPI finds all tools,
+// what their arguments are, when to ask, and reads every answer.
 func TestReferenceClient(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, odd(), bridge.Options{})
@@ -204,8 +204,8 @@ func TestReferenceClient(t *testing.T) {
 	}
 }
 
-// TestRequestBodies (O15): a tool that has no properties needs no body, and has none where there can be no
-// arguments: FastMCP, for one, makes an argument of a body without properties.
+// TestRequestBodies (O15): a tool that has no properties needs no body, and has none where there
+// can be no arguments: FastMCP, for one, makes an argument of a body without properties.
 func TestRequestBodies(t *testing.T) {
 	t.Parallel()
 	const none, optional, required = "none", "optional", "required"

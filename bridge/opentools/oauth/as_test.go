@@ -26,7 +26,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(bridgetest.Main(m, os.Stderr)) }
 
-// authority is an authorization server that is not ours: zitadel's, with the storage of its example.
+// authority is an authorization server that is not ours: zitadel's, with the storage of its
+// example.
 type authority struct {
 	*httptest.Server
 	storage *storage.Storage

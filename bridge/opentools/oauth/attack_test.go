@@ -21,8 +21,8 @@ func wants(t *testing.T, what string, err error, text string) {
 	}
 }
 
-// TestIssuer (RFC 9207): the answer of another server, or none where one is promised, ends the login
-// before its code goes anywhere.
+// TestIssuer (RFC 9207): the answer of another server, or none where one is promised, ends the
+// login before its code goes anywhere.
 func TestIssuer(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct {
@@ -53,8 +53,8 @@ func TestIssuer(t *testing.T) {
 	}
 }
 
-// TestForgottenClient (RFC 6749 5.2): where the server does not know the client any more, a login helps:
-// that is said, and the next login makes calls run again.
+// TestForgottenClient (RFC 6749 5.2): where the server does not know the client any more, a login
+// helps: that is said, and the next login makes calls run again.
 func TestForgottenClient(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{"invalid_client", "unauthorized_client"} {
@@ -88,8 +88,8 @@ func TestOtherIssuer(t *testing.T) {
 	}
 }
 
-// TestPlain (RFC 9700 2.1.1): a server that takes PKCE without S256 only gets no login; one that says
-// nothing gets S256.
+// TestPlain (RFC 9700 2.1.1): a server that takes PKCE without S256 only gets no login; one that
+// says nothing gets S256.
 func TestPlain(t *testing.T) {
 	t.Parallel()
 	w, f := newFakeWorld(t)
@@ -111,7 +111,8 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// TestState: what does not know the state neither logs in nor ends the login, and an answer counts once.
+// TestState: what does not know the state neither logs in nor ends the login, and an answer counts
+// once.
 func TestState(t *testing.T) {
 	t.Parallel()
 	w, f := newFakeWorld(t)
@@ -349,7 +350,8 @@ func TestOneRenewal(t *testing.T) {
 	}
 }
 
-// TestRenewalIsKept: what a caller that gave up had begun is saved; what cannot be saved is not used.
+// TestRenewalIsKept: what a caller that gave up had begun is saved; what cannot be saved is not
+// used.
 func TestRenewalIsKept(t *testing.T) {
 	t.Parallel()
 	w, f := newFakeWorld(t)
@@ -378,8 +380,8 @@ func TestRenewalIsKept(t *testing.T) {
 	}
 }
 
-// TestLogoutDuringRenewal: a renewal that goes on brings nothing back that a logout forgets, and the
-// logout revokes what the renewal got.
+// TestLogoutDuringRenewal: a renewal that goes on brings nothing back that a logout forgets, and
+// the logout revokes what the renewal got.
 func TestLogoutDuringRenewal(t *testing.T) {
 	t.Parallel()
 	w, f := newFakeWorld(t)
@@ -410,7 +412,8 @@ func TestLogoutDuringRenewal(t *testing.T) {
 	}
 }
 
-// TestNoSecrets: no error has a secret that was sent, whatever a server answers, nor anything invisible.
+// TestNoSecrets: no error has a secret that was sent, whatever a server answers, nor anything
+// invisible.
 func TestNoSecrets(t *testing.T) {
 	t.Parallel()
 	w, f := newFakeWorld(t)

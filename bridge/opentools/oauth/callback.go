@@ -109,8 +109,8 @@ func (b *back) wait(ctx context.Context, s *server) (Secret, error) {
 		return "", context.Cause(ctx)
 	}
 	code := Secret(answer.Get("code"))
-	// The answer must be of the server that was asked (RFC 9207 2.4): another one could be given its
-	// code.
+	// The answer must be of the server that was asked (RFC 9207 2.4): another one could be given
+	// its code.
 	iss := answer.Get("iss")
 	switch {
 	case iss == "" && s.SendsIss:

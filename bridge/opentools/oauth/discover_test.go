@@ -47,7 +47,8 @@ const (
 	serverHere   = `{"issuer":"URL/as","token_endpoint":"URL/t","authorization_endpoint":"URL/a"}`
 )
 
-// TestDiscovery (3.5): servers are found in the order of the specification, wherever their metadata is.
+// TestDiscovery (3.5): servers are found in the order of the specification, wherever their metadata
+// is.
 func TestDiscovery(t *testing.T) {
 	t.Parallel()
 	flows := `{"type":"oauth2","flows":{"authorizationCode":{"authorizationUrl":"/flow/a","tokenUrl":"../flow/t"}}}`
@@ -109,7 +110,8 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
-// TestElsewhere: metadata is not taken from where another origin's redirect leads, nor when it is endless.
+// TestElsewhere: metadata is not taken from where another origin's redirect leads, nor when it is
+// endless.
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
 	other, asked := serve(t, map[string]string{"/x": `{"issuer":"URL","token_endpoint":"URL/t"}`})
@@ -136,8 +138,8 @@ func TestElsewhere(t *testing.T) {
 	wants(t, "a large one", err, "has more than")
 }
 
-// TestClients (RFC 7591): a client that was registered by hand comes first, then one that a document
-// describes, then one that is registered now; else what to do is said.
+// TestClients (RFC 7591): a client that was registered by hand comes first, then one that a
+// document describes, then one that is registered now; else what to do is said.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	w, f := newFakeWorld(t)
@@ -181,7 +183,8 @@ func TestClients(t *testing.T) {
 	wants(t, "a secret that is not taken", err, "takes no client secret")
 }
 
-// TestScopes: those of the operations, of the API, of the person; those that the principal has stay.
+// TestScopes: those of the operations, of the API, of the person; those that the principal has
+// stay.
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	w, f := newFakeWorld(t)

@@ -25,7 +25,8 @@ func inTime(t *testing.T, what string, f func()) {
 	}
 }
 
-// TestSlowRenewal: a caller waits for a renewal as long as it has time; what was begun is saved for others.
+// TestSlowRenewal: a caller waits for a renewal as long as it has time; what was begun is saved for
+// others.
 func TestSlowRenewal(t *testing.T) {
 	t.Parallel()
 	w, f := newFakeWorld(t)

@@ -20,9 +20,11 @@ import (
 type Target struct {
 	// Principal is the caller whose credentials are used.
 	Principal string
-	// Resource is the address of the API's server: its origin is the only one that gets credentials.
+	// Resource is the address of the API's server: its origin is the only one that gets
+	// credentials.
 	Resource *url.URL
-	// Document is where the API's document is: relative addresses in it begin there. nil is Resource.
+	// Document is where the API's document is: relative addresses in it begin there. nil is
+	// Resource.
 	Document *url.URL
 	// Alternatives lists `security`: a request needs one of them, with all of its schemes. One
 	// without schemes needs nothing, and neither does an empty list.

@@ -32,8 +32,8 @@ const (
 // Login says how to log in.
 type Login struct {
 	Scheme Scheme
-	// Scopes are asked for beside those that the principal has already; none: those of the scheme, or
-	// what the API says.
+	// Scopes are asked for beside those that the principal has already; none: those of the scheme,
+	// or what the API says.
 	Scopes []string
 	// Flow defaults to the scheme's.
 	Flow Flow

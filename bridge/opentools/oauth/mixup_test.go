@@ -8,7 +8,8 @@ import (
 )
 
 // TestMixUp (RFC 9700 4.4): a document that names the login of one server and the token endpoint of
-// another gets no code of it: neither where the first says where codes go, nor where it says who it is.
+// another gets no code of it: neither where the first says where codes go, nor where it says who it
+// is.
 func TestMixUp(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct {

@@ -37,7 +37,8 @@ func certificate(t *testing.T) Secret {
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
 }
 
-// TestSchemes (O14, 3.5): every kind of key goes to its place, in the place of what a request has there.
+// TestSchemes (O14, 3.5): every kind of key goes to its place, in the place of what a request has
+// there.
 func TestSchemes(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -178,7 +179,8 @@ func TestAlternatives(t *testing.T) {
 	}
 }
 
-// TestRefused: a key that is refused, and scopes that are missing, need a person; other answers do not.
+// TestRefused: a key that is refused, and scopes that are missing, need a person; other answers do
+// not.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	w, _ := newFakeWorld(t)
@@ -231,8 +233,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// FuzzScheme: whatever a document and a person say, a request that is signed is one request, to the same
-// place.
+// FuzzScheme: whatever a document and a person say, a request that is signed is one request, to the
+// same place.
 func FuzzScheme(f *testing.F) {
 	f.Add(`{"type":"apiKey","in":"header","name":"X-Key"}`, "k")
 	f.Add(`{"type":"apiKey","in":"query","name":"a&b"}`, "c&d #")

@@ -154,8 +154,8 @@ func (s *Store) lock(ctx context.Context, name string) (unlock func(), err error
 	return release, nil
 }
 
-// lockKey waits for the lock of one record: a renewal, a login and a logout of it come one after the
-// other, so that none brings back what another one has replaced.
+// lockKey waits for the lock of one record: a renewal, a login and a logout of it come one after
+// the other, so that none brings back what another one has replaced.
 func (s *Store) lockKey(ctx context.Context, key Key) (unlock func(), err error) {
 	sum := sha256.Sum256(key.bound())
 	return s.lock(ctx, lockFile+"."+hex.EncodeToString(sum[:8]))

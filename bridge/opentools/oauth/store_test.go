@@ -61,8 +61,8 @@ func edit(t *testing.T, dir string, change func(*content)) {
 	}
 }
 
-// TestTampered: records that were changed, exchanged between principals, or moved to another API do not
-// open, and neither does anything without the key. A login or a logout mends that.
+// TestTampered: records that were changed, exchanged between principals, or moved to another API do
+// not open, and neither does anything without the key. A login or a logout mends that.
 func TestTampered(t *testing.T) {
 	t.Parallel()
 	for what, change := range map[string]func(*content){
@@ -122,8 +122,8 @@ func TestTampered(t *testing.T) {
 	}
 }
 
-// TestFiles: what is on disk shows no secret, and nobody else can read it; a key that others can read is
-// refused; what is not a file of ours is said.
+// TestFiles: what is on disk shows no secret, and nobody else can read it; a key that others can
+// read is refused; what is not a file of ours is said.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	dir := fill(t)

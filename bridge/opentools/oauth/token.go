@@ -21,8 +21,8 @@ const renewTime = 30 * time.Second
 // renew replaces a token, and saves the new one before it returns it. used is the token that is no
 // longer good: when another caller or process has replaced it, that one's is returned. One renewal
 // of a token runs at a time, in all processes. The error is [ErrLoginNeeded] when the server says
-// that the grant is over, and the token is forgotten then. When ctx ends it returns, and what it began
-// goes on.
+// that the grant is over, and the token is forgotten then. When ctx ends it returns, and what it
+// began goes on.
 func (k *Keeper) renew(ctx context.Context, t Target, key Key, used Secret) (*record, error) {
 	unlock, err := k.store.lockKey(ctx, key)
 	if err != nil {

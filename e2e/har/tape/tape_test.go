@@ -113,8 +113,8 @@ func TestTapeBounds(t *testing.T) {
 	}
 }
 
-// TestTapeFull: what one page holds of a recording is free again when the test has another way, and a
-// page that sends without end makes the recording full instead of the memory.
+// TestTapeFull: what one page holds of a recording is free again when the test has another way, and
+// a page that sends without end makes the recording full instead of the memory.
 func TestTapeFull(t *testing.T) {
 	gatetest.NoRace(t)
 	t.Parallel()

@@ -70,7 +70,8 @@ func apiServer(ctx context.Context) (address string, stop func(), err error) {
 	return address, stop, nil
 }
 
-// apiRows compares a call of an API through the whole bridge with the same request of a bare client.
+// apiRows compares a call of an API through the whole bridge with the same request of a bare
+// client.
 func apiRows(ctx context.Context) ([]row, error) {
 	address, stop, err := apiServer(ctx)
 	if err != nil {
@@ -124,7 +125,8 @@ func apiRows(ctx context.Context) ([]row, error) {
 // largeStart is how long a start with a large document, such as GitHub's, may take.
 const largeStart = 1500 * time.Millisecond
 
-// startRows lists the tools of a large document. file is a document of others; "" makes one of 1,200 operations.
+// startRows lists the tools of a large document. file is a document of others; "" makes one of
+// 1,200 operations.
 func startRows(ctx context.Context, bin, file string) ([]row, error) {
 	text := largeDocument(1200)
 	if file != "" {

@@ -28,7 +28,8 @@ const (
 	mcpCall  = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"noop","arguments":{"s":"ARG"}}}`
 	mcpMeta  = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}},`
 	mcpNewer = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{` + mcpMeta + `"name":"noop","arguments":{"s":"ARG"}}}`
-	// mcpAsks is a call that needs consent. It takes an id, the meta of a protocol version, and a number.
+	// mcpAsks is a call that needs consent. It takes an id, the meta of a protocol version, and a
+	// number.
 	mcpAsks = `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{%s"name":"edit","arguments":{"n":%d}}}`
 )
 

@@ -1,10 +1,11 @@
-// Command corpus reads OpenAPI documents of others, and prints what becomes of them: how many tools,
-// how large their schemas, how long it takes, and how much memory. docs/opentools.md has its table.
+// Command corpus reads OpenAPI documents of others, and prints what becomes of them: how many
+// tools, how large their schemas, how long it takes, and how much memory. docs/opentools.md has its
+// table.
 //
 //	go run ./e2e/suite/corpus [-notes] FOLDER
 //
-// FOLDER has the documents, as .json or .yaml. Each is served by a server of this machine, and found
-// there as any other is, by a process of its own. The exit code is 1 when one cannot be read.
+// FOLDER has the documents, as .json or .yaml. Each is served by a server of this machine, and
+// found there as any other is, by a process of its own. The exit code is 1 when one cannot be read.
 package main
 
 import (

@@ -48,7 +48,8 @@ func TestPagesAreListed(t *testing.T) {
 	}
 }
 
-// TestFindingsReference (D4, D10): each finding that pagetools has about a page is explained to its author.
+// TestFindingsReference (D4, D10): each finding that pagetools has about a page is explained to its
+// author.
 func TestFindingsReference(t *testing.T) {
 	t.Parallel()
 	_, table, _ := strings.Cut(Documents(t)["docs/troubleshoot.md"], "\n## Findings\n")

@@ -28,8 +28,8 @@ var mayName = []struct{ file, literal, why string }{
 	{"bridge/store/record.go", "pagetools audit record 1", "what a digest is for"},
 }
 
-// TestNoFlagsBelowCmd: only cmd names a flag or a command of pagetools, because that is wrong advice for callers from
-// Go.
+// TestNoFlagsBelowCmd: only cmd names a flag or a command of pagetools, because that is wrong
+// advice for callers from Go.
 func TestNoFlagsBelowCmd(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"give --client-id ID", "use (--warm)", "run pagetools lock again", "pagetools auth login X"} {
@@ -76,8 +76,8 @@ func TestNoFlagsBelowCmd(t *testing.T) {
 	}
 }
 
-// literalsBelowCmd returns the texts of our product's code below cmd, by file; those that a plus joins
-// are one.
+// literalsBelowCmd returns the texts of our product's code below cmd, by file; those that a plus
+// joins are one.
 func literalsBelowCmd(t *testing.T) map[string][]string {
 	all := map[string][]string{}
 	Walk(t, func(file string, source []byte) {

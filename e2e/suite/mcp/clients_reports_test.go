@@ -18,8 +18,8 @@ import (
 // what a CI server would obey, and letters of every length of UTF-8.
 const hostileName = `]]> </testcase><x a='&' é € 😀 𝔘 %0A::error::z`
 
-// hostileText has controls besides, and what is invisible or in the wrong direction. It is written as
-// JavaScript and YAML have it.
+// hostileText has controls besides, and what is invisible or in the wrong direction. It is written
+// as JavaScript and YAML have it.
 const hostileText = hostileName + `\x00 \x07 \x1b[31m \u202e \u2066 \u200b \ufeff \u2028 \n::stop-commands::x`
 
 const hostilePage = `<!doctype html><title>x</title><link rel=icon href=data:,><script>

@@ -175,7 +175,8 @@ func (c *clients) inspector(t *testing.T, site, era, transport string) func(args
 	}
 }
 
-// testAgentNode runs the example's agents against the bakery, and one against the address of the recipes.
+// testAgentNode runs the example's agents against the bakery, and one against the address of the
+// recipes.
 func (c *clients) testAgentNode(t *testing.T) {
 	t.Helper()
 	for name, want := range map[string][]string{

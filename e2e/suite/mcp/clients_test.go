@@ -79,8 +79,8 @@ var scripts = []script{
 
 func (s script) name() string { return s.file + "-" + s.era + "-" + s.transport }
 
-// TestClients runs MCP's conformance suite, its Inspector, and the clients that people use, against pages,
-// and holds documents of OpenAPI and reports of tests to the schemas of others.
+// TestClients runs MCP's conformance suite, its Inspector, and the clients that people use, against
+// pages, and holds documents of OpenAPI and reports of tests to the schemas of others.
 // docs/decisions/2026-11-22-checks-with-npm.md.
 func TestClients(t *testing.T) {
 	if *clientsForm == "" {

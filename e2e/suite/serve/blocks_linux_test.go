@@ -300,7 +300,8 @@ func (w *reader) start(text string) *step {
 	w.t.Helper()
 	person, program := openTerminal(w.t)
 	s := &step{text: text, stdout: &suite.LockedBuffer{}, all: &suite.LockedBuffer{}, ended: make(chan struct{}), person: person}
-	// What people type at a terminal is not in the command line of their shell, which pkill -f reads.
+	// What people type at a terminal is not in the command line of their shell, which pkill -f
+	// reads.
 	s.cmd = exec.Command("sh", "-e", "-c", `eval "$TYPED"`)
 	s.cmd.Dir, s.cmd.Env = w.folder, append(slices.Clip(w.env), "TYPED="+text)
 	s.cmd.Stdin, s.cmd.Stderr, s.cmd.Stdout = program, program, data{s}

@@ -10,7 +10,8 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
-// configuredSite is a site whose pages offer other tools, as their address, the request and the browser have it.
+// configuredSite is a site whose pages offer other tools, as their address, the request and the
+// browser have it.
 func configuredSite(t *testing.T) string {
 	t.Helper()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,8 +41,8 @@ if (name === 'late') setTimeout(add, 700, name); else add(name);
 	return site.URL + "/"
 }
 
-// TestConfiguredPages (F6): a tool is looked for in the page that the call will run in, whatever in config
-// makes that another one.
+// TestConfiguredPages (F6): a tool is looked for in the page that the call will run in, whatever in
+// config makes that another one.
 func TestConfiguredPages(t *testing.T) {
 	t.Parallel()
 	config := suite.WriteFile(t, "x.yaml", fmt.Sprintf(`sites: [{name: site, target: %q, rates: {"writ*": 2/1h},
@@ -77,7 +78,8 @@ func TestConfiguredPages(t *testing.T) {
 	if r := suite.AsksFor(t, s, "", "site", "", "home", `{"path":"/other"}`); r.Status != http.StatusNotFound {
 		t.Errorf("a tool of the start page runs in another: %s", r.Body)
 	}
-	// Nobody is there to ask: the person would be asked about the tool of that page, and no page is held.
+	// Nobody is there to ask: the person would be asked about the tool of that page, and no page is
+	// held.
 	for _, session := range []string{"", "asks"} {
 		r := suite.AsksFor(t, s, "", "site", session, "writes", `{"path":"/writes"}`)
 		if q, _ := r.Waiting(t, http.StatusForbidden, "APPROVAL_REQUIRED"); q["tool"] != "writes" {

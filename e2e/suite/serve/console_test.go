@@ -234,8 +234,8 @@ func TestWizard(t *testing.T) {
 	hears(t, watching, "the end", func(s liveState) bool { return s.Over })
 }
 
-// TestFocusStays (U3): who answers by keyboard is at the next question afterwards, and at the heading when there
-// is none.
+// TestFocusStays (U3): who answers by keyboard is at the next question afterwards, and at the
+// heading when there is none.
 func TestFocusStays(t *testing.T) {
 	t.Parallel()
 	s, address := operators(t, filepath.Join(docs.Root(t), "examples", "stampdb"))

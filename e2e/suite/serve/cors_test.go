@@ -12,8 +12,8 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
-// mcpInPage is a client of MCP as libraries for browsers are: it sends the headers of both kinds of protocol
-// version, and reads those of replies.
+// mcpInPage is a client of MCP as libraries for browsers are: it sends the headers of both kinds of
+// protocol version, and reads those of replies.
 const mcpInPage = `<!doctype html><title>client</title><script type=module>
 const at = new URLSearchParams(location.search).get('at');
 const steps = [];
@@ -48,8 +48,8 @@ await step('a wrong token', async () => { const r = await send('POST', {id: 5, m
 await fetch('/done', {method: 'POST', body: steps.join('\n')});
 </script>`
 
-// TestMCPFromAPage: a page of an origin that --cors names speaks MCP: it sends every header that clients
-// send, and reads those that they need. Pages of other origins do not. C6.
+// TestMCPFromAPage: a page of an origin that --cors names speaks MCP: it sends every header that
+// clients send, and reads those that they need. Pages of other origins do not. C6.
 func TestMCPFromAPage(t *testing.T) {
 	t.Parallel()
 	done := make(chan string, 1)

@@ -55,7 +55,8 @@ func TestManyFramesWithManyTools(t *testing.T) {
 	call := func(tool string, timeout int) suite.Reply {
 		return s.Ask("/webtools/many", fmt.Sprintf(`{"sessionId":"a","action":%q,"request":{},"config":{"timeout":%d}}`, tool, timeout))
 	}
-	// The page is busy, and is closed when it does not answer a call: the next call reports that nothing ran.
+	// The page is busy, and is closed when it does not answer a call: the next call reports that
+	// nothing ran.
 	busy := func(f suite.Failure) bool {
 		return f.Outcome == "not_run" && slices.Contains([]string{"PAGE_HUNG", "PAGE_CRASHED", "OVERLOAD"}, f.Reason)
 	}

@@ -194,8 +194,8 @@ func TestConsoleLink(t *testing.T) {
 	}
 }
 
-// TestConsoleOpens holds S4: console --open gives the program of the desktop a file that only this user
-// can read, and no link that logs in; the file leads to the link, and goes when that was used.
+// TestConsoleOpens holds S4: console --open gives the program of the desktop a file that only this
+// user can read, and no link that logs in; the file leads to the link, and goes when that was used.
 func TestConsoleOpens(t *testing.T) {
 	t.Parallel()
 	s := suite.Serve(t, filepath.Join(docs.Root(t), "examples", "today"), "--console-listen", "127.0.0.1:0", "--warm", "0")

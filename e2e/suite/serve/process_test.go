@@ -29,8 +29,9 @@ func TestFramework(t *testing.T) {
 	}
 }
 
-// TestManifestLate: tools of the web app manifest are there for a command that ends after one answer,
-// though the manifest comes after the page's load event; one that never comes holds nothing up.
+// TestManifestLate: tools of the web app manifest are there for a command that ends after one
+// answer, though the manifest comes after the page's load event; one that never comes holds nothing
+// up.
 func TestManifestLate(t *testing.T) {
 	t.Parallel()
 	loaded := make(chan struct{})
@@ -65,8 +66,9 @@ addEventListener('load', () => setTimeout(() => fetch('/` + manifest + `/loaded'
 	}
 }
 
-// TestWatch: test --watch runs again when the page, the scenario or the settings change, also when an
-// editor replaces the file, ends a run whose files change, and keeps the browser, which ends with it.
+// TestWatch: test --watch runs again when the page, the scenario or the settings change, also when
+// an editor replaces the file, ends a run whose files change, and keeps the browser, which ends
+// with it.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -146,8 +148,8 @@ func TestWatch(t *testing.T) {
 	suite.Eventually(t, suite.LastProcesses, "the browser ends", func() bool { return len(browsers()) == 0 })
 }
 
-// TestRecordInterrupted: what was recorded is in the file before it runs again, so that a second Ctrl-C
-// loses none of it. The tool never ends where it is tested.
+// TestRecordInterrupted: what was recorded is in the file before it runs again, so that a second
+// Ctrl-C loses none of it. The tool never ends where it is tested.
 func TestRecordInterrupted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -8,8 +8,8 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
-// TestMCPSessionOutlivesARestart: a client of an older protocol version goes on after serve was started
-// again on the same data folder, and on another one it does not. C3.
+// TestMCPSessionOutlivesARestart: a client of an older protocol version goes on after serve was
+// started again on the same data folder, and on another one it does not. C3.
 func TestMCPSessionOutlivesARestart(t *testing.T) {
 	t.Parallel()
 	page := filepath.Dir(suite.WriteFile(t, "index.html", `<!doctype html><title>t</title><script>

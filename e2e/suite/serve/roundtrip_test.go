@@ -12,7 +12,8 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
-// answering are tools that answer in each of the ways of pages. All but save claim that they only read.
+// answering are tools that answer in each of the ways of pages. All but save claim that they only
+// read.
 const answering = `<!doctype html><title>Answering</title><script>
 const all = {
   echo: (args) => args, list: () => [1, {a: 2}], text: () => 'hi', nothing: () => null, number: () => 1.5,
@@ -26,8 +27,8 @@ for (const [name, execute] of Object.entries(all)) {
 }
 </script>`
 
-// TestRoundTrip: a page published by one pagetools and attached by another has equal results and errors
-// through webtool and MCP, and consent is asked once.
+// TestRoundTrip: a page published by one pagetools and attached by another has equal results and
+// errors through webtool and MCP, and consent is asked once.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	dir := suite.TempDir(t)

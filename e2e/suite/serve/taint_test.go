@@ -10,8 +10,8 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
-// TestTaintsOfTheFolder (N1): what a caller read through one process counts in each process of the data folder,
-// and after a restart; for who shares nothing with them it does not.
+// TestTaintsOfTheFolder (N1): what a caller read through one process counts in each process of the
+// data folder, and after a restart; for who shares nothing with them it does not.
 func TestTaintsOfTheFolder(t *testing.T) {
 	t.Parallel()
 	page := func(tool, hints string) string {
@@ -51,8 +51,8 @@ document.modelContext.registerTool({name: %q, description: 'Does it.', annotatio
 	pays("after a restart", serve(data), suite.AgentToken, http.StatusForbidden)
 }
 
-// TestRatesOfTheFolder (N7): the rate of a caller is one for all processes of the data folder, and after a
-// restart.
+// TestRatesOfTheFolder (N7): the rate of a caller is one for all processes of the data folder, and
+// after a restart.
 func TestRatesOfTheFolder(t *testing.T) {
 	t.Parallel()
 	config := suite.WriteFile(t, "x.yaml", fmt.Sprintf("callers:\n  - {name: agent, token: %s, may: [call], rate: 6/1h}\n  - {name: person, token: %s, may: [call], rate: 6/1h}\n",

@@ -289,8 +289,8 @@ func TestWaitIsShown(t *testing.T) {
 	}
 }
 
-// TestAlwaysAtTerminal: a person who calls an API that takes one yes for all calls is told how to be
-// asked once, and then may say always; the next call asks nobody (O11).
+// TestAlwaysAtTerminal: a person who calls an API that takes one yes for all calls is told how to
+// be asked once, and then may say always; the next call asks nobody (O11).
 func TestAlwaysAtTerminal(t *testing.T) {
 	t.Parallel()
 	var ran atomic.Int32

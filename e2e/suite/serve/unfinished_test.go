@@ -11,8 +11,9 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
-// TestUnfinished (F5): the page of a call is not closed while what the call may change is on its way to the
-// site, at most until the call's deadline, and what was cut off is in the log. Who only reads is not waited for.
+// TestUnfinished (F5): the page of a call is not closed while what the call may change is on its
+// way to the site, at most until the call's deadline, and what was cut off is in the log. Who only
+// reads is not waited for.
 func TestUnfinished(t *testing.T) {
 	t.Parallel()
 	answer := map[string]chan struct{}{"/post": make(chan struct{}), "/put": make(chan struct{}), "/get": make(chan struct{}), "/never": make(chan struct{})}

@@ -41,8 +41,8 @@ document.modelContext.registerTool({name: 'find_books', title: 'Find books', des
   annotations: {readOnlyHint: true}, execute: () => 'none'});
 </script>`
 
-// TestWorkflow runs each command of the workflow that init writes, as GitHub does for a pull request:
-// all succeed while nothing changed, and those that should fail do when a tool takes less.
+// TestWorkflow runs each command of the workflow that init writes, as GitHub does for a pull
+// request: all succeed while nothing changed, and those that should fail do when a tool takes less.
 func TestWorkflow(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {

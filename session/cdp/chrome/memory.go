@@ -1,12 +1,12 @@
 package chrome
 
-// Usage returns the memory of a child process of the browser in bytes: what is only in memory, or in
-// swap. It is 0 where that is not known.
+// Usage returns the memory of a child process of the browser in bytes: what is only in memory, or
+// in swap. It is 0 where that is not known.
 func (p *Process) Usage(pid int) uint64 { return usage(p.PID(), pid) }
 
 // GiveUp ends a child process of the browser.
 func (p *Process) GiveUp(pid int) { endChild(p.PID(), pid) }
 
-// FirstToDie makes the system end a child process before the browser, and before us, where memory runs out
-// and the system has such an order.
+// FirstToDie makes the system end a child process before the browser, and before us, where memory
+// runs out and the system has such an order.
 func (p *Process) FirstToDie(pid int) { firstToDie(p.PID(), pid) }

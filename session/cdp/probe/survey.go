@@ -145,7 +145,8 @@ const catchUpTime = 500 * time.Millisecond
 
 // catchUp waits until what happened in the page until now is seen.
 func (s *surveyor) catchUp(ctx context.Context) {
-	// Storage that is not watched yet is waited for as long as it takes: its writes would be missed.
+	// Storage that is not watched yet is waited for as long as it takes: its writes would be
+	// missed.
 	bounded, cancel := context.WithTimeout(ctx, catchUpTime)
 	defer cancel()
 	after, err := s.page.CallAfter(bounded, runtime.CommandGetIsolateID, nil, nil)

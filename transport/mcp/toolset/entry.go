@@ -51,8 +51,8 @@ type about struct {
 	Version string `json:"version"`
 }
 
-// newEntry makes the entry of a tool for both kinds of protocol version. They differ in nothing else than the
-// schema of results.
+// newEntry makes the entry of a tool for both kinds of protocol version. They differ in nothing
+// else than the schema of results.
 func newEntry(to Target, d definition, modernOutput json.RawMessage) entry {
 	e := entry{Target: to, shown: d, modern: modernOutput, texts: [2]*schema.Text{{}}}
 	if e.texts[1] = e.texts[0]; !bytes.Equal(d.OutputSchema, modernOutput) {

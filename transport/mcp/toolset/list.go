@@ -175,8 +175,8 @@ func New(sources []Source, o Options) *List {
 	return l
 }
 
-// originOf is the origin by which the name of a tool is made. That of a folder has another port in each
-// process, and its names shall be the same.
+// originOf is the origin by which the name of a tool is made. That of a folder has another port in
+// each process, and its names shall be the same.
 func originOf(s bridge.Site, t *bridge.Tool) string {
 	if s.Local && t.Origin() == s.Origin {
 		return "folder"

@@ -311,8 +311,8 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// TestNamesOfFoldersAreStable: a folder is served at another port by each process, and the names of its tools
-// stay. Those of another origin's frames are apart. C4.
+// TestNamesOfFoldersAreStable: a folder is served at another port by each process, and the names of
+// its tools stay. Those of another origin's frames are apart. C4.
 func TestNamesOfFoldersAreStable(t *testing.T) {
 	long := strings.Repeat("n", 50)
 	at := func(origin string, local bool) string {
@@ -332,8 +332,8 @@ func TestNamesOfFoldersAreStable(t *testing.T) {
 	}
 }
 
-// TestEveryListedSchemaIsStrict: every known subset takes every schema of a list, also those of our own
-// tools. C1.
+// TestEveryListedSchemaIsStrict: every known subset takes every schema of a list, also those of our
+// own tools. C1.
 func TestEveryListedSchemaIsStrict(t *testing.T) {
 	shop := siteOf("shop", bridgetest.Tool("odd", `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"tags":{"type":["array","null"]},"to string":{"enum":[1,null]}}}`))
 	for mode, n := range map[Mode]int{Direct: 1, Hybrid: 5, Meta: 5} {

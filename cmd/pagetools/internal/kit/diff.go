@@ -219,8 +219,8 @@ func (p *Program) toolsOf(ctx context.Context, arg string) (t *app.Target, tools
 // noBase is the source of a lock file that a revision does not have.
 const noBase = "nothing"
 
-// lockOf returns the lock file that a revision has in this folder, which need not be the repository's
-// root. A revision without the file has no tools.
+// lockOf returns the lock file that a revision has in this folder, which need not be the
+// repository's root. A revision without the file has no tools.
 func lockOf(ctx context.Context, revision string) (*check.Snapshot, error) {
 	name := text.Line(revision) + ":" + lockName
 	if strings.HasPrefix(revision, "-") || strings.ContainsAny(revision, ":\x00") {

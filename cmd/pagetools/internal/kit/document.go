@@ -27,8 +27,8 @@ func namesDocument(arg string) (can, file bool) {
 	return err == nil && info.Mode().IsRegular() && opentools.LooksLikeDocument(&url.URL{Path: filepath.ToSlash(arg)}), true
 }
 
-// documents takes the documents of OpenAPI out of the arguments, and returns what was seen of them. An address
-// that has none is a page.
+// documents takes the documents of OpenAPI out of the arguments, and returns what was seen of them.
+// An address that has none is a page.
 func (k *checker) documents(ctx context.Context, args []string) (all []*check.Snapshot, rest []string, err error) {
 	for _, arg := range args {
 		can, file := namesDocument(arg)
@@ -60,8 +60,8 @@ func (k *checker) documents(ctx context.Context, args []string) (all []*check.Sn
 	return all, rest, nil
 }
 
-// documentSeen returns a document as the rules read it: its text, the parts that are left out, and the tools
-// that models get.
+// documentSeen returns a document as the rules read it: its text, the parts that are left out, and
+// the tools that models get.
 func documentSeen(target string, found *opentools.Found, problem error) *check.Snapshot {
 	api := &check.API{URL: target}
 	s := &check.Snapshot{Target: target, Source: "a document of OpenAPI", API: api}

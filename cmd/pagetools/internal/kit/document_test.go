@@ -12,8 +12,8 @@ import (
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
-// TestDocumentTargets: a file and an address that are documents are judged as such; pages, and addresses that only
-// look like documents, are opened.
+// TestDocumentTargets: a file and an address that are documents are judged as such; pages, and
+// addresses that only look like documents, are opened.
 func TestDocumentTargets(t *testing.T) {
 	t.Parallel()
 	const document = `{"openapi":"3.1.0","info":{"title":"T","version":"1"},"x-llm":{"version":"0.1","name":"T"},"components":{"securitySchemes":{"key":{"type":"http","scheme":"bearer"}}},

@@ -40,8 +40,8 @@ type Program struct {
 	// why it has none.
 	Unmet   func(*app.App, *app.Target)
 	NoTools func(*app.App, *app.Target) string
-	// Serve serves a target until its callers are done or a signal comes: at --listen, or over MCP on
-	// stdin and stdout.
+	// Serve serves a target until its callers are done or a signal comes: at --listen, or over MCP
+	// on stdin and stdout.
 	Serve func(ctx context.Context, t *app.Target, stdio bool, observe func(bridge.Observed)) error
 	// NeedsDisplay refuses to show a browser for a verb where there is no display.
 	NeedsDisplay func(verb string) error

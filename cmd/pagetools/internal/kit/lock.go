@@ -68,8 +68,8 @@ func lockCommand(p *Program) *cobra.Command {
 	return c
 }
 
-// unnamed returns the error of a target that only the lock file names, and that is neither public nor
-// below this folder: the file may be a stranger's.
+// unnamed returns the error of a target that only the lock file names, and that is neither public
+// nor below this folder: the file may be a stranger's.
 func unnamed(targets []string) error {
 	for _, t := range targets {
 		address := strings.Contains(t, "://")

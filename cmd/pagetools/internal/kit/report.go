@@ -12,8 +12,8 @@ import (
 const reporterHelp = "`formats`, with commas: list, json, junit:FILE, sarif:FILE, github, " +
 	"markdown:FILE, html:FOLDER, tap"
 
-// formats reads --reporter; without it there is a list, JSON with --format json, and where GitHub runs
-// us the format that it shows beside a change.
+// formats reads --reporter; without it there is a list, JSON with --format json, and where GitHub
+// runs us the format that it shows beside a change.
 func formats(p *Program, spec string) ([]report.Format, error) {
 	switch {
 	case spec != "":

@@ -80,8 +80,8 @@ func TestStatusMakesRoom(t *testing.T) {
 	}
 }
 
-// TestRunnerReadsNoCommands holds S5: where GitHub's runner reads the output, nothing that is written is a
-// command for it, but for those of reports.
+// TestRunnerReadsNoCommands holds S5: where GitHub's runner reads the output, nothing that is
+// written is a command for it, but for those of reports.
 func TestRunnerReadsNoCommands(t *testing.T) {
 	for _, x := range []struct{ runs, written, commands, want string }{
 		{"true", "::add-mask::x\na ##[error]\n", "::error::ours\n", ":\\u003aadd-mask::x\na ##\\u005berror]\n::error::ours\n"},
