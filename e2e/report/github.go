@@ -40,13 +40,10 @@ func writeGitHub(run *Run) ([]byte, error) {
 		}
 		annotate(&b, command, file, row, column, f.Rule, text)
 	}
-	for i := range run.Cases {
-		c := &run.Cases[i]
-		if c.Status != Failed {
-			continue
-		}
-		p := c.point()
-		annotate(&b, "error", c.File, c.line(), 0, c.label(), strings.TrimSpace(p.message+"\n"+p.details))
+	for _, f := range run.failures() {
+		message, details := worded(f.explain())
+		first := f.ways[0]
+		annotate(&b, "error", first.File, first.line(), 0, f.label(), strings.TrimSpace(message+"\n"+details))
 	}
 	if run.Interrupted {
 		annotate(&b, "error", "", 0, 0, "pagetools", "The run was interrupted: the rest was not run.")

@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge/text"
@@ -86,8 +87,16 @@ func writeHTML(run *Run) ([]byte, error) {
 		data.Verdict = "failed"
 	}
 	left := allPictures
+	failed := run.failures()
 	for i := range run.Cases {
-		data.Cases = append(data.Cases, run.Cases[i].html(run.folder, &left))
+		c := &run.Cases[i]
+		told := slices.IndexFunc(failed, func(f failure) bool { return f.ways[0] == c })
+		switch {
+		case told >= 0:
+			data.Cases = append(data.Cases, failed[told].html(run.folder, &left))
+		case c.Status != Failed:
+			data.Cases = append(data.Cases, htmlCase{Case: *c, Label: c.label(), Took: took(c.Took)})
+		}
 	}
 	var b bytes.Buffer
 	if err := page.Execute(&b, data); err != nil {
@@ -96,22 +105,19 @@ func writeHTML(run *Run) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func (c *Case) html(folder string, left *int) htmlCase {
-	h := htmlCase{Case: *c, Label: c.label(), Took: took(c.Took), Open: c.Status == Failed,
-		Trace: link(folder, c.Trace)}
-	if c.Status != Failed {
-		return h
-	}
-	for _, p := range c.explain() {
+func (f *failure) html(folder string, left *int) htmlCase {
+	c := f.ways[0]
+	h := htmlCase{Case: *c, Label: f.label(), Took: took(c.Took), Open: true, Trace: link(folder, c.Trace)}
+	for _, p := range f.explain() {
 		part := htmlPart{part: p}
 		for text := range strings.SplitSeq(lines(p.Text), "\n") {
 			part.Lines = append(part.Lines, htmlLine{text, strings.HasPrefix(text, "> ")})
 		}
 		h.Parts = append(h.Parts, part)
 	}
-	if f := c.Failure; f != nil {
-		h.picture("The page before the step", f.Before, left)
-		h.picture("The page after the step", f.After, left)
+	if c.Failure != nil {
+		h.picture("The page before the step", c.Failure.Before, left)
+		h.picture("The page after the step", c.Failure.After, left)
 	}
 	return h
 }

@@ -104,21 +104,26 @@ func (c *Case) point() point {
 		p.skipped = cmp.Or(c.why(), "nothing says why")
 	case Failed:
 		p.severity = "failed"
-		var b strings.Builder
-		for _, part := range c.explain() {
-			if part.Title == "message" {
-				p.message = part.Text
-				continue
-			}
-			sep := ": "
-			if part.Block {
-				sep = ":\n"
-			}
-			b.WriteString(part.Title + sep + part.Text + "\n")
-		}
-		p.details = b.String()
+		p.message, p.details = worded(c.explain())
 	}
 	return p
+}
+
+// worded returns the message among what explains a failure, and the rest as lines.
+func worded(parts []part) (message, details string) {
+	var b strings.Builder
+	for _, p := range parts {
+		if p.Title == "message" {
+			message = p.Text
+			continue
+		}
+		sep := ": "
+		if p.Block {
+			sep = ":\n"
+		}
+		b.WriteString(p.Title + sep + p.Text + "\n")
+	}
+	return message, b.String()
 }
 
 // attaches marks a path on the server, for servers that look for it anywhere in an

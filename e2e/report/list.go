@@ -75,10 +75,12 @@ func (l *list) done(run *Run) error {
 		b.WriteByte('\n')
 	}
 	l.findings(&b, run)
-	for i := range run.Cases {
-		if run.Cases[i].Status == Failed {
-			l.failure(&b, &run.Cases[i])
-		}
+	for _, f := range run.failures() {
+		first := f.ways[0]
+		fmt.Fprintf(&b, "%s %s %s\n", l.paint(red, "FAILED"), text.EscapeLine(first.place(first.Line)),
+			l.paint(bold, text.EscapeLine(f.label())))
+		l.parts(&b, f.explain())
+		b.WriteByte('\n')
 	}
 	for _, note := range run.Notes {
 		fmt.Fprintf(&b, "note: %s\n", text.EscapeLine(note))
@@ -125,15 +127,8 @@ func (l *list) finding(b *bytes.Buffer, f check.Finding) {
 	}
 }
 
-func (l *list) failure(b *bytes.Buffer, c *Case) {
-	fmt.Fprintf(b, "%s %s %s\n", l.paint(red, "FAILED"), text.EscapeLine(c.place(c.Line)),
-		l.paint(bold, text.EscapeLine(c.label())))
-	l.parts(b, c)
-	b.WriteByte('\n')
-}
-
-func (l *list) parts(b *bytes.Buffer, c *Case) {
-	for _, part := range c.explain() {
+func (l *list) parts(b *bytes.Buffer, parts []part) {
+	for _, part := range parts {
 		if !part.Block {
 			fmt.Fprintf(b, "  %s: %s\n", part.Title, text.EscapeLine(part.Text))
 			continue
@@ -152,7 +147,7 @@ func (l *list) parts(b *bytes.Buffer, c *Case) {
 func (c *Case) Text() string {
 	var b bytes.Buffer
 	whole := boundedCase(*c)
-	(&list{}).parts(&b, &whole)
+	(&list{}).parts(&b, whole.explain())
 	return text.ForRunner(b.String())
 }
 
@@ -184,6 +179,7 @@ func (c *Case) place(at int) string {
 type part struct {
 	Title, Text string
 	Block       bool
+	own         bool // another way in which the case fails alike has another text here
 }
 
 // explain returns all that there is to say of why a case failed.
@@ -195,7 +191,12 @@ func (c *Case) explain() []part {
 	var all []part
 	add := func(title, words string, block bool) {
 		if words != "" {
-			all = append(all, part{title, words, block})
+			all = append(all, part{Title: title, Text: words, Block: block})
+		}
+	}
+	own := func(title, words string) {
+		if words != "" {
+			all = append(all, part{Title: title, Text: words, own: true})
 		}
 	}
 	where := f.Step
@@ -209,13 +210,19 @@ func (c *Case) explain() []part {
 	add("actual", f.Actual, true)
 	add("console", strings.Join(mapped(f.Console, one), "\n"), true)
 	add("failed requests", strings.Join(mapped(f.Requests, one), "\n"), true)
-	add("picture before", f.BeforePath, false)
-	add("picture after", f.AfterPath, false)
-	if c.Trace != "" {
-		add("trace", c.Trace+" (npx playwright show-trace "+text.ShellWord(c.Trace)+")", false)
-	}
-	add("repeat it", f.Again, false)
+	own("picture before", f.BeforePath)
+	own("picture after", f.AfterPath)
+	own("trace", c.traced())
+	own("repeat it", f.Again)
 	return all
+}
+
+// traced names the trace of a case, and how it is looked at; "" is none.
+func (c *Case) traced() string {
+	if c.Trace == "" {
+		return ""
+	}
+	return c.Trace + " (npx playwright show-trace " + text.ShellWord(c.Trace) + ")"
 }
 
 func one(s *string) { *s = text.EscapeLine(*s) }

@@ -63,13 +63,9 @@ func (r *Run) markdownCases(b *bytes.Buffer) {
 		}
 		fmt.Fprintf(b, "| %s | %s | %s |\n", prose(string(c.Status)), text, took(c.Took))
 	}
-	for i := range r.Cases {
-		c := &r.Cases[i]
-		if c.Status != Failed {
-			continue
-		}
-		fmt.Fprintf(b, "\n#### Failed: %s\n", prose(c.label()))
-		for _, p := range c.explain() {
+	for _, f := range r.failures() {
+		fmt.Fprintf(b, "\n#### Failed: %s\n", prose(f.label()))
+		for _, p := range f.explain() {
 			if p.Block {
 				fmt.Fprintf(b, "\n%s:\n\n%s", p.Title, fenced(p.Text))
 			} else {

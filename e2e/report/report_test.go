@@ -171,8 +171,8 @@ func TestPicturesAreBounded(t *testing.T) {
 	t.Parallel()
 	large := append(slices.Clone(picture), make([]byte, largestPicture-len(picture))...)
 	run := &Run{Cases: []Case{{Status: Failed, Failure: &Failure{Before: append(large, 0), After: large}}}}
-	for range 9 {
-		run.Cases = append(run.Cases, Case{Status: Failed, Failure: &Failure{Before: large}})
+	for line := range 9 {
+		run.Cases = append(run.Cases, Case{Line: line + 1, Status: Failed, Failure: &Failure{Before: large}})
 	}
 	if n := strings.Count(written(t, "html", run), "<img "); n != allPictures/largestPicture {
 		t.Errorf("there are %d pictures", n)

@@ -178,8 +178,25 @@ func (r *result) ended(s *scenario.Step, mustFail bool) *report.Failure {
 		why = "the call failed: " + text.EscapeLine(errorText(r.err))
 	}
 	f := failed(s, why)
-	f.Actual = scenario.Show(r.text(), "")
+	f.Actual = scenario.Show(r.shown(), "")
 	return f
+}
+
+// shown is the result as a report has it. Two ways that fail alike read alike: the members of an
+// error are in one order, and the ID of the call is left out.
+func (r *result) shown() json.RawMessage {
+	if r.err == nil {
+		return r.text()
+	}
+	object := scenario.ReadAgain(r.err)
+	named := func(name string) func(string) bool { return func(other string) bool { return other == name } }
+	if details, err := object.Get("details").Edit(named(bridge.DetailCall)); err == nil && details.IsObject() {
+		object, err = object.Edit(named("details"), schema.Member{Name: "details", Value: details.Text()})
+		if err != nil {
+			return r.err
+		}
+	}
+	return object.Canonical()
 }
 
 func (r *result) isList() bool {
