@@ -75,8 +75,6 @@ type Site struct {
 	Engine string
 	// Files are served in the place of a folder.
 	Files fs.FS
-	// Path is the first page of a folder, from its root; "" is index.html.
-	Path string
 	// Page is how its pages are opened; the site, its URL, its engine and the origins that its
 	// pages reach are filled in.
 	Page session.SiteOptions
@@ -268,12 +266,20 @@ func (a *App) serve(ctx context.Context, s Site) error {
 	if files == nil {
 		return nil
 	}
-	address, pass, stop, err := serveFolder(ctx, files)
-	if err != nil {
-		return err
+	same := slices.IndexFunc(a.o.Sites, func(o Site) bool {
+		return s.Files == nil && o.Folder == s.Folder && o.pass != nil
+	})
+	if same >= 0 { // the pages of one folder are of one origin
+		s.Origin, s.pass = a.o.Sites[same].Origin, a.o.Sites[same].pass
+	} else {
+		address, pass, stop, err := serveFolder(ctx, files)
+		if err != nil {
+			return err
+		}
+		a.stops = append(a.stops, stop)
+		s.Origin, s.pass = strings.TrimSuffix(address, "/"), pass
 	}
-	a.stops = append(a.stops, stop)
-	s.URL, s.Origin, s.pass = address, strings.TrimSuffix(address, "/"), pass
+	s.URL = s.Origin + "/"
 	if s.Path != "" {
 		s.URL = s.Origin + "/" + strings.TrimPrefix(s.Path, "/")
 	}
@@ -284,14 +290,14 @@ func (a *App) serve(ctx context.Context, s Site) error {
 func (s *Site) hasFirst(root *os.Root) error {
 	u, err := url.Parse(s.Path)
 	if err != nil || u.Host != "" || u.Scheme != "" {
-		return fmt.Errorf("%s is not the path of a page in %s, such as /index.html", s.Path, s.Text)
+		return fmt.Errorf("%s is not the path of a page in %s, such as /index.html", s.Path, s.Folder)
 	}
 	first := strings.TrimPrefix(u.Path, "/")
 	if first == "" || strings.HasSuffix(first, "/") {
 		first += "index.html"
 	}
 	if info, err := root.Stat(first); err != nil || info.IsDir() {
-		return fmt.Errorf("the %s of %s is not a file in that folder", first, s.Text)
+		return fmt.Errorf("the %s of %s is not a file in that folder", first, s.Folder)
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ type Target struct {
 	URL    string // what pages open; empty for a folder until it is served
 	Origin string
 	Folder string             // not empty: a folder that we serve
+	Path   string             // the first page of a folder, from its root; "" is index.html
 	pass   *pageconfig.Cookie // with which our own server lets browsers in
 }
 

@@ -15,7 +15,7 @@ func TestFormMismatch(t *testing.T) {
 	form := func(name, fields string) string {
 		return `<form toolname=` + name + ` tooldescription="Orders what is asked for.">` + fields + `</form>`
 	}
-	a, site := opened(t, map[string]http.HandlerFunc{"/": html(`<script>
+	a, site := opened(t, map[string]http.HandlerFunc{"/": document(`<script>
 		addEventListener('input', () => document.title = 'seen');
 		addEventListener('change', () => document.title = 'seen');
 		addEventListener('invalid', () => document.title = 'seen', true);

@@ -51,7 +51,7 @@ func opened(t *testing.T, pages map[string]http.HandlerFunc) (*app.App, string) 
 	return a, target.Name
 }
 
-func html(body string) http.HandlerFunc {
+func document(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = io.WriteString(w, "<!doctype html><title>page</title>"+body)
@@ -148,7 +148,7 @@ func shop(body string) map[string]http.HandlerFunc {
 	runs := gatetest.Amount("/"+daily.String()+"/.test(name)", "true")
 	ok := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }
 	return map[string]http.HandlerFunc{
-		"/{$}": html("<script>const runs = (name) => " + runs + "</script>" + body), "/next": html(""), "/post": html(""), "/report": ok, "/data": ok,
+		"/{$}": document("<script>const runs = (name) => " + runs + "</script>" + body), "/next": document(""), "/post": document(""), "/report": ok, "/data": ok,
 		"/session": func(w http.ResponseWriter, r *http.Request) {
 			http.SetCookie(w, &http.Cookie{Name: "session", Value: time.Now().Format(time.RFC3339Nano)})
 			ok(w, r)

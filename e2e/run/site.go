@@ -64,9 +64,8 @@ func (on *Stand) open(ctx context.Context) error {
 		return err
 	}
 	t := &app.Target{Name: "site", Text: cmp.Or(folder, site.URL)}
-	var path string
 	if folder != "" {
-		t.Folder, path = folder, site.URL
+		t.Folder, t.Path = folder, site.URL
 		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 			return on.problem(site.Position, "invalid value %s for dir: it is not a folder; it is "+
 				"relative to the file", scenario.Quoted(site.Dir))
@@ -95,7 +94,7 @@ func (on *Stand) open(ctx context.Context) error {
 	on.app, err = on.runner.o.Open(ctx, t, func(o *app.Options) {
 		s := &o.Sites[0]
 		on.runner.underHost(o)
-		s.Path, on.callTime = path, o.Limits.WithDefaults().CallTimeout
+		on.callTime = o.Limits.WithDefaults().CallTimeout
 		s.Page.Shared, s.Page.Warm, s.Page.Tab.Record = false, 0, true
 		s.Page.Tab.Trace = on.runner.o.Trace != ""
 		s.Page.Network = on.between(t)

@@ -21,31 +21,57 @@ type Draft struct {
 	Dir, URL string
 	// Lock is the lock file, relative to the file; "" is none.
 	Lock string
-	// Tools lists the page's tools; at least one.
+	// Pages are pages of the app with their tools; one at least has a tool.
+	Pages []DraftPage
+}
+
+// DraftPage is a page of a draft.
+type DraftPage struct {
+	// Path is where it is, such as /cart; "" is the first page of the app.
+	Path  string
 	Tools []check.Tool
 }
 
-// Text returns the file: a case that expects the tools, and one for each tool that only reads, with
-// the first arguments of [schema.Samples]. Tools that change something, and those without such
-// arguments, are cases in comments at the end. [Read] reads the text. An error says what it lacks.
+// Text returns the file: for each page a case that expects its tools, and one for each tool that
+// only reads, with the first arguments of [schema.Samples]. A tool that several pages have is
+// called in the first. Tools that change something, and those without such arguments, are cases in
+// comments at the end. [Read] reads the text. An error says what it lacks.
 func (d Draft) Text() ([]byte, error) {
-	if len(d.Tools) == 0 {
+	var cases, later []*yaml.Node
+	called := map[string]bool{}
+	for _, page := range d.Pages {
+		if len(page.Tools) == 0 {
+			continue
+		}
+		more, after := page.cases(called)
+		cases, later = append(cases, more...), append(later, after...)
+	}
+	if len(cases) == 0 {
 		return nil, errors.New("there are no tools: a scenario needs one")
 	}
+	return d.written(cases, later)
+}
+
+// cases returns the cases of a page, and those that its author has to complete. What was called is
+// not called again.
+func (page *DraftPage) cases(called map[string]bool) (cases, later []*yaml.Node) {
 	var names []string
-	var cases, later []*yaml.Node
-	for i := range d.Tools {
-		t := &d.Tools[i]
+	for i := range page.Tools {
+		t := &page.Tools[i]
 		names = append(names, t.Name)
+		if called[t.Name] {
+			continue
+		}
+		called[t.Name] = true
 		var arguments json.RawMessage
 		made := false
 		if all := schema.Samples(t.Input, false); len(all) > 0 && fits(all[0].Input) {
 			arguments, made = all[0].Input, all[0].Invented
 		}
 		if reads := readsOnly(t); reads && arguments != nil {
-			cases = append(cases, caseOf(t.Name, arguments, made, false))
+			cases = append(cases, caseOf(page.Path, t.Name, arguments, made, false))
 		} else {
-			later = append(later, caseOf(t.Name, arguments, made, !reads))
+			later = append(later, caseOf(page.Path, t.Name, arguments, made, !reads))
 		}
 	}
 	slices.Sort(names)
@@ -53,9 +79,24 @@ func (d Draft) Text() ([]byte, error) {
 	for _, name := range names {
 		list.Content = append(list.Content, wordOf(name))
 	}
-	first := mapping("name", "has its tools",
-		"steps", listOf(mapping("tools", mapping("exactly", list))))
-	cases = append([]*yaml.Node{first}, cases...)
+	name := "has its tools"
+	if page.Path != "" {
+		name = page.Path + " " + name
+	}
+	first := mapping("name", name, "steps", steps(page.Path, mapping("tools", mapping("exactly", list))))
+	return append([]*yaml.Node{first}, cases...), later
+}
+
+// steps are a step in the page at a path.
+func steps(path string, step *yaml.Node) *yaml.Node {
+	if path == "" {
+		return listOf(step)
+	}
+	return listOf(mapping("open", textOf(path)), step)
+}
+
+// written is the file with its cases.
+func (d Draft) written(cases, later []*yaml.Node) ([]byte, error) {
 	text, err := encodeYAML(mapping("site", siteOf(d.Dir, d.URL), "lock", d.Lock,
 		"cases", listOf(cases...)))
 	if err != nil {
@@ -88,7 +129,7 @@ func (d Draft) check(text []byte) error {
 }
 
 // caseOf is a case that calls a tool. A person is asked before calls that change something.
-func caseOf(name string, arguments []byte, made, asks bool) *yaml.Node {
+func caseOf(path, name string, arguments []byte, made, asks bool) *yaml.Node {
 	var human, with *yaml.Node
 	if asks {
 		on := inline(mapping("kind", "approve", "tool", name))
@@ -105,7 +146,7 @@ func caseOf(name string, arguments []byte, made, asks bool) *yaml.Node {
 		}
 	}
 	return mapping("name", name+" answers", "human", human,
-		"steps", listOf(mapping("call", name, key, with)))
+		"steps", steps(path, mapping("call", name, key, with)))
 }
 
 func siteOf(dir, url string) *yaml.Node {
@@ -122,7 +163,7 @@ func readsOnly(t *check.Tool) bool {
 func fits(arguments []byte) bool {
 	want := ReadAgain(arguments)
 	text, err := encodeYAML(mapping("site", siteOf("", "https://shop.example/"), "cases",
-		listOf(caseOf("x", arguments, false, false))))
+		listOf(caseOf("", "x", arguments, false, false))))
 	if err != nil {
 		return false
 	}

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,14 +23,16 @@ func TestDraft(t *testing.T) {
 		`[{"x":[]},"~",""]`, `"\u202e\u001b[31m\u2028\udb40\udc41"`, `"a: b # c"`, `"two\nlines"`, `"2026-01-31"`, `"=1"`, `123456789012345678901234567890`}
 	d := Draft{URL: "https://shop.example/${x}", Lock: "pagetools.lock"}
 	want := map[string]string{}
+	var tools []check.Tool
 	for i, value := range values {
 		name := "t" + strings.Repeat("x", i)
-		d.Tools = append(d.Tools, check.Tool{Name: name, Input: argument(value), Annotations: reads})
+		tools = append(tools, check.Tool{Name: name, Input: argument(value), Annotations: reads})
 		want[name] = `{"a":` + value + `}`
 	}
-	d.Tools = append(d.Tools, check.Tool{Name: "true", Annotations: reads}, check.Tool{Name: "writes", Input: argument(`"# x"`)},
+	tools = append(tools, check.Tool{Name: "true", Annotations: reads}, check.Tool{Name: "writes", Input: argument(`"# x"`)},
 		check.Tool{Name: "framed", Frame: "0", Annotations: reads},
 		check.Tool{Name: "unknown", Annotations: reads, Input: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string","pattern":"^q{17}z$"}},"required":["a"]}`)})
+	d.Pages = []DraftPage{{Tools: tools}}
 	words, err := d.Text()
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +47,7 @@ func TestDraft(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got.Text(), arguments)
 		}
 	}
-	if f.Site.URL == "" || f.Lock != "pagetools.lock" || len(f.Cases[0].Steps[0].Tools.Exactly) != len(d.Tools) {
+	if f.Site.URL == "" || f.Lock != "pagetools.lock" || len(f.Cases[0].Steps[0].Tools.Exactly) != len(tools) {
 		t.Errorf("%+v", f)
 	}
 	for _, name := range []string{"writes", "framed", "unknown"} {
@@ -67,6 +70,49 @@ func TestDraft(t *testing.T) {
 	}
 	if _, err := (Draft{Dir: "."}).Text(); err == nil {
 		t.Error("a draft without tools")
+	}
+}
+
+// TestDraftOfPages (K5): each page has a case for its tools, and its calls open it first. A tool of
+// several pages is called once; a page without tools has no case.
+func TestDraftOfPages(t *testing.T) {
+	t.Parallel()
+	tool := func(name, hint string) check.Tool {
+		return check.Tool{Name: name, Annotations: json.RawMessage(`{"readOnlyHint":` + hint + `}`)}
+	}
+	d := Draft{Dir: "shop", Pages: []DraftPage{
+		{Tools: []check.Tool{tool("search", "true")}},
+		{Path: "/cart", Tools: []check.Tool{tool("search", "true"), tool("show", "true"), tool("pay", "false")}},
+		{Path: "/about"},
+		{Path: "/${x} #y", Tools: []check.Tool{tool("greet", "true")}},
+	}}
+	words, err := d.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range readDraft(t, string(words)).Cases {
+		steps := c.Name + ":"
+		for _, s := range c.Steps {
+			switch {
+			case s.Open != "":
+				steps += " open " + s.Open
+			case s.Tools != nil:
+				steps += " tools " + strings.Join(s.Tools.Exactly, ",")
+			default:
+				steps += " call " + s.Call
+			}
+		}
+		got = append(got, steps)
+	}
+	want := []string{"has its tools: tools search", "search answers: call search",
+		`/cart has its tools: open /cart tools pay,search,show`, `show answers: open /cart call show`,
+		`/${x} #y has its tools: open /$${x} #y tools greet`, `greet answers: open /$${x} #y call greet`}
+	if !slices.Equal(got, want) {
+		t.Errorf("the cases are\n%s", strings.Join(got, "\n"))
+	}
+	if !strings.Contains(string(words), "# - name: pay answers") {
+		t.Errorf("what changes something is no comment:\n%s", words)
 	}
 }
 

@@ -122,7 +122,7 @@ var owners = []owner{
 	{"golang.org/x/net/websocket/...", []string{"e2e/suite/..."}, "tests are viewers of live views"},
 	{"code.dny.dev/ssrf/...", []string{"session/egress"}, "addresses of connections are judged in one place"},
 	{"golang.org/x/net/proxy/...", []string{"session/egress"}, "an operator's proxy is behind our own"},
-	{"golang.org/x/net/html/...", []string{"bridge/opentools", "e2e/report"}, "a page can name its document in a link; a test reads the report in HTML as a browser does"},
+	{"golang.org/x/net/html/...", []string{"bridge/opentools", "e2e/effects", "e2e/report"}, "a page can name its document in a link, and others that declare tools; a test reads the report in HTML as a browser does"},
 	{"golang.org/x/net/http/httpguts", []string{"bridge/opentools"}, "what a header may be named is for who makes requests of strangers' documents"},
 	{"golang.org/x/net/publicsuffix", []string{"bridge/opentools"}, "cookies of APIs are judged in one place"},
 	{"golang.org/x/net/dns/...", []string{"session/egress"}, "tests are servers of names"},

@@ -28,7 +28,7 @@ import (
 
 type checkOptions struct {
 	failOn, reporter, baseline, from, explain string
-	rules, hosts, hostFiles                   []string
+	rules, hosts, hostFiles, pages            []string
 	smoke                                     string
 	update, effects                           bool
 }
@@ -66,6 +66,7 @@ func checkCommand(p *Program) *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&o.failOn, "fail-on", string(check.Error), "`severity` from which on findings end with 1: error, warning, info or never")
 	f.StringArrayVar(&o.rules, "rule", nil, "`ID=SEVERITY`, where SEVERITY is off, info, warning or error; can be repeated")
+	f.StringArrayVar(&o.pages, "page", nil, pageHelp)
 	f.StringSliceVar(&o.hosts, "host", nil, "`names` of hosts, or all: what each makes of the tools")
 	f.StringArrayVar(&o.hostFiles, "host-file", nil, hostFileHelp)
 	f.StringVar(&o.baseline, "baseline", "", "`file` with known findings, which do not count")
@@ -322,6 +323,9 @@ func (k *checker) look(ctx context.Context, args []string) ([]*check.Snapshot, e
 		return nil, terminal.Usage("check needs a TARGET, --from FILE, or sites in the " +
 			"configuration file; see pagetools check --help")
 	}
+	if targets, err = morePages(targets, k.o.pages); err != nil {
+		return nil, err
+	}
 	k.p.About(targets[0])
 	a, err := k.p.Start(ctx, targets, Opening{Watched: true, Patient: true})
 	if err != nil {
@@ -365,6 +369,19 @@ func (k *checker) pages(ctx context.Context, a *app.App, targets []*app.Target) 
 				}
 				maps.Copy(s.Locked, lockedOf(tools))
 			}
+		}
+	}
+	for len(targets) > 0 {
+		site := []*app.Target{targets[0]}
+		targets = slices.DeleteFunc(slices.Clone(targets[1:]), func(t *app.Target) bool {
+			same := t.Origin == site[0].Origin
+			if same {
+				site = append(site, t)
+			}
+			return same
+		})
+		if words := k.p.unnamed(ctx, site); words != "" {
+			k.notes = append(k.notes, words)
 		}
 	}
 	return all, nil

@@ -168,11 +168,12 @@ func listOf(name string, words []byte) (*check.Snapshot, error) {
 
 // open returns the tools of a target as a lock file would have them.
 func (p *Program) open(ctx context.Context, arg string) (*check.Snapshot, error) {
-	t, tools, _, err := p.toolsOf(ctx, arg)
+	pages, err := p.toolsOf(ctx, arg)
 	if err != nil {
 		return nil, err
 	}
-	page := check.Page{Target: lockKey(t.Text), URL: t.URL, Tools: inOrder(tools)}
+	t := pages[0].Target
+	page := check.Page{Target: lockKey(t.Text), URL: t.URL, Tools: inOrder(pages[0].tools)}
 	return &check.Snapshot{Target: t.Text, Live: true, Pages: []check.Page{page}}, nil
 }
 
@@ -185,35 +186,52 @@ func inOrder(tools map[string]lockedTool) (list []check.Tool) {
 	return list
 }
 
-// toolsOf opens a target. A page with an error status is not one to write down or compare.
-func (p *Program) toolsOf(ctx context.Context, arg string) (t *app.Target, tools map[string]lockedTool,
-	none string, err error) {
-	if t, err = p.Target(arg); err != nil {
-		return nil, nil, "", err
+// openedPage is a page that was opened, and its tools; none says why it has none.
+type openedPage struct {
+	*app.Target
+	tools map[string]lockedTool
+	none  string
+}
+
+// toolsOf opens a target, and other pages of its site. A page with an error status is not one to
+// write down or compare.
+func (p *Program) toolsOf(ctx context.Context, arg string, more ...string) (pages []openedPage, err error) {
+	t, err := p.Target(arg)
+	if err != nil {
+		return nil, err
+	}
+	targets, err := morePages([]*app.Target{t}, more)
+	if err != nil {
+		return nil, err
 	}
 	p.About(t)
-	a, err := p.Start(ctx, []*app.Target{t}, Opening{Patient: true})
+	a, err := p.Start(ctx, targets, Opening{Patient: true})
 	if err != nil {
-		return nil, nil, "", err
+		return nil, err
 	}
 	defer p.End(a)
-	done := p.Waiting("opening %s, until its tools are there", text.Line(t.Text))
-	tools, err = lockedTools(ctx, a, t)
-	done()
-	if err != nil {
-		return nil, nil, "", err
-	}
-	p.Unmet(a, t)
-	for _, f := range a.Findings(t.Name) {
-		if f.Rule == bridge.RuleStatus {
-			return nil, nil, "", terminal.Unreachable("%s: %s (%s)",
-				text.Line(t.Text), text.Line(f.Message), f.Rule)
+	for _, t := range targets {
+		p.About(t)
+		x := openedPage{Target: t}
+		done := p.Waiting("opening %s, until its tools are there", text.Line(t.Text))
+		x.tools, err = lockedTools(ctx, a, t)
+		done()
+		if err != nil {
+			return nil, err
 		}
+		p.Unmet(a, t)
+		for _, f := range a.Findings(t.Name) {
+			if f.Rule == bridge.RuleStatus {
+				return nil, terminal.Unreachable("%s: %s (%s)",
+					text.Line(t.Text), text.Line(f.Message), f.Rule)
+			}
+		}
+		if len(x.tools) == 0 {
+			x.none = p.NoTools(a, t)
+		}
+		pages = append(pages, x)
 	}
-	if len(tools) == 0 {
-		none = p.NoTools(a, t)
-	}
-	return t, tools, none, nil
+	return pages, nil
 }
 
 // noBase is the source of a lock file that a revision does not have.

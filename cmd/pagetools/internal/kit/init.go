@@ -24,7 +24,7 @@ import (
 var workflowName = filepath.Join(".github", "workflows", "webtools.yml")
 
 func initCommand(p *Program) *cobra.Command {
-	var force bool
+	var o initOptions
 	c := &cobra.Command{
 		Use:   "init [TARGET]",
 		Short: "Write first tests of a site's tools, and a workflow that runs them",
@@ -37,19 +37,25 @@ func initCommand(p *Program) *cobra.Command {
 				args = []string{"."}
 			case 1:
 			default:
-				return terminal.Usage("init takes one TARGET, and %q is too much",
-					text.Line(args[1]))
+				return terminal.Usage("init takes one TARGET, and %q is too much; another page of the "+
+					"site is --page PATH", text.Line(args[1]))
 			}
-			return initialize(cmd.Context(), p, args[0], force)
+			return initialize(cmd.Context(), p, args[0], o)
 		},
 	}
-	c.Flags().BoolVar(&force, "force", false, "write also files that are there")
+	c.Flags().BoolVar(&o.force, "force", false, "write also files that are there")
+	c.Flags().StringArrayVar(&o.pages, "page", nil, pageHelp)
 	return c
+}
+
+type initOptions struct {
+	force bool
+	pages []string
 }
 
 // initialize writes what is missing. Nothing is written before the page was opened and all texts
 // were made.
-func initialize(ctx context.Context, p *Program, arg string, force bool) error {
+func initialize(ctx context.Context, p *Program, arg string, o initOptions) error {
 	wanted, err := parseTarget(arg)
 	if err != nil {
 		return err
@@ -64,23 +70,34 @@ func initialize(ctx context.Context, p *Program, arg string, force bool) error {
 		if err != nil {
 			return err
 		}
-		if keep && !force {
+		if keep && !o.force {
 			kept = append(kept, name)
 		}
 	}
 	if len(kept) == len(names) {
 		return terminal.Usage("%s are there: --force writes them again", strings.Join(names, ", "))
 	}
-	t, tools, none, err := p.toolsOf(ctx, arg)
+	pages, err := p.toolsOf(ctx, arg, o.pages...)
 	if err != nil {
 		return err
 	}
-	if len(tools) == 0 {
-		return terminal.Found("%s", none)
+	if !slices.ContainsFunc(pages, func(x openedPage) bool { return len(x.tools) > 0 }) {
+		return terminal.Found("%s", pages[0].none)
 	}
-	draft := scenario.Draft{Lock: lockName, Tools: inOrder(tools)}
+	t := pages[0].Target
+	draft := scenario.Draft{Lock: lockName}
 	if draft.Dir = lockKey(t.Text); t.Folder == "" {
 		draft.Dir, draft.URL = "", t.URL
+	}
+	for i, x := range pages {
+		page := scenario.DraftPage{Tools: inOrder(x.tools)}
+		if i > 0 {
+			page.Path = o.pages[i-1]
+			if len(x.tools) == 0 {
+				p.Say("note: %s declares no tools, and has no case", text.Line(x.Text))
+			}
+		}
+		draft.Pages = append(draft.Pages, page)
 	}
 	text, err := draft.Text()
 	if err != nil {
@@ -88,8 +105,8 @@ func initialize(ctx context.Context, p *Program, arg string, force bool) error {
 	}
 	write := []func() error{
 		func() error { return replace(names[0], text) },
-		func() error { return lockOnly(t, tools) },
-		func() error { return replace(names[2], workflow(t, names[0])) },
+		func() error { return lockOnly(pages) },
+		func() error { return replace(names[2], workflow(t, names[0], o.pages)) },
 	}
 	for i, name := range names {
 		if slices.Contains(kept, name) {
@@ -100,6 +117,13 @@ func initialize(ctx context.Context, p *Program, arg string, force bool) error {
 			return err
 		}
 		fmt.Fprintf(p.Stdout, "wrote  %s\n", filepath.ToSlash(name))
+	}
+	opened := make([]*app.Target, len(pages))
+	for i, x := range pages {
+		opened[i] = x.Target
+	}
+	if words := p.unnamed(ctx, opened); words != "" {
+		p.Say("note: %s", words)
 	}
 	fmt.Fprintf(p.Stdout, "Commit them. Next: pagetools test %s\n", names[0])
 	return p.Stdout.Err()
@@ -144,8 +168,9 @@ func shellWord(t *app.Target) string {
 	return text.Operand(t.Text)
 }
 
-// lockOnly puts a target into the lock file; others that are in it stay.
-func lockOnly(t *app.Target, tools map[string]lockedTool) error {
+// lockOnly puts pages into the lock file; others that are in it stay. Only the first page of a
+// folder is a TARGET, which lock --check opens.
+func lockOnly(pages []openedPage) error {
 	l, err := ReadLock()
 	if errors.Is(err, fs.ErrNotExist) {
 		l, err = newLock(), nil
@@ -153,7 +178,11 @@ func lockOnly(t *app.Target, tools map[string]lockedTool) error {
 	if err != nil {
 		return err
 	}
-	l.set(t, tools)
+	for _, x := range pages {
+		if len(x.tools) > 0 && x.Path == "" {
+			l.set(x.Target, x.tools)
+		}
+	}
 	return l.write()
 }
 
@@ -171,7 +200,7 @@ func place(name string, text []byte, mode fs.FileMode) error {
 }
 
 // workflow returns the file of the workflow that GitHub runs for every commit.
-func workflow(t *app.Target, scenarios string) []byte {
+func workflow(t *app.Target, scenarios string, pages []string) []byte {
 	start := ""
 	if t.Folder == "" {
 		start = "      # If the app runs in this job, start it here, and wait until it answers.\n"
@@ -180,7 +209,11 @@ func workflow(t *app.Target, scenarios string) []byte {
 	if unnamed([]string{lockKey(t.Text)}) != nil { // then they must be named
 		file, target = " "+text.Operand(scenarios), " "+shellWord(t)
 	}
-	return fmt.Appendf(nil, workflowText, start, shellWord(t), file, target)
+	checked := shellWord(t)
+	for _, page := range pages {
+		checked += " --page " + text.Operand(page)
+	}
+	return fmt.Appendf(nil, workflowText, start, checked, file, target)
 }
 
 const workflowText = `# Written by pagetools init: holds the tools that the page declares.
