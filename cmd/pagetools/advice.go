@@ -137,7 +137,7 @@ func noTool(tool string, names []string, c *config.Config, t *target) (words str
 	case len(names) > maxNamed:
 		words += fmt.Sprintf(" %s lists all %d.", aim("tools", t), len(names))
 	case len(names) > 0:
-		words += " There is: " + strings.Join(names, ", ") + "."
+		words += " Available: " + strings.Join(names, ", ") + "."
 	}
 	if near == "" && t != nil && t.about != nil {
 		if how := exposing(t.about.Omitted, apiOptions(c, plan{}, t).Expose); how != "" {

@@ -91,11 +91,11 @@ func TestAdvice(t *testing.T) {
 		{"the tool's own error", nil, bridge.Errorf(bridge.ToolError, "", bridge.Failed, "No stamps."), "No stamps."},
 		{"a page without tools", nil, missing(site, settings(t)), `There is no tool "late" here: the page has no tools, and none came within 5s. ` + reason + ` --wait-for tool:late waits longer.`},
 		{"a page without tools, which was waited for", nil, missing(site, settings(t, "--wait-for=tool:late")), `There is no tool "late" here: the page has no tools, and none came within 5s. ` + reason},
-		{"a page with other tools", nil, missing(site, settings(t), "buy"), `There is no tool "late" here, and none came within 5s. There is: buy. --wait-for tool:late waits longer.`},
-		{"a page with other tools, which was waited for", nil, missing(site, settings(t, "--wait-for=tool:late"), "buy"), `There is no tool "late" here, and none came within 5s. There is: buy.`},
-		{"a page with a tool of almost that name", nil, missing(site, settings(t), "lake"), `There is no tool "late" here, and none came within 5s. Did you mean lake? There is: lake.`},
+		{"a page with other tools", nil, missing(site, settings(t), "buy"), `There is no tool "late" here, and none came within 5s. Available: buy. --wait-for tool:late waits longer.`},
+		{"a page with other tools, which was waited for", nil, missing(site, settings(t, "--wait-for=tool:late"), "buy"), `There is no tool "late" here, and none came within 5s. Available: buy.`},
+		{"a page with a tool of almost that name", nil, missing(site, settings(t), "lake"), `There is no tool "late" here, and none came within 5s. Did you mean lake? Available: lake.`},
 		{"a page for whose site the file says what to wait for", nil, missing(&target{Target: site.Target, config: config.Site{WaitFor: config.WaitFor{Selector: "a"}}}, settings(t), "buy"),
-			`There is no tool "late" here, and none came within 5s. There is: buy.`},
+			`There is no tool "late" here, and none came within 5s. Available: buy.`},
 		{"a browser that went away", nil, bridge.Errorf(bridge.InternalError, bridge.BrowserLost, bridge.NotRun, "Lost.").With(errors.New("killed")), "Lost. killed."},
 	}
 	for _, test := range tests {

@@ -105,7 +105,7 @@ func meant(text string) string {
 	u, err := url.Parse("//" + text)
 	switch {
 	case fileLike.MatchString(text):
-		return "; there is no such file or folder"
+		return "; there is no such file or folder: give one that is there"
 	case named.MatchString(text):
 		return "; a NAME before = must be of a-z, 0-9 and _, such as shop"
 	case !hostLike.MatchString(text):

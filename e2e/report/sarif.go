@@ -143,7 +143,7 @@ func (w *sarifWriter) rule(r Rule) int {
 	if i, ok := w.index[r.ID]; ok {
 		return i
 	}
-	what := cmp.Or(lines(r.What), text.EscapeLine(r.ID))
+	what := cmp.Or(lines(r.What), text.EscapeLine(r.ID), "a rule without a name") // SARIF wants words
 	why := cmp.Or(lines(r.Why), what)
 	help := helpURL(r.ID)
 	if r.ID == ruleCase {
