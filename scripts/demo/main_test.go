@@ -102,6 +102,8 @@ func TestRun(t *testing.T) {
 				t.Errorf("run: %v\n%s", err, out.String())
 			case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 				t.Errorf("run: %v; want an error with %q\n%s", err, want, out.String())
+			case want == "" && (strings.Count(out.String(), "\n") > 20 || strings.Count(out.String(), "-> 200 OK") != 2):
+				t.Errorf("the output is not two calls and their results (U8):\n%s", out.String())
 			case want == "" && !strings.HasSuffix(out.String(), "stopped\n"):
 				t.Errorf("the output does not end with the stop:\n%s", out.String())
 			}

@@ -34,11 +34,11 @@ func operatorsBrowser(t *testing.T) *cdp.Engine {
 }
 
 // browserOf is a browser with viewports of a size in CSS pixels.
-func browserOf(t *testing.T, width, height int) *cdp.Engine {
+func browserOf(t *testing.T, width, height int, args ...string) *cdp.Engine {
 	t.Helper()
 	e, err := cdp.NewLocal(cdp.LocalOptions{Options: chrome.Options{
 		Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1",
-		Width: width, Height: height,
+		Width: width, Height: height, Args: args,
 	}})
 	return closed(t, e, err)
 }
@@ -264,6 +264,50 @@ func TestFocusStays(t *testing.T) {
 		t.Errorf("the second: %d %s", r.Status, r.Body)
 	}
 	focused("H2 0")
+}
+
+// TestCards (U2, U4): two questions are seen at once in a window of 1200 by 900, each says what is
+// at stake, and its yes differs from its no by more than a color, with forced colors, too.
+func TestCards(t *testing.T) {
+	t.Parallel()
+	s, address := operators(t, filepath.Join(docs.Root(t), "examples", "stampdb"))
+	for _, name := range []string{"One", "Two"} {
+		s.Later("/webtools/site", fmt.Sprintf(`{"action":"add-stamp","request":{"name":%q,"description":"d","year":1900},"config":{"wait":60000}}`, name))
+	}
+	const look = `(() => {
+		const cards = [...document.querySelectorAll('article')], [yes, no] = cards[0].querySelectorAll('.answer button');
+		const style = (x) => { const s = getComputedStyle(x); return [s.borderTopStyle, s.borderTopWidth, s.fontWeight, getComputedStyle(x, '::before').content]; };
+		return JSON.stringify({Forced: matchMedia('(forced-colors: active)').matches, Yes: style(yes), No: style(no), Words: [yes.textContent, no.textContent],
+			Bottom: Math.max(...cards.map((x) => x.getBoundingClientRect().bottom)), Stakes: cards.map((x) => x.querySelector('.badge').textContent)});
+	})()`
+	for _, forced := range []bool{false, true} {
+		var args []string
+		if forced {
+			args = []string{"--force-high-contrast"}
+		}
+		page := showInBrowser(t, browserOf(t, 1200, 900, args...), address, "article[data-id] + article[data-id]")
+		text, err := cdp.Evaluate(t.Context(), page.Tab, look)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var seen struct {
+			Forced                 bool
+			Yes, No, Words, Stakes []string
+			Bottom                 float64
+		}
+		if err := json.Unmarshal([]byte(text), &seen); err != nil || seen.Forced != forced {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if seen.Bottom > 900 {
+			t.Errorf("two cards reach to %v px", seen.Bottom)
+		}
+		if slices.Equal(seen.Yes, seen.No) || forced && slices.Equal(seen.Yes[:2], seen.No[:2]) {
+			t.Errorf("forced colors %v: %s looks like %s: %s", forced, seen.Words[0], seen.Words[1], text)
+		}
+		if !slices.Equal(seen.Stakes, []string{"may change something", "may change something"}) {
+			t.Errorf("at stake is %q", seen.Stakes)
+		}
+	}
 }
 
 // hostile is text that runs where markup is made of it: it makes a tool.

@@ -324,3 +324,38 @@ func TestAlwaysAtTerminal(t *testing.T) {
 		t.Errorf("the next call ended with %d, and it ran %d times: %s", code, ran.Load(), c.shown.String())
 	}
 }
+
+// TestFormAtTerminal (U6): a form that waits is one question, which a yes submits; then the page that
+// came is told. After a no, nothing was sent.
+func TestFormAtTerminal(t *testing.T) {
+	t.Parallel()
+	var sent atomic.Int32
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		page := `<form action=/order method=post toolname=order tooldescription="Orders tea."><input name=tea><button>Order</button></form>`
+		if r.URL.Path == "/order" {
+			sent.Add(1)
+			page = `<title>Thanks</title><p role=status>Order 4711 taken</p>`
+		}
+		_, _ = io.WriteString(w, "<!doctype html>"+page)
+	}))
+	t.Cleanup(web.Close)
+	for _, test := range []struct {
+		answer string
+		code   int
+		sent   int32
+	}{{"n\n", 5, 0}, {"y\n", 0, 1}} {
+		c := converse(t, "call", web.URL, "order", "tea=oolong", "--approval", "auto")
+		c.see(t, "Submit it? [y/N] ")
+		c.enter(t, test.answer)
+		if code := c.code(t); code != test.code || sent.Load() != test.sent {
+			t.Errorf("%q ends with %d, and %d orders were sent:\n%s", test.answer, code, sent.Load(), c.shown)
+		}
+		if n := strings.Count(c.shown.String(), "[y/N]"); n != 1 {
+			t.Errorf("%d questions:\n%s", n, c.shown)
+		}
+		if told := strings.Contains(c.stdout.String(), "Order 4711 taken"); told != (test.sent > 0) {
+			t.Errorf("%q: stdout has %s", test.answer, c.stdout.String())
+		}
+	}
+}
