@@ -277,14 +277,29 @@ func toJSON(r *reply) ([]byte, error) {
 
 func looksLikeDocument(text []byte) bool {
 	all, err := members(text)
-	return err == nil && slices.ContainsFunc(all, func(m member) bool {
-		return m.name == "openapi" && looksLikeVersion(m.text) || m.name == "swagger"
+	if err != nil {
+		return false
+	}
+	has := func(names ...string) bool {
+		return slices.ContainsFunc(all, func(m member) bool { return slices.Contains(names, m.name) })
+	}
+	return has("swagger") || slices.ContainsFunc(all, func(m member) bool {
+		version := versionOf(m.text)
+		return m.name == "openapi" && version != "" && version[0] >= '0' && version[0] <= '9' &&
+			(m.text[0] == '"' || has("info", "paths")) // llm.json of others counts something so
 	})
 }
 
-func looksLikeVersion(text json.RawMessage) bool {
-	var v string
-	return json.Unmarshal(text, &v) == nil && len(v) > 0 && v[0] >= '0' && v[0] <= '9'
+// versionOf reads the version of OpenAPI, whose quotes people forget, or write a v into; "" is none.
+func versionOf(text json.RawMessage) (version string) {
+	if json.Unmarshal(text, &version) != nil {
+		version = strings.Trim(string(text), "{}[]")
+	}
+	version = strings.TrimPrefix(strings.TrimSpace(version), "v")
+	if version == "3" { // YAML's 3.0
+		return "3.0"
+	}
+	return version
 }
 
 // given is the address itself: a document, or what leads to one.

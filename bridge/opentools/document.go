@@ -135,9 +135,7 @@ func ReadDocument(text []byte) (*Document, error) {
 		d.top[m.name] = m.text
 		switch m.name {
 		case "openapi":
-			if json.Unmarshal(m.text, &version) != nil { // people forget the quotes
-				version = strings.Trim(string(m.text), "{}[]")
-			}
+			version = versionOf(m.text)
 		case "swagger":
 			return nil, errors.New("the document is of Swagger 2: OpenAPI 3.0 or later is needed")
 		case "info":
