@@ -295,11 +295,7 @@ func versionOf(text json.RawMessage) (version string) {
 	if json.Unmarshal(text, &version) != nil {
 		version = strings.Trim(string(text), "{}[]")
 	}
-	version = strings.TrimPrefix(strings.TrimSpace(version), "v")
-	if version == "3" { // YAML's 3.0
-		return "3.0"
-	}
-	return version
+	return strings.TrimPrefix(strings.TrimSpace(version), "v")
 }
 
 // given is the address itself: a document, or what leads to one.
