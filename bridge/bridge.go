@@ -75,6 +75,7 @@ type Bridge struct {
 	pipe  pipeline
 	bytes *policy.Account
 
+	home       string // begins the names of what only this process can go on with
 	runs       registry
 	watchers   watchers
 	promises   promises
@@ -111,6 +112,7 @@ func New(r Router, o Options) (*Bridge, error) {
 	b := &Bridge{pipe: pipeline{router: r, limits: o.Limits.WithDefaults(), memory: o.Memory,
 		log: o.Log, tracer: o.Tracer, observer: o.Observe, now: o.Now, sites: map[string]*siteState{}}}
 	b.bytes = cmp.Or(o.Bytes, policy.NewAccount(b.pipe.limits.TotalBytes, nil))
+	b.home = newHome(&b.pipe.memory)
 	b.runs = newRegistry(b.pipe.limits.CallerBytes, b.bytes)
 	b.life, b.endLife = context.WithCancelCause(context.Background())
 	b.pipe.log = cmp.Or(b.pipe.log, slog.New(slog.DiscardHandler))

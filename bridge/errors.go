@@ -59,6 +59,9 @@ const (
 	SiteRefused Reason = "SITE_REFUSED"
 	// NotSubmitted: the page stopped a form.
 	NotSubmitted Reason = "NOT_SUBMITTED"
+	// Conflict.
+	// Elsewhere: another process with the same data folder has the session, or the call.
+	Elsewhere Reason = "ELSEWHERE"
 	// InternalError.
 	Timeout       Reason = "TIMEOUT"
 	PageNavigated Reason = "PAGE_NAVIGATED"
@@ -76,8 +79,8 @@ const (
 // Reasons lists every reason, for completeness tests of the transports.
 func Reasons() []Reason {
 	return []Reason{
-		ToolChanged, ResultInvalid, ResultTooLarge, AwaitingSubmission, SiteRefused, NotSubmitted, Timeout, PageNavigated, PageCrashed, PageHung,
-		Unreachable, Certificate, OriginBlocked, BrowserLost, Draining, Overload, Internal,
+		ToolChanged, ResultInvalid, ResultTooLarge, AwaitingSubmission, SiteRefused, NotSubmitted, Elsewhere, Timeout, PageNavigated,
+		PageCrashed, PageHung, Unreachable, Certificate, OriginBlocked, BrowserLost, Draining, Overload, Internal,
 	}
 }
 

@@ -22,6 +22,8 @@ type Memory struct {
 	KnownTools KnownTools
 	Taints     Taints
 	Rates      Rates
+	Homes      Homes
+	Ended      Ended
 	Replies    Replies
 	Audit      Audit
 	Calls      Calls
@@ -100,6 +102,42 @@ type Rates interface {
 	// none, wait is how long until there is one. The callers of a rate share it equally, as in
 	// policy.Rates.
 	Take(ctx context.Context, u policy.Use, n int, now time.Time) (got int, wait time.Duration, err error)
+}
+
+// Homes says which process of a data folder has a session. What a process had is free when it has
+// ended, however it ended.
+type Homes interface {
+	// Here names this process: 8 characters, A to Z and 2 to 7. No other life of a process has the
+	// same name. What only this process can go on with begins with it.
+	Here() string
+	// Lives reports whether another process of that name has the folder open.
+	Lives(home string) bool
+	// Open makes a session this process's own until Close of the epoch. Of any number of processes
+	// one gets it; the others get ErrElsewhere. A process may open again what it has: the epoch
+	// before counts no more.
+	Open(ctx context.Context, s SessionName) (epoch int64, err error)
+	// Elsewhere reports whether another process has the session.
+	Elsewhere(ctx context.Context, s SessionName) (bool, error)
+	// Close ends an epoch. One that is over already is no error.
+	Close(ctx context.Context, epoch int64) error
+}
+
+// SessionName names a session: another caller's id names another one.
+type SessionName struct{ Caller, Site, ID string }
+
+// ErrElsewhere refuses a session that another process has.
+var ErrElsewhere = errors.New("another process has the session")
+
+// Ended keeps the ids that clients ended although they are still good, so that no process of the
+// data folder takes them. At most 1,000 of a caller, and 10,000 in all: the oldest go first.
+type Ended interface {
+	// End notes that an id of a caller is not good any more. It is forgotten at until.
+	End(ctx context.Context, caller, id string, until time.Time) error
+	// HasEnded reports whether any process ended the id before.
+	HasEnded(ctx context.Context, id string) (bool, error)
+	// Changes returns another number than before when a process has ended an id since. It reads no
+	// database.
+	Changes() int64
 }
 
 // Replies keeps what a call with an Idempotency-Key answered, for 24 hours

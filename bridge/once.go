@@ -69,7 +69,7 @@ func claim(ctx context.Context, r *Run) (end Step, fresh bool) {
 		r.claim = state.Claim
 		return end, true
 	case ReplyInFlight:
-		return r.refuse(ctx, stillRuns()), false
+		return r.refuse(ctx, runsElsewhere()), false
 	case ReplyOtherBody:
 		return r.refuse(ctx, otherCall()), false
 	case ReplyFinished:
@@ -96,7 +96,13 @@ func otherCall() *Error {
 }
 
 func stillRuns() *Error {
-	return Errorf(Conflict, "", NotRun, "The call with this key still runs.")
+	return Errorf(Conflict, "", NotRun, "The call with this key still runs. Ask again later, with the same key.")
+}
+
+// runsElsewhere is stillRuns for a call that this process does not have.
+func runsElsewhere() *Error {
+	return Errorf(Conflict, "", NotRun, "The call with this key runs in another pagetools process with this data folder, "+
+		"or waits for a person there. Ask again later, with the same key, or ask that process.")
 }
 
 // keptReply is an outcome in the form in which a store keeps it.

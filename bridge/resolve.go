@@ -15,7 +15,7 @@ func (pl *pipeline) resolve(ctx context.Context, r *Run, next handler) Step {
 		return next(ctx, r)
 	}
 	e := AsError(err)
-	if e.Code == WebtoolNotFound || e.Code == ConfigError { // nonsense counts, too
+	if e.Code == WebtoolNotFound || e.Code == ConfigError || e.Reason == Elsewhere { // nonsense counts, too
 		if limited := pl.count(ctx, r); limited != nil {
 			e = limited
 		}
@@ -35,6 +35,9 @@ func (pl *pipeline) find(ctx context.Context, r *Run) error {
 		return err
 	}
 	ref := r.pass.ref()
+	if e := pl.elsewhere(ctx, ref); e != nil {
+		return e
+	}
 	ref.Patience = r.pass.left()
 	catalog, err := pl.router.Await(ctx, ref)
 	if err != nil {

@@ -69,7 +69,7 @@ func TestRevokedCalls(t *testing.T) {
 			again := x.call
 			again.Caller = rotated
 			_, e := resume(t, b, again, resuming(x.token))
-			want(t, e, bridge.ResumeNotFound, "", bridge.NotRun)
+			want(t, e, bridge.ResumeNotFound, "", bridge.Unknown)
 		}
 		if r.Leases() != 0 {
 			t.Errorf("%d pages are held", r.Leases())

@@ -3,7 +3,6 @@ package bridge
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -238,7 +237,7 @@ func (r *Run) settle(s Step) {
 	r.asked++
 	r.named = s.Pause.Question.Tool
 	full := r.asked > maxQuestions
-	token := cmp.Or(r.token, rand.Text())
+	token := cmp.Or(r.token, r.pass.bridge.mint())
 	r.mu.Unlock()
 	if full {
 		r.decline(s.Pause)

@@ -76,7 +76,7 @@ func TestConsentOutlivesItsRequest(t *testing.T) {
 			t.Errorf("it ran %d times", len(r.Calls()))
 		}
 		_, e := resume(t, b, call, resuming(token))
-		want(t, e, bridge.ResumeNotFound, "", bridge.NotRun)
+		want(t, e, bridge.ResumeNotFound, "", bridge.Unknown)
 	})
 }
 
@@ -114,7 +114,7 @@ func TestConsentRefused(t *testing.T) {
 		_, token = parked(t, b, &call, bridge.ApprovalRequired)
 		pass(20*time.Minute + time.Second) // nobody answered, nobody came back
 		_, e = resume(t, b, call, resuming(token))
-		want(t, e, bridge.ResumeNotFound, "", bridge.NotRun)
+		want(t, e, bridge.ResumeNotFound, "", bridge.Unknown)
 		if len(r.Calls()) != 0 {
 			t.Errorf("%d calls ran", len(r.Calls()))
 		}

@@ -28,8 +28,9 @@ func (b *Bridge) Start(ctx context.Context, in *Call) *Run {
 
 // Resume finds the call that waits, or whose outcome is kept, under a token. in is
 // the same call again: a token is not a license for another. It waits, within ctx, for
-// a reply with the outcome that is being written. Errors are *Error: RESUME_NOT_FOUND, or
-// SCHEMA_ERROR for another action, session or input.
+// a reply with the outcome that is being written. Errors are *Error: RESUME_NOT_FOUND,
+// CONFLICT (ELSEWHERE) for a call of another living process, or SCHEMA_ERROR for another action,
+// session or input.
 func (b *Bridge) Resume(ctx context.Context, in *Call, token string) (*Run, error) {
 	h := handle{by: byToken, name: token}
 	r := b.runs.find(h)
@@ -38,9 +39,7 @@ func (b *Bridge) Resume(ctx context.Context, in *Call, token string) (*Run, erro
 		r = b.runs.find(h)
 	}
 	if r == nil || r.pass.call.Caller.Name != in.Caller.Name || r.pass.call.Site != in.Site {
-		return nil, Errorf(ResumeNotFound, "", NotRun,
-			"No call of yours waits under this token: its outcome was told, or it is too old. "+
-				"Look at the page first: without resume, the tool runs anew.")
+		return nil, b.lost(token)
 	}
 	if e := r.matches(in); e != nil {
 		return nil, e

@@ -294,7 +294,7 @@ func TestWhoMayAnswer(t *testing.T) {
 	foreign := call
 	foreign.Caller = both
 	_, e = resume(t, b, foreign, answer)
-	want(t, e, bridge.ResumeNotFound, "", bridge.NotRun)
+	want(t, e, bridge.ResumeNotFound, "", bridge.Unknown)
 
 	own := call
 	own.Caller = both
@@ -386,7 +386,7 @@ func TestResumeWhileItIsWritten(t *testing.T) {
 			if e := <-again; failed != nil && e != nil {
 				t.Errorf("the outcome is lost: %v", e)
 			} else if failed == nil {
-				want(t, e, bridge.ResumeNotFound, "", bridge.NotRun)
+				want(t, e, bridge.ResumeNotFound, "", bridge.Unknown)
 			}
 		})
 	}
@@ -409,7 +409,7 @@ func TestSpendOfAQuestion(t *testing.T) {
 			t.Errorf("got %s, %v", got, e)
 		}
 		_, e := resume(t, b, call, resuming(token))
-		want(t, e, bridge.ResumeNotFound, "", bridge.NotRun)
+		want(t, e, bridge.ResumeNotFound, "", bridge.Unknown)
 	})
 }
 

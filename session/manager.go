@@ -83,6 +83,8 @@ type Options struct {
 	Limits     bridge.Limits
 	// Bytes counts what pages declare; nil means an account of Limits.TotalBytes.
 	Bytes *policy.Account
+	// Homes says which process of a data folder has a session; nil means that there is one process.
+	Homes bridge.Homes
 	Log   *slog.Logger // nil is silent
 }
 

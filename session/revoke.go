@@ -58,5 +58,5 @@ func (st *state) evict(ses *session) {
 	delete(st.sessions, ses.key)
 	st.manager.changed(ses.key.site)
 	st.leaveTombstone(ses.key)
-	st.close(ses.page)
+	st.closeSession(ses)
 }

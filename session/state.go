@@ -48,6 +48,7 @@ type session struct {
 	page    *Page         // nil while it opens
 	caller  bridge.Caller // that it was opened for, with their credential
 	options *pageOptions  // that the page was opened with
+	home    int64         // its epoch in Homes; 0: none
 	holders int           // calls that hold the page, or wait while it opens
 	beside  bool          // they only read: others that do may join them
 	lost    bool          // the error of one of them reported that the page is gone
@@ -77,6 +78,11 @@ type waiter struct {
 	options *pageOptions
 	beside  bool // it may have the page beside others that may, too
 	grant   chan grant
+}
+
+// home is the name of the session that w wants, where one process has it.
+func (w *waiter) home() (bridge.SessionName, bool) {
+	return bridge.Ref{Site: w.key.site, Session: w.key.id, Caller: w.caller}.Home()
 }
 
 type grant struct {
@@ -185,6 +191,16 @@ func (st *state) open(w *waiter) {
 		st.sessions[w.key] = ses
 	}
 	st.opening++
+	if name, ok := w.home(); ok && st.manager.o.Homes != nil {
+		m := st.manager
+		m.background.Go(func() { m.claim(w, ses, name) }) // ends as openPage does
+		return
+	}
+	st.openOwn(w, ses)
+}
+
+// openOwn goes on with open, when no other process has the session.
+func (st *state) openOwn(w *waiter, ses *session) {
 	if w.options == nil {
 		if page := w.site.lendable(); page != nil && ses != nil {
 			w.site.lent = page
@@ -228,6 +244,9 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 		if ses != nil {
 			delete(st.sessions, ses.key)
 			further = ses.waiting.drain()
+			if ses.home != 0 {
+				st.closeSession(ses)
+			}
 		}
 		w.grant <- grant{err: err}
 		st.next()
@@ -280,7 +299,7 @@ func (st *state) remove(ses *session, tombstone bool) {
 	if tombstone {
 		st.leaveTombstone(ses.key)
 	}
-	st.close(ses.page)
+	st.closeSession(ses)
 }
 
 // leaveTombstone notes that a session died, so that its caller's next call reports it, once.

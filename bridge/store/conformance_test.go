@@ -52,6 +52,8 @@ func TestConformance(t *testing.T) {
 		"known bound":       knownBoundConforms,
 		"taints":            taintsConform,
 		"rates":             ratesConform,
+		"homes":             homesConform,
+		"ended":             endedConforms,
 		"replies":           repliesConform,
 		"reply bounds":      replyBoundsConform,
 		"one claim of many": oneClaimConforms,

@@ -21,6 +21,7 @@ const (
 	auditFolder  = "audit"
 	listFile     = "audit/checkpoints.json"
 	ownersFolder = "owners"
+	changesFile  = "ended"
 )
 
 // openFolder makes the data folder, or checks the one that is there. Our files

@@ -83,6 +83,9 @@ var interrupted = map[string]bridge.ReplyStatus{
 	"did not run": bridge.ReplyClaimed, "finished": bridge.ReplyFinished,
 }
 
+// held is the session of that process.
+var held = bridge.SessionName{Caller: "agent", Site: "shop", ID: "held"}
+
 // beginCalls brings the call of each key as far as its name says, and waits.
 func beginCalls(ctx context.Context, s *Store) error {
 	for key := range interrupted {
@@ -108,6 +111,9 @@ func beginCalls(ctx context.Context, s *Store) error {
 				return err
 			}
 		}
+	}
+	if _, err := s.Homes.Open(ctx, held); err != nil {
+		return err
 	}
 	if err := s.Flush(ctx); err != nil {
 		return err

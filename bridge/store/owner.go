@@ -2,12 +2,14 @@ package store
 
 import (
 	"crypto/rand"
+	"encoding/base32"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge/files"
@@ -95,6 +97,23 @@ func (o *owner) dead(id string) bool {
 	}
 	defer f.Close()
 	return files.TryShare(f) == nil
+}
+
+// homeOf is how an owner is called in what it makes: by its first 40 bits.
+func homeOf(id string) string {
+	b, err := hex.DecodeString(id)
+	if err != nil || len(b) < 5 {
+		return "" // not one of ours
+	}
+	return base32.StdEncoding.EncodeToString(b[:5])
+}
+
+// lives reports whether another owner that is called so has not ended.
+func (o *owner) lives(home string) bool {
+	entries, err := fs.ReadDir(o.root.FS(), ownersFolder)
+	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return e.Name() != o.id && homeOf(e.Name()) == home && !o.dead(e.Name())
+	})
 }
 
 // sameBoot reports whether the owner of that id ran since the kernel started. A

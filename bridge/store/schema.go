@@ -8,7 +8,7 @@ import (
 
 // schemaVersion is the PRAGMA user_version of a database with our tables. A change of them is
 // another number, and from the first release on a step from the number before.
-const schemaVersion = 5
+const schemaVersion = 6
 
 // tables makes them in an empty database. STRICT keeps a column of one type.
 const tables = `
@@ -70,6 +70,25 @@ CREATE TABLE taints (
 	PRIMARY KEY (caller, origin)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX taints_by_age ON taints (until);
+
+CREATE TABLE homes (
+	epoch INTEGER PRIMARY KEY AUTOINCREMENT,
+	caller TEXT NOT NULL,
+	site TEXT NOT NULL,
+	session TEXT NOT NULL,
+	owner TEXT NOT NULL,
+	UNIQUE (caller, site, session)
+) STRICT;
+CREATE INDEX homes_by_owner ON homes (owner);
+
+CREATE TABLE ended (
+	number INTEGER PRIMARY KEY AUTOINCREMENT,
+	id TEXT NOT NULL UNIQUE,
+	caller TEXT NOT NULL,
+	until INTEGER NOT NULL
+) STRICT;
+CREATE INDEX ended_by_caller ON ended (caller, number);
+CREATE INDEX ended_by_age ON ended (until);
 
 CREATE TABLE replies (
 	number INTEGER PRIMARY KEY AUTOINCREMENT,

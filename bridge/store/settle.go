@@ -37,22 +37,42 @@ func (s *settler) all(ctx context.Context) error {
 // settleDead settles an owner that died, and removes it. It does not matter how many
 // processes do this at once, nor where one of them is killed.
 func (s *settler) settleDead(ctx context.Context, id string) error {
-	if err := s.settle(ctx, id, s.me.sameBoot(id)); err != nil {
+	err := s.settle(ctx, id, s.me.sameBoot(id))
+	if err == nil {
+		err = s.free(ctx, id)
+	}
+	if err != nil {
 		return fmt.Errorf("settling what owner %s left: %w", id, err)
 	}
 	return s.me.remove(id)
 }
 
-// leave ends the claims of this process when it ends.
+// leave ends the claims of this process, and frees its sessions, when it ends.
 func (s *settler) leave(ctx context.Context) error {
 	claims, err := s.claims(ctx, s.me.id)
 	if err == nil && len(claims) > 0 {
 		err = s.settle(ctx, s.me.id, true)
 	}
+	if err == nil {
+		err = s.free(ctx, s.me.id)
+	}
 	if err != nil {
 		return fmt.Errorf("settling our claims: %w", err)
 	}
 	return nil
+}
+
+// free removes the sessions that an owner left. They are nobody's already; only their rows stay.
+func (s *settler) free(ctx context.Context, id string) error {
+	var left bool
+	err := s.db.r.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM homes WHERE owner = ?)", id).Scan(&left)
+	if err != nil || !left {
+		return failed(ctx, err)
+	}
+	return s.db.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "DELETE FROM homes WHERE owner = ?", id)
+		return err
+	})
 }
 
 // settle ends the claims of an owner: a call with an intent may have run, one

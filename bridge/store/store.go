@@ -138,10 +138,15 @@ func openIn(ctx context.Context, root *os.Root, o Options) (*Store, error) {
 	if err := dead.all(ctx); err != nil {
 		return nil, errors.Join(err, db.close(), me.close(true))
 	}
-	s, calls := newStore(db, o, sqlReplies{id: me.id, dead: me.dead, settle: dead.settleDead})
+	changes, err := openOwn(root, changesFile, os.O_RDWR|os.O_APPEND)
+	if err != nil {
+		return nil, errors.Join(err, db.close(), me.close(true))
+	}
+	s, calls := newStore(db, o, sqlReplies{id: me.id, dead: me.dead, settle: dead.settleDead},
+		sqlHomes{id: me.id, dead: me.dead, lives: me.lives}, sqlEnded{changes: changes})
 	j, err := openJournal(audit, me.id, &calls.writing, o)
 	if err != nil {
-		return nil, errors.Join(err, calls.close(), db.close(), me.close(true))
+		return nil, errors.Join(err, calls.close(), changes.Close(), db.close(), me.close(true))
 	}
 	s.Audit = j
 	s.verify = func(ctx context.Context) (Report, error) { return verify(ctx, audit, me) }
@@ -151,7 +156,7 @@ func openIn(ctx context.Context, root *os.Root, o Options) (*Store, error) {
 	s.flush = func(ctx context.Context) error { return errors.Join(j.flush(ctx), calls.flush(ctx)) }
 	s.close = func() error {
 		err := errors.Join(calls.close(), j.close(), dead.leave(context.Background()))
-		return errors.Join(err, db.close(), me.close(err == nil), root.Close())
+		return errors.Join(err, changes.Close(), db.close(), me.close(err == nil), root.Close())
 	}
 	return s, nil
 }
@@ -164,7 +169,9 @@ func Memory(o Options) *Store {
 	if err != nil {
 		panic(fmt.Sprintf("opening a database in memory: %v", err)) // no file and no folder can be the cause
 	}
-	s, calls := newStore(db, o, sqlReplies{id: newID(), dead: func(string) bool { return false }})
+	id, nobody := newID(), func(string) bool { return false }
+	s, calls := newStore(db, o, sqlReplies{id: id, dead: nobody},
+		sqlHomes{id: id, dead: nobody, lives: nobody}, sqlEnded{})
 	s.verify = func(context.Context) (Report, error) { return Report{}, nil }
 	s.records = func(context.Context, bridge.CallFilter) ([]Entry, error) { return nil, nil }
 	s.flush = calls.flush
@@ -173,15 +180,17 @@ func Memory(o Options) *Store {
 }
 
 // newStore returns what both kinds of store have.
-func newStore(db *database, o Options, replies sqlReplies) (*Store, *sqlCalls) {
+func newStore(db *database, o Options, replies sqlReplies, homes sqlHomes, ended sqlEnded) (*Store, *sqlCalls) {
 	calls := openCalls(db, o)
-	replies.db, replies.o = db, o
+	replies.db, replies.o, homes.db, ended.db = db, o, db, db
 	return &Store{Memory: bridge.Memory{
 		Versions:   &sqlVersions{db: db, o: o},
 		Grants:     &sqlGrants{db: db},
 		KnownTools: &sqlKnown{db: db},
 		Taints:     &sqlTaints{db: db},
 		Rates:      &sqlRates{db: db},
+		Homes:      &homes,
+		Ended:      &ended,
 		Replies:    &replies,
 		Calls:      calls,
 	}}, calls

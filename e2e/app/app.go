@@ -152,6 +152,7 @@ func (a *App) start(ctx context.Context) (err error) {
 	b.Bytes = m.Bytes
 	if a.o.Memory != nil {
 		b.Memory = a.o.Memory.Memory
+		m.Homes = b.Memory.Homes
 	}
 	for _, s := range a.o.Sites {
 		b.Sites[s.Name] = s.Tools
@@ -182,6 +183,15 @@ func (a *App) start(ctx context.Context) (err error) {
 	b.Memory.Calls = a.Metrics.Counting(b.Memory.Calls)
 	a.Bridge, err = bridge.New(a.Router, b)
 	return err
+}
+
+// Ended says which ids of clients have ended in any process with the same memory; nil where nothing
+// is remembered.
+func (a *App) Ended() bridge.Ended {
+	if a.o.Memory == nil {
+		return nil
+	}
+	return a.o.Memory.Ended
 }
 
 // Findings returns what a site's author should know of its declarations now.

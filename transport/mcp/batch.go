@@ -124,7 +124,7 @@ func (b *batch) deliver(write func() error) {
 // postBatch takes a batch over HTTP.
 func (f *Face) postBatch(w http.ResponseWriter, r *http.Request, sc scope, body []byte) {
 	id := r.Header.Get(headerSession)
-	session := f.sessions.find(id, sc)
+	session := f.sessions.find(r.Context(), id, sc)
 	if id != "" && session == nil {
 		f.refuse(w, r, http.StatusNotFound, nil, noSuchSession())
 		return

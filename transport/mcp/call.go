@@ -178,15 +178,23 @@ func (x *exchange) begin(ctx context.Context,
 	err := f.seal.open(forState, sealed, &state)
 	if err != nil || state.Caller != c.Caller.Name || state.Call != c.Digest() ||
 		time.Now().After(state.Until) {
-		return nil, false, badParams("This requestState does not belong to this call, or it is over: call the tool again " +
-			"without it.")
+		return nil, false, badParams("This requestState is not one of this call, or it is too old. The call that it belongs to " +
+			"may have run: look at the page before you call the tool without it.")
 	}
 	if run, err = f.b.Resume(ctx, c, state.Token); err != nil {
-		return nil, false, badParams("The call of this requestState has ended, and its outcome was told. " +
-			"Look at the page first: without requestState, the tool runs anew.")
+		return nil, false, notHere(bridge.AsError(err))
 	}
 	said := answers.Get(inputKey)
 	return run, said.IsObject() && x.answered(ctx, run, state.Question, state.URL, said), nil
+}
+
+// notHere is the error of a requestState whose call this process does not have.
+func notHere(e *bridge.Error) *rpcError {
+	if e.Reason != bridge.Elsewhere {
+		return badParams("The call of this requestState is over: its outcome was told, it is too old, or its process has ended. " +
+			"It may have run: look at the page before you call the tool without requestState.")
+	}
+	return refusal(e)
 }
 
 // deliver writes the reply: when it has reached the client, the token of a call that ended

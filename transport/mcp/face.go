@@ -41,6 +41,9 @@ type Options struct {
 	// which every face with this key takes up. It has 32 bytes; nil makes one that is gone with
 	// the process.
 	Key []byte
+	// Ended says which sessions clients ended, for all faces with the key; nil means that there is
+	// one face.
+	Ended bridge.Ended
 	// Done ends streams when it is closed; nil means never.
 	Done <-chan struct{}
 	// Finish is how long what still runs when stdin closes may take to finish; 0 means 2.5 s,
@@ -84,7 +87,7 @@ func New(b *bridge.Bridge, o Options) (*Face, error) {
 	return &Face{
 		b: b, o: o, log: o.Log, mode: mode, seal: s,
 		info:     mcpgo.Implementation{Name: "pagetools", Version: cmp.Or(o.Version, "dev")},
-		sessions: newSessions(s), lists: map[listKey]*list{},
+		sessions: newSessions(s, o.Ended, o.Log), lists: map[listKey]*list{},
 		used: map[listKey]*used{},
 	}, nil
 }
@@ -113,7 +116,7 @@ func (sc scope) ref() bridge.Ref {
 func (sc scope) prefixed(sites int) bool { return sc.site == "" && sites > 1 }
 
 // defaultSession is the state of a caller that names none.
-const defaultSession = "mcp"
+const defaultSession = bridge.Unnamed
 
 // sites lists the sites of the scope.
 func (f *Face) sites(sc scope) []bridge.Site {

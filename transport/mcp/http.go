@@ -77,7 +77,7 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 	}
 	version := versionHeader(r)
 	id := r.Header.Get(headerSession)
-	session := f.sessions.find(id, sc)
+	session := f.sessions.find(r.Context(), id, sc)
 	x := f.exchange(r, sc, m, nil, nil)
 	x.protocol = protocol(version)
 	switch {
@@ -298,7 +298,7 @@ func (f *Face) get(w http.ResponseWriter, r *http.Request) {
 		return out.event(callText(nil, mcpgo.MethodNotificationToolsListChanged, map[string]any{}))
 	}
 	lists.run(ctx, tell, func() error {
-		f.sessions.find(session.id, sc) // it is in use
+		f.sessions.find(ctx, session.id, sc) // it is in use, unless it has ended in another process
 		return out.beat()
 	})
 }
@@ -310,7 +310,7 @@ func (f *Face) delete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if session := f.sessionOf(w, r, sc); session != nil {
-		f.sessions.close(session)
+		f.sessions.close(r.Context(), session)
 		w.WriteHeader(http.StatusNoContent)
 	}
 }
@@ -318,7 +318,7 @@ func (f *Face) delete(w http.ResponseWriter, r *http.Request) {
 // sessionOf finds the session that a request without a body names, or answers.
 func (f *Face) sessionOf(w http.ResponseWriter, r *http.Request, sc scope) *httpSession {
 	id := r.Header.Get(headerSession)
-	session := f.sessions.find(id, sc)
+	session := f.sessions.find(r.Context(), id, sc)
 	switch {
 	case session != nil:
 	case id == "":

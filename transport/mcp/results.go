@@ -287,6 +287,7 @@ var byReason = map[bridge.Reason]string{
 	bridge.AwaitingSubmission: "A person has to submit the form in the page.",
 	bridge.PageNavigated:      "The page went elsewhere, and its tools may be others now: list them again.",
 	bridge.PageCrashed:        "The next call opens a new page.",
+	bridge.Elsewhere:          "This client reaches two processes of pagetools in turns: tell the user, whose operator can send each client to one.",
 	bridge.OriginBlocked:      "Nothing ran. The operator of pagetools decides what the site may reach.",
 	bridge.Certificate:        "Nothing ran. The operator of pagetools decides which certificates are accepted.",
 }

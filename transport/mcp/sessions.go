@@ -1,9 +1,14 @@
 package mcp
 
 import (
+	"context"
 	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge"
 )
 
 const (
@@ -34,15 +39,19 @@ type facts struct {
 type httpSession struct {
 	*peer
 
-	id     string
-	scope  scope
-	used   time.Time // guarded by sessions
-	expiry *time.Timer
+	id      string
+	scope   scope
+	until   time.Time // its id is good that long
+	used    time.Time // guarded by sessions, as the next
+	changes int64     // of Ended when it was last known not to have ended
+	expiry  *time.Timer
 }
 
 // sessions holds the open sessions.
 type sessions struct {
-	seal *seal
+	seal  *seal
+	store bridge.Ended // of those that ended in any process; nil: there is one process
+	log   *slog.Logger
 
 	mu     sync.Mutex
 	byID   map[string]*httpSession
@@ -50,17 +59,20 @@ type sessions struct {
 	oldest [][sha256.Size]byte        // of these
 }
 
-func newSessions(s *seal) *sessions {
-	return &sessions{seal: s, byID: map[string]*httpSession{}, ended: map[[sha256.Size]byte]bool{}}
+func newSessions(s *seal, store bridge.Ended, log *slog.Logger) *sessions {
+	return &sessions{seal: s, store: store, log: log, byID: map[string]*httpSession{}, ended: map[[sha256.Size]byte]bool{}}
 }
 
 // open makes a session of a client that said this in its handshake.
 func (s *sessions) open(sc scope, version protocol, can elicits) *httpSession {
+	until, changes := time.Now().Add(sessionAge), s.changes()
 	id := s.seal.close(forSession, facts{Caller: sc.caller.Name, Site: sc.site, Protocol: version,
-		Form: can.form, URL: can.url, Kit: can.kit, Until: time.Now().Add(sessionAge)})
+		Form: can.form, URL: can.url, Kit: can.kit, Until: until})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.keep(id, sc, version, can)
+	x := s.keep(id, sc, version, can)
+	x.until, x.changes = until, changes
+	return x
 }
 
 // keep adds a session. Called with mu held.
@@ -81,6 +93,7 @@ func (s *sessions) takeUp(id string, sc scope) *httpSession {
 		return nil
 	}
 	x := s.keep(id, sc, of.Protocol, elicits{form: of.Form, url: of.URL, kit: of.Kit})
+	x.until = of.Until
 	x.gotList(unknownList, 0)
 	return x
 }
@@ -128,23 +141,95 @@ func (s *sessions) drop(x *httpSession) {
 }
 
 // find returns the session of that id when it is the caller's, on that endpoint. One that this
-// process does not have is taken up.
-func (s *sessions) find(id string, sc scope) *httpSession {
+// process does not have is taken up, unless its client ended it, in whichever process.
+func (s *sessions) find(ctx context.Context, id string, sc scope) *httpSession {
+	if id == "" {
+		return nil
+	}
+	changes := s.changes()
+	if s.endedElsewhere(ctx, id, sc, changes) {
+		return nil
+	}
+	x, over := s.findHere(id, sc, changes)
+	if over != nil {
+		s.tell(ctx, over)
+	}
+	return x
+}
+
+// findHere is find in this process. Over is one that has just ended, with its credential.
+func (s *sessions) findHere(id string, sc scope, changes int64) (x, over *httpSession) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x := s.byID[id]
-	switch {
+	switch x = s.byID[id]; {
 	case x == nil:
-		return s.takeUp(id, sc)
+		if x = s.takeUp(id, sc); x == nil {
+			return nil, nil
+		}
 	case x.scope.caller.IsRevoked():
 		s.drop(x)
 		s.bar(x)
-		return nil
+		return nil, x
 	case x.scope.caller.Name != sc.caller.Name || x.scope.site != sc.site:
-		return nil
+		return nil, nil
 	}
-	x.used = time.Now()
-	return x
+	x.used, x.changes = time.Now(), changes
+	return x, nil
+}
+
+// changes counts the ids that ended in any process. Two equal counts mean that none ended between.
+func (s *sessions) changes() int64 {
+	if s.store == nil {
+		return 0
+	}
+	return s.store.Changes()
+}
+
+// endedElsewhere reports whether the id ended in any process, and ends its session here. The store
+// is asked where an id has ended since it was asked last, or where the session is not here.
+func (s *sessions) endedElsewhere(ctx context.Context, id string, sc scope, changes int64) bool {
+	if s.store == nil {
+		return false
+	}
+	s.mu.Lock()
+	x := s.byID[id]
+	known := x != nil && x.changes == changes
+	s.mu.Unlock()
+	var of facts
+	if known || x == nil && (s.seal.open(forSession, id, &of) != nil || of.Caller != sc.caller.Name) {
+		return false // a stranger's words are nothing to look for
+	}
+	ended, err := s.store.HasEnded(ctx, digestOf(id))
+	if err != nil {
+		s.log.WarnContext(ctx, "mcp: it is not known whether a session has ended in another process", slog.Any("error", err))
+	}
+	if !ended || x == nil {
+		return ended
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byID[id] == x {
+		s.drop(x)
+		s.bar(x)
+	}
+	return true
+}
+
+// tell keeps the other processes from taking up a session that ended here.
+func (s *sessions) tell(ctx context.Context, x *httpSession) {
+	if s.store == nil {
+		return
+	}
+	err := s.store.End(context.WithoutCancel(ctx), x.scope.caller.Name, digestOf(x.id), x.until)
+	if err != nil {
+		s.log.ErrorContext(ctx, "mcp: a session that ended can be taken up by another process", slog.Any("error", err))
+	}
+}
+
+// digestOf is what is kept of an id.
+func digestOf(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:])
 }
 
 // expire ends a session that nobody has used, or looks again later.
@@ -161,12 +246,16 @@ func (s *sessions) expire(x *httpSession) {
 	s.drop(x)
 }
 
-// close ends a session that its client ended.
-func (s *sessions) close(x *httpSession) {
+// close ends a session that its client ended, in every process.
+func (s *sessions) close(ctx context.Context, x *httpSession) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.byID[x.id] == x {
+	here := s.byID[x.id] == x
+	if here {
 		s.drop(x)
 		s.bar(x)
+	}
+	s.mu.Unlock()
+	if here {
+		s.tell(ctx, x)
 	}
 }

@@ -1,0 +1,79 @@
+package bridge
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+)
+
+// Unnamed is the session of a client that names none and has a page all the same. Each process has
+// its own.
+const Unnamed = "mcp"
+
+// Home returns the name of the session where one process of the data folder has it: a caller with a
+// credential named it.
+func (r Ref) Home() (name SessionName, ok bool) {
+	return SessionName{Caller: r.Caller.Name, Site: r.Site, ID: r.Session},
+		r.Caller.Credential != "" && r.Session != "" && r.Session != Unnamed
+}
+
+// elsewhere refuses a call whose session another process has. The store is asked where this process
+// has no page of it.
+func (pl *pipeline) elsewhere(ctx context.Context, ref Ref) *Error {
+	name, ok := ref.Home()
+	if !ok || pl.memory.Homes == nil || pl.router.Shows(ref) != nil {
+		return nil
+	}
+	switch is, err := pl.memory.Homes.Elsewhere(ctx, name); {
+	case err != nil:
+		return NoHome(name, err)
+	case is:
+		return NoHome(name, ErrElsewhere)
+	}
+	return nil
+}
+
+// NoHome is the error of a call whose session could not be opened in this process: another one has
+// it, or the store of homes fails, so that nobody knows.
+func NoHome(name SessionName, err error) *Error {
+	if errors.Is(err, ErrElsewhere) {
+		return Errorf(Conflict, Elsewhere, NotRun, "Another pagetools process with this data folder has the session %q. Nothing ran. "+
+			"Send all calls of a session to the same process, or use another session.", name.ID).With(err)
+	}
+	return notKept("It cannot be found out whether another process has this session. Nothing ran.", err)
+}
+
+const (
+	// homeLength is the length of Homes.Here.
+	homeLength = 8
+	// tokenAlphabet has the letters of tokens, which crypto/rand makes, too.
+	tokenAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+)
+
+// mint makes a token, which begins with the name of this process.
+func (b *Bridge) mint() string { return b.home + rand.Text() }
+
+// newHome names a process that shares its data folder with none.
+func newHome(m *Memory) string {
+	if m.Homes != nil {
+		return m.Homes.Here()
+	}
+	return rand.Text()[:homeLength]
+}
+
+// lost is the error of a token under which no call of the caller waits here.
+func (b *Bridge) lost(token string) *Error {
+	switch home := token[:min(homeLength, len(token))]; {
+	case len(token) != len(b.mint()) || strings.Trim(token, tokenAlphabet) != "":
+		return Errorf(ResumeNotFound, "", NotRun,
+			"This is not the token of a call: send the one that details.resume has, whole.")
+	case home != b.home && b.pipe.memory.Homes != nil && b.pipe.memory.Homes.Lives(home):
+		return Errorf(Conflict, Elsewhere, Unknown,
+			"Another pagetools process with this data folder has the call of this token. "+
+				"Send the token there. The call waits, runs or has run: made once more, it runs twice.")
+	}
+	return Errorf(ResumeNotFound, "", Unknown,
+		"No call of yours is kept under this token: its outcome was told, it is too old, or its process has ended. "+
+			"The call may have run: look at the page before you make it again.")
+}

@@ -1,0 +1,53 @@
+package session
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// freeTime bounds how long it may take to free a session for other processes.
+const freeTime = 10 * time.Second
+
+// claim makes the session that w opens this process's own before its page is opened, or refuses w.
+func (m *Manager) claim(w *waiter, ses *session, name bridge.SessionName) {
+	ctx, cancel := context.WithCancelCause(w.ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(m.life, func() { cancel(context.Cause(m.life)) })()
+	home, err := m.o.Homes.Open(ctx, name)
+	m.with(func(st *state) {
+		if err != nil {
+			st.opened(w, ses, nil, bridge.NoHome(name, err))
+			return
+		}
+		ses.home = home
+		st.openOwn(w, ses)
+	})
+}
+
+// closeSession ends the page of a session without waiting for it, and frees the session.
+func (st *state) closeSession(ses *session) {
+	st.closing++
+	m := st.manager
+	m.background.Go(func() { // ends within closeTab's bound and freeTime
+		if ses.page != nil {
+			ses.page.close()
+		}
+		m.free(ses)
+		m.with(func(st *state) { st.closing-- })
+	})
+}
+
+// free lets other processes have a session.
+func (m *Manager) free(ses *session) {
+	if ses.home == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), freeTime)
+	defer cancel()
+	if err := m.o.Homes.Close(ctx, ses.home); err != nil {
+		m.o.Log.Warn("session: other processes cannot have it until this one ends", slog.Any("error", err))
+	}
+}
