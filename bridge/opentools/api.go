@@ -77,7 +77,11 @@ const (
 )
 
 func newAPI(r *Router, o SiteOptions) *api {
-	return &api{SiteOptions: o, router: r, transport: o.Transport(nil), merged: map[[2]*bridge.Catalog]*bridge.Catalog{}, rates: map[rated]func(time.Time) bool{}}
+	a := &api{SiteOptions: o, router: r, transport: o.Transport(nil), merged: map[[2]*bridge.Catalog]*bridge.Catalog{}, rates: map[rated]func(time.Time) bool{}}
+	if r.o.Homes != nil {
+		a.sessions.free = a.free
+	}
+	return a
 }
 
 func (a *api) edition() *edition {

@@ -30,6 +30,11 @@ const (
 type jar struct {
 	turn chan struct{} // calls in order hold it
 
+	claiming chan struct{} // who holds it has the next three
+	home     int64         // its epoch in Homes; 0: none
+	over     bool          // the session has ended
+	expiry   *time.Timer   // ends it when nobody uses it
+
 	mu   sync.Mutex
 	held *cookiejar.Jar // nil: none were set
 	by   bridge.Caller
@@ -38,7 +43,7 @@ type jar struct {
 	used time.Time
 }
 
-func newJar() *jar { return &jar{turn: make(chan struct{}, 1)} }
+func newJar() *jar { return &jar{turn: make(chan struct{}, 1), claiming: make(chan struct{}, 1)} }
 
 // Cookies returns the cookies of an address.
 func (j *jar) Cookies(u *url.URL) []*http.Cookie {
@@ -114,6 +119,7 @@ type owner struct{ caller, session string }
 
 // jars are the sessions of a site. It is safe for concurrent use.
 type jars struct {
+	free    func(*jar) // lets other processes have a session that ended; nil: there are none
 	mu      sync.Mutex
 	swept   time.Time
 	all     map[owner]*jar
@@ -185,7 +191,7 @@ func (s *jars) oldest(of func(owner) bool) (by owner) {
 
 func (s *jars) end(by owner) {
 	j := s.all[by]
-	delete(s.all, by)
+	s.remove(by)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if len(j.set) > 0 && len(s.expired) < maxExpired {
@@ -199,7 +205,30 @@ func (s *jars) revoke() {
 	defer s.mu.Unlock()
 	for by, j := range s.all {
 		if j.by.IsRevoked() {
-			delete(s.all, by)
+			s.remove(by)
 		}
 	}
+}
+
+// remove forgets a session. Called with mu held.
+func (s *jars) remove(by owner) {
+	j := s.all[by]
+	delete(s.all, by)
+	if s.free != nil {
+		s.free(j)
+	}
+}
+
+// idle ends the session when nobody has used it, and returns how long it is to be left alone
+// otherwise; 0 where it has ended.
+func (s *jars) idle(by owner, j *jar, now time.Time) (left time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all[by] != j {
+		return 0
+	}
+	if left = idleSession - now.Sub(j.used); left <= 0 {
+		s.end(by)
+	}
+	return max(0, left)
 }

@@ -48,6 +48,8 @@ type RouterOptions struct {
 	// Order are the names of all sites as they are listed; one that is missing comes last.
 	Order  []string
 	Limits bridge.Limits
+	// Homes says which process of a data folder has a session; nil means that there is one process.
+	Homes bridge.Homes
 	// UserAgent is the User-Agent of requests; "" is "pagetools".
 	UserAgent string
 	Log       *slog.Logger // nil is silent

@@ -32,6 +32,7 @@ type served struct {
 	*httptest.Server
 
 	clock    atomic.Int64 // what it is later than it is
+	homes    bridge.Homes // of its routers; nil: there is one process
 	mu       sync.Mutex
 	document string
 	header   http.Header // of the document
@@ -128,7 +129,7 @@ func attach(t *testing.T, s *served, change func(*opentools.SiteOptions, *bridge
 
 func attachBeside(t *testing.T, s *served, site opentools.SiteOptions, o bridge.SiteOptions, pages bridge.Router) (*bridge.Bridge, *opentools.Router) {
 	t.Helper()
-	r := opentools.NewRouter(opentools.RouterOptions{Pages: pages, Sites: []opentools.SiteOptions{site},
+	r := opentools.NewRouter(opentools.RouterOptions{Pages: pages, Sites: []opentools.SiteOptions{site}, Homes: s.homes,
 		Now: func() time.Time { return time.Now().Add(time.Duration(s.clock.Load())) }})
 	t.Cleanup(r.Close)
 	b, err := bridge.New(r, bridge.Options{Sites: map[string]bridge.SiteOptions{"api": o}})

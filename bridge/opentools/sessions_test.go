@@ -242,3 +242,44 @@ func TestListed(t *testing.T) {
 	}
 	t.Error("the list is the one of before")
 }
+
+// TestSessionsOfTwoProcesses (N3): the cookies of a session that a caller with a token named are in
+// one process of a folder, until it ends.
+func TestSessionsOfTwoProcesses(t *testing.T) {
+	t.Parallel()
+	f := &bridgetest.Folder{}
+	s := serve(t, operation("/cart", "get", "cart", free))
+	s.on("/cart", answers(200, "text/plain", "cart"))
+	s.homes = f.Process("ONE45672")
+	one, r := attach(t, s, nil)
+	s.homes = f.Process("TWO45672")
+	two, _ := attach(t, s, nil)
+	of := func(b *bridge.Bridge, session string, beside bool) bridge.Step {
+		c := bridge.Local()
+		c.Name, c.Credential = "agent", "c"
+		return b.Complete(t.Context(), &bridge.Call{Site: "api", Tool: "cart", Caller: c, Session: session, Beside: beside, Input: bridgetest.JSON(`{}`)})
+	}
+	runs := func(why string, step bridge.Step) {
+		t.Helper()
+		if step.Err != nil {
+			t.Errorf("%s: %s", why, told(step))
+		}
+	}
+	runs("the first", of(one, "s", false))
+	calls := f.Calls()
+	runs("without a session", of(one, "", false))
+	if n := f.Calls() - calls; n != 0 {
+		t.Errorf("without a session the store was asked %d times", n)
+	}
+	for _, beside := range []bool{true, false} {
+		if e := of(two, "s", beside).Err; e == nil || e.Code != bridge.Conflict || e.Reason != bridge.Elsewhere || e.Outcome != bridge.NotRun {
+			t.Errorf("at the other process: %v", e)
+		}
+	}
+	runs("without a session at the other", of(two, "", false))
+	runs("another session at the other", of(two, "t", false))
+	s.clock.Add(int64(time.Hour))
+	runs("what ends those that nobody used", of(one, "u", false))
+	r.Close() // which waits until they are free
+	runs("when it has ended", of(two, "s", false))
+}

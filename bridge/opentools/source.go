@@ -30,6 +30,9 @@ func (a *api) acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, error
 		return nil, bridge.Errorf(bridge.SessionExpired, "", bridge.NotRun,
 			"The session %q ended because nobody used it; the next call begins a new one.", ref.Session)
 	}
+	if e := a.claim(ctx, ref, j); e != nil {
+		return nil, e
+	}
 	s := &source{api: a, ref: ref, jar: j}
 	if ref.Session == "" || ref.Beside {
 		return s, nil

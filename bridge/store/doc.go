@@ -36,13 +36,14 @@
 // everything: copy audit/checkpoints.json to another machine to see that, too.
 //
 // The process that opens a folder settles what killed ones left: it signs the end
-// of their chains, and ends their claims of idempotency keys. A call with an
+// of their chains, frees their sessions, and ends their claims of idempotency keys. A call with an
 // intent may have run, and one without did not.
 //
 // # Files
 //
-// pagetools.db (and its -wal and -shm), audit.key, audit/ and, for each process
-// that has the folder open, one file in owners/. Files have mode 0600, folders
+// pagetools.db (and its -wal and -shm), audit.key, audit/, ended, whose size says that
+// a session of MCP ended, and, for each process that has the folder open, one file in
+// owners/. Files have mode 0600, folders
 // 0700. Several processes may share a folder; the folder must be on a local disk,
 // because shared memory and locks of files are.
 package store

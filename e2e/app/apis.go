@@ -67,6 +67,9 @@ func (a *App) attach(ctx context.Context) error {
 	}
 	o := opentools.RouterOptions{Pages: a.Manager, Log: a.o.Log, UserAgent: "pagetools/" + cmp.Or(a.o.Version, "dev")}
 	o.Limits = a.o.Limits
+	if a.o.Memory != nil {
+		o.Homes = a.o.Memory.Homes
+	}
 	for _, s := range a.o.Sites {
 		o.Order = append(o.Order, s.Name)
 		if !s.hasAPI() {

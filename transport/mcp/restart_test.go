@@ -2,15 +2,19 @@ package mcp
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/store"
 )
 
 // TestSessionsOutliveAProcess: a session id carries its facts, sealed, so that every face with the
@@ -120,5 +124,117 @@ func TestEndedSessionsAreBounded(t *testing.T) {
 	}
 	if n, m := len(w.sessions.ended), len(w.sessions.oldest); n != maxSessions || m != maxSessions {
 		t.Errorf("%d and %d are kept", n, m)
+	}
+}
+
+// TestSessionsEndInEveryProcess: who ends a session ends it in each process of the folder, also in
+// those that have it, and that start later; and a stream there ends. C3.
+func TestSessionsEndInEveryProcess(t *testing.T) {
+	key, list := bytes.Repeat([]byte{7}, KeySize), rpc(2, "tools/list", "{}")
+	memory := store.Memory(store.Options{})
+	t.Cleanup(func() { _ = memory.Close() })
+	folder := &counted{Ended: memory.Ended}
+	first, second := newWorld(t, Options{Key: key, Ended: folder}), newWorld(t, Options{Key: key, Ended: folder})
+	for why, x := range map[string]struct {
+		used  bool // at the second process before it ended
+		by    bridge.Caller
+		ended int
+	}{
+		"it was at both":          {true, agent, http.StatusNotFound},
+		"it was at one":           {false, agent, http.StatusNotFound},
+		"another caller ended it": {true, other, http.StatusOK},
+	} {
+		c := first.as(agent).legacy("2025-06-18", nothing)
+		at := func(w *world, as bridge.Caller) *client {
+			moved := w.as(as)
+			moved.session, moved.version = c.session, c.version
+			return moved
+		}
+		moved := at(second, agent)
+		if x.used {
+			if a := moved.send("POST", list); a.status != http.StatusOK {
+				t.Errorf("%s: before: %d %s", why, a.status, a.body)
+			}
+		}
+		at(first, x.by).send("DELETE", "")
+		for range 2 {
+			if a := moved.send("POST", list); a.status != x.ended {
+				t.Errorf("%s: %d %s", why, a.status, a.body)
+			}
+		}
+		third := newWorld(t, Options{Key: key, Ended: folder})
+		if a := at(third, agent).send("POST", list); a.status != x.ended {
+			t.Errorf("%s: at a process that started later: %d %s", why, a.status, a.body)
+		}
+	}
+	// What is in use asks nothing, and what is no id of ours neither.
+	c := first.as(agent).legacy("2025-06-18", nothing)
+	before := folder.asked.Load()
+	for range 10 {
+		if a := c.send("POST", list); a.status != http.StatusOK {
+			t.Errorf("in use: %d %s", a.status, a.body)
+		}
+		forged := first.as(agent)
+		forged.session, forged.version = "forged", c.version
+		if a := forged.send("POST", list); a.status != http.StatusNotFound {
+			t.Errorf("forged: %d %s", a.status, a.body)
+		}
+	}
+	if n := folder.asked.Load() - before; n != 0 {
+		t.Errorf("the store was asked %d times", n)
+	}
+}
+
+// counted is what ended for several faces, as the folder has it. It counts who asks.
+type counted struct {
+	bridge.Ended
+	ends, asked atomic.Int64
+}
+
+func (c *counted) End(ctx context.Context, caller, id string, until time.Time) error {
+	defer c.ends.Add(1)
+	return c.Ended.End(ctx, caller, id, until)
+}
+
+func (c *counted) HasEnded(ctx context.Context, id string) (bool, error) {
+	c.asked.Add(1)
+	return c.Ended.HasEnded(ctx, id)
+}
+
+func (c *counted) Changes() int64 { return c.ends.Load() }
+
+// TestRequestStateOfAnotherProcess (N2): the state of a call that another process has says so, and
+// never to call the tool without it.
+func TestRequestStateOfAnotherProcess(t *testing.T) {
+	f := &bridgetest.Folder{}
+	here := f.Process("HERE2345")
+	f.Process("THERE234")
+	router := bridgetest.NewRouter().Add("shop", bridgetest.Tool("look", ""), bridgetest.Asking("buy", ""))
+	b, err := bridge.New(router, bridge.Options{Memory: bridge.Memory{Homes: here}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	face, err := New(b, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := &bridge.Call{Site: "shop", Tool: "buy", Session: defaultSession, Caller: agent, Input: bridgetest.JSON(`{}`)}
+	for home, want := range map[string]string{"THERE234": `"reason":"ELSEWHERE","outcome":"unknown"`, "GONE2345": "may have run", "HERE2345": "may have run"} {
+		sealed := face.seal.close(forState, carried{Token: home + strings.Repeat("A", 26), Question: "q", Caller: agent.Name,
+			Call: call.Digest(), Until: time.Now().Add(time.Minute)})
+		m, failed := readMessage([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"buy","arguments":{},"requestState":%q}}`, sealed)))
+		if failed != nil {
+			t.Fatal(failed)
+		}
+		x := &exchange{face: face, scope: scope{caller: agent, site: "shop", session: defaultSession}, message: m}
+		run, _, e := x.begin(t.Context(), call)
+		if run != nil || e == nil {
+			t.Fatalf("%s: it goes on", home)
+		}
+		told, err := json.Marshal(e)
+		if err != nil || !strings.Contains(string(told), want) || strings.Contains(string(told), "anew") {
+			t.Errorf("%s: %s, %v", home, told, err)
+		}
 	}
 }

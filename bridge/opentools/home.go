@@ -1,0 +1,74 @@
+package opentools
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// freeTime bounds how long it may take to free a session for other processes.
+const freeTime = 10 * time.Second
+
+// claim makes a session this process's own, once.
+func (a *api) claim(ctx context.Context, ref bridge.Ref, j *jar) *bridge.Error {
+	name, ok := ref.Home()
+	if !ok || a.router.o.Homes == nil {
+		return nil
+	}
+	select {
+	case j.claiming <- struct{}{}:
+	case <-ctx.Done():
+		return bridge.GaveUp(bridge.NotRun)
+	}
+	defer func() { <-j.claiming }()
+	if j.home != 0 || j.over {
+		return nil
+	}
+	home, err := a.router.o.Homes.Open(ctx, name)
+	by := owner{ref.Caller.Name, ref.Session}
+	if err != nil {
+		a.sessions.refused(by, j)
+		return bridge.NoHome(name, err)
+	}
+	j.home = home
+	j.expiry = time.AfterFunc(idleSession, func() {
+		if left := a.sessions.idle(by, j, a.router.o.Now()); left > 0 {
+			j.expiry.Reset(left)
+		}
+	})
+	return nil
+}
+
+// refused forgets a session that another process has.
+func (s *jars) refused(by owner, j *jar) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all[by] == j {
+		delete(s.all, by)
+	}
+}
+
+// free lets other processes have a session that ended. It waits for nothing.
+func (a *api) free(j *jar) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed { // the process ends, and with it what it has
+		return
+	}
+	a.background.Go(func() { // ends within freeTime
+		j.claiming <- struct{}{}
+		defer func() { <-j.claiming }()
+		j.over = true
+		if j.home == 0 {
+			return
+		}
+		j.expiry.Stop()
+		ctx, cancel := context.WithTimeout(context.Background(), freeTime)
+		defer cancel()
+		if err := a.router.o.Homes.Close(ctx, j.home); err != nil {
+			a.router.o.Log.Warn("opentools: other processes cannot have a session until this one ends", slog.Any("error", err))
+		}
+	})
+}
