@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -15,7 +16,7 @@ func (pl *pipeline) resolve(ctx context.Context, r *Run, next handler) Step {
 		return next(ctx, r)
 	}
 	e := AsError(err)
-	if e.Code == WebtoolNotFound || e.Code == ConfigError || e.Reason == Elsewhere { // nonsense counts, too
+	if e.Code == WebtoolNotFound || e.Code == ConfigError { // nonsense counts, too
 		if limited := pl.count(ctx, r); limited != nil {
 			e = limited
 		}
@@ -36,7 +37,7 @@ func (pl *pipeline) find(ctx context.Context, r *Run) error {
 	}
 	ref := r.pass.ref()
 	if e := pl.elsewhere(ctx, ref); e != nil {
-		return e
+		return cmp.Or(pl.count(ctx, r), e)
 	}
 	ref.Patience = r.pass.left()
 	catalog, err := pl.router.Await(ctx, ref)

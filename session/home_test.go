@@ -100,6 +100,7 @@ func TestSessionsAreFreed(t *testing.T) {
 		},
 		"its credential was revoked": func(_ *bridgetest.Folder, one *world, revoke func()) { revoke(); one.Revoke() },
 		"others need its place": func(_ *bridgetest.Folder, one *world, _ func()) {
+			<-time.After(time.Second) // the oldest goes first
 			for _, name := range []string{"a", "b", "c", "d"} {
 				one.must(ofToken("agent", name), "where")
 			}

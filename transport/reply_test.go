@@ -16,6 +16,7 @@ import (
 var refining = map[bridge.Reason]bridge.Code{
 	bridge.ToolChanged: bridge.VersionMismatch, bridge.ResultInvalid: bridge.ToolError, bridge.ResultTooLarge: bridge.ToolError,
 	bridge.AwaitingSubmission: bridge.ToolError, bridge.SiteRefused: bridge.ToolError, bridge.NotSubmitted: bridge.ToolError,
+	bridge.Elsewhere: bridge.Conflict,
 }
 
 // TestStatusIsComplete fails when a new code or reason has no status.

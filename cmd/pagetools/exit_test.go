@@ -46,6 +46,7 @@ func TestExitCodes(t *testing.T) {
 	others := map[bridge.Reason]bridge.Code{
 		bridge.ToolChanged: bridge.VersionMismatch, bridge.ResultInvalid: bridge.ToolError, bridge.ResultTooLarge: bridge.ToolError,
 		bridge.AwaitingSubmission: bridge.ToolError, bridge.SiteRefused: bridge.ToolError, bridge.NotSubmitted: bridge.ToolError,
+		bridge.Elsewhere: bridge.Conflict,
 	}
 	for _, reason := range bridge.Reasons() {
 		code, want := bridge.InternalError, reasons[reason]

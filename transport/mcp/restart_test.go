@@ -185,7 +185,7 @@ func TestSessionsEndInEveryProcess(t *testing.T) {
 	}
 }
 
-// counted is what ended for several faces, as the folder has it. It counts who asks.
+// counted keeps what ended for several faces, as the folder does. It counts questions.
 type counted struct {
 	bridge.Ended
 	ends, asked atomic.Int64

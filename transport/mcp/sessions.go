@@ -226,7 +226,7 @@ func (s *sessions) tell(ctx context.Context, x *httpSession) {
 	}
 }
 
-// digestOf is what is kept of an id.
+// digestOf names an id in the store, which keeps no ids.
 func digestOf(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:])

@@ -120,6 +120,7 @@ func rows() []row {
 		scripted(409, 409, bridge.VersionMismatch, bridge.ToolChanged, bridge.NotRun),
 		scripted(403, 403, bridge.ApprovalDenied, "", bridge.NotRun),
 		scripted(409, 409, bridge.Conflict, "", bridge.NotRun),
+		scripted(409, 409, bridge.Conflict, bridge.Elsewhere, bridge.NotRun),
 		scripted(410, 410, bridge.SessionExpired, "", bridge.NotRun),
 		scripted(422, 400, bridge.ToolError, "", bridge.Failed),
 		scripted(422, 400, bridge.ToolError, bridge.ResultTooLarge, bridge.Unknown),

@@ -33,12 +33,12 @@ document.modelContext.registerTool({name: %q, description: 'Does it.', annotatio
 	one, two, apart := serve(data), serve(data), serve(filepath.Join(t.TempDir(), "other"))
 	pays := func(why string, s *suite.Server, token string, status int) {
 		t.Helper()
-		if r := suite.AsksFor(t, s, token, "bank", "s", "pay", "{}"); r.Status != status {
+		if r := suite.AsksFor(t, s, token, "bank", "", "pay", "{}"); r.Status != status {
 			t.Errorf("%s: %d %s", why, r.Status, r.Body)
 		}
 	}
 	pays("before it read anything", two, suite.AgentToken, http.StatusOK)
-	if got := suite.AsksFor(t, one, suite.AgentToken, "mail", "s", "read", "{}").OK(t); got != "done" {
+	if got := suite.AsksFor(t, one, suite.AgentToken, "mail", "", "read", "{}").OK(t); got != "done" {
 		t.Fatalf("reading: %v", got)
 	}
 	pays("through the same process", one, suite.AgentToken, http.StatusForbidden)
