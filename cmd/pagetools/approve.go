@@ -165,7 +165,7 @@ func (a *approver) request(ctx context.Context, to http.RoundTripper, method, pa
 	}
 	resp, err := client.Do(r)
 	if err != nil {
-		return terminal.Unreachable("the process that asks does not answer any more")
+		return terminal.Unreachable("the process that asks does not answer any more; it may have taken the answer")
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {

@@ -121,8 +121,8 @@ func (f *Face) elsewhere(here http.HandlerFunc) http.HandlerFunc {
 				p.Out.Header.Set(OperatorHeader, c.Name)
 			},
 			ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-				transport.WriteError(w, r, bridge.Errorf(bridge.Conflict, "", bridge.NotRun,
-					"The process that asks does not answer any more.").With(err))
+				transport.WriteError(w, r, bridge.Errorf(bridge.Conflict, "", bridge.Unknown,
+					"The process that asks does not answer any more. It may have taken the answer.").With(err))
 			}}
 		to.ServeHTTP(w, r)
 	}
