@@ -25,6 +25,12 @@ var Wait string
 //go:embed dist/look.js
 var Look string
 
+// Aim is the bundle of src/aim: an expression whose value is a function that says where a person
+// meets an element.
+//
+//go:embed dist/aim.js
+var Aim string
+
 // Answer is the bundle of src/answer: an expression whose value says what a document shows to
 // whoever submits a form in it.
 //

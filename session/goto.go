@@ -48,6 +48,24 @@ func (m *Manager) Goto(ctx context.Context, ref bridge.Ref, address string) erro
 	return nil
 }
 
+// Arrived waits until the page that ref names, as in Probe, counts as opened where a step of its
+// Driver left it: in another document, or at another address of its own.
+func (m *Manager) Arrived(ctx context.Context, ref bridge.Ref, step bridge.Step) error {
+	s, err := m.site(ref.Site)
+	if err != nil {
+		return err
+	}
+	page, err := m.probed(ctx, s, ref)
+	if err != nil {
+		return err
+	}
+	page.awaitRevision(ctx, step)
+	if v, err := page.opened(ctx); err != nil {
+		return page.notOpened(ctx, v)
+	}
+	return nil
+}
+
 // load opens an address that is relative to the one that the page shows.
 func (p *Page) load(ctx context.Context, s *site, shown, address string) error {
 	there, err := url.Parse(shown)

@@ -45,6 +45,44 @@ type Driver interface {
 	Execute(ctx context.Context, tool string, input json.RawMessage) bridge.Step
 	// Reload loads the document again. It does not wait for it.
 	Reload(ctx context.Context) error
+	// Asked waits until a tool that Execute runs asks a person to act in the page, and names the
+	// tool. Two that wait at once get each one question.
+	Asked(ctx context.Context) (tool string, err error)
+	// Aim brings the element that a person acts on into view, and says where it is, or why a person
+	// cannot do that with it.
+	Aim(ctx context.Context, a Aim) (Target, error)
+	// Act does something as a person's mouse or keyboard does, and returns when the page has taken
+	// it, or ctx ends.
+	Act(ctx context.Context, in bridge.Input) error
+}
+
+// Aim is what a person means to do with the element that a CSS selector finds: "click", "fill" or
+// "choose". "focused" selects the text of a field that was clicked, and "filled" and "chosen" look
+// at what became of it.
+type Aim struct {
+	Do, Selector string
+	// Text is what is typed, or the text or the value of an option.
+	Text string
+}
+
+// Target is where a person meets an element.
+type Target struct {
+	// Fault says in words why a person cannot do it, and what to write instead; "" means that
+	// nothing is in the way.
+	Fault string `json:"fault"`
+	// X and Y are as in [bridge.Input].
+	X float64 `json:"x"`
+	Y float64 `json:"y"`
+	// Down is how many enabled options are before the one that is chosen, in a list that drops down;
+	// -1 means that it is chosen by a click at the place of the option.
+	Down int `json:"down"`
+	// Chosen is true when the option is chosen already, and Several when others stay chosen.
+	Chosen  bool `json:"chosen"`
+	Several bool `json:"several"`
+	// Control is the key that adds a choice, as in [bridge.Input.Modifiers].
+	Control int `json:"control"`
+	// Empty is true of a field that has no text.
+	Empty bool `json:"empty"`
 }
 
 // Observer tells what happened in a page, also when it is gone.

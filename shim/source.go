@@ -149,6 +149,18 @@ func Execute(recorder, tool string, input []byte) string {
 	return b.text([]byte(tool)).text(input).end()
 }
 
+// Asked returns the expression for the name of the next tool of Execute that asks a person to act in
+// the page; its promise waits for that.
+func Asked(recorder string) string { return driven(recorder) + ".asked()" }
+
+// Aim returns the expression for where a person meets the element that a selector finds, or why a
+// person cannot do something with it. It needs no page script, and is meant for a world of its own.
+func Aim(do, selector, text string) string {
+	b := appendLiteral([]byte("("+js.Aim+")("), []byte(do))
+	b = appendLiteral(append(b, ','), []byte(selector))
+	return string(append(appendLiteral(append(b, ','), []byte(text)), ')'))
+}
+
 // RecordSource returns the script that notes what a page does with its tools; it comes after
 // Source's. name differs from the page script's. surface lists the parts of the interface that the
 // page sees, as JSON: objects, methods (none are all) and frozen; "null" shows all of it.

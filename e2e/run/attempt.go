@@ -33,9 +33,10 @@ type attempt struct {
 	probe  *session.Probe
 	track  *tape.Track // nil where the network is the page's own
 
-	writing  sync.Mutex // guards made and unheard, which steps at once write
+	writing  sync.Mutex // guards made, unheard and halted, which steps at once write
 	made     []made
 	unheard  string        // what this door could not check
+	halted   bool          // without that, nothing else of the case can be checked
 	before   []byte        // the picture before the step
 	from     *session.Mark // where the step began
 	finished []report.Step
@@ -86,6 +87,9 @@ func (t *attempt) run(ctx context.Context, others []*attempt) report.Case {
 		c.Failure = t.converse(bounded)
 	default:
 		c.Failure = t.steps(bounded)
+	}
+	if t.halted {
+		c.Failure = nil
 	}
 	c.Failure = t.lacking(c.Failure)
 	for _, other := range others {
@@ -148,6 +152,7 @@ func (t *attempt) start(ctx context.Context) *report.Failure {
 	if t.probe, err = t.on.app.Manager.Probe(ctx, t.ref); err != nil {
 		return trouble(err)
 	}
+	t.person.hand = t.probe
 	t.watch(ctx)
 	switch t.door {
 	case scenario.ThroughMCP:
@@ -159,7 +164,10 @@ func (t *attempt) start(ctx context.Context) *report.Failure {
 	case scenario.ThroughWebtool:
 		t.way = t.on.webtool(caller, t.person)
 	default:
-		t.way = &pageDoor{probe: t.probe, person: t.person, limit: t.on.callTime}
+		arrived := func(ctx context.Context, step bridge.Step) error {
+			return t.on.app.Manager.Arrived(ctx, t.ref, step)
+		}
+		t.way = &pageDoor{probe: t.probe, person: t.person, limit: t.on.callTime, arrived: arrived}
 	}
 	if t.o.Host != nil {
 		t.way = &hostDoor{t.way, t, *t.o.Host}

@@ -120,7 +120,12 @@ func (d *webtoolDoor) call(ctx context.Context, tool string, with json.RawMessag
 // answer asks the person, and returns what the caller sends for that.
 func (d *webtoolDoor) answer(ctx context.Context, q *bridge.Question) map[string]any {
 	a := d.person.decide(ctx, q)
+	left := true
+	if len(a.Gestures) > 0 {
+		a, left = d.person.actIn(ctx, q, a)
+	}
 	switch {
+	case !left:
 	case silent(&a):
 		d.person.outlast(ctx, q, a)
 	case a.From != "" || a.Act == scenario.Twice:

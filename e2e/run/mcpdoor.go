@@ -161,9 +161,16 @@ func (d *mcpDoor) elsewhere(ctx context.Context, id string) error {
 	if q == nil {
 		return nil
 	}
-	if a := d.person.decide(ctx, q); silent(&a) {
+	a := d.person.decide(ctx, q)
+	left := true
+	if len(a.Gestures) > 0 {
+		a, left = d.person.actIn(ctx, q, a)
+	}
+	switch {
+	case !left:
+	case silent(&a):
 		d.person.outlast(ctx, q, a)
-	} else {
+	default:
 		d.person.operate(q, a)
 	}
 	return d.person.over(ctx, q.ID)
@@ -180,6 +187,12 @@ func (d *mcpDoor) Elicit(ctx context.Context, r mcp.ElicitationRequest,
 		return out, nil
 	}
 	a := d.person.decide(ctx, q)
+	if len(a.Gestures) > 0 {
+		left := false
+		if a, left = d.person.actIn(ctx, q, a); !left {
+			return out, nil
+		}
+	}
 	switch {
 	case silent(&a):
 		d.person.outlast(ctx, q, a)

@@ -1,9 +1,12 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -17,14 +20,30 @@ type pageDoor struct {
 	probe  *session.Probe
 	person *person
 	limit  time.Duration // of a call
+	// arrived waits until the page counts as opened where a step left it.
+	arrived func(context.Context, bridge.Step) error
+
+	mu    sync.Mutex // guards the rest
+	last  bridge.Step
+	calls int    // that run
+	stop  func() // ends the watch for questions
 }
 
 func (d *pageDoor) close() {}
 
-func (d *pageDoor) names(ctx context.Context) ([]string, error) { return d.probe.Names(ctx) }
+// names lists the tools of a page that is not on its way to another place.
+func (d *pageDoor) names(ctx context.Context) ([]string, error) {
+	d.mu.Lock()
+	last := d.last
+	d.mu.Unlock()
+	if err := d.arrived(ctx, last); err != nil {
+		return nil, err
+	}
+	return d.probe.Names(ctx)
+}
 
 func (d *pageDoor) call(ctx context.Context, tool string, with json.RawMessage) (result, error) {
-	names, err := d.probe.Names(ctx)
+	names, err := d.names(ctx)
 	if err != nil {
 		return result{}, err
 	}
@@ -36,6 +55,7 @@ func (d *pageDoor) call(ctx context.Context, tool string, with json.RawMessage) 
 		return result{err: failure(bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
 			"The page does not offer %s now%s.", scenario.Quoted(tool), near))}, nil
 	}
+	defer d.attend(ctx)()
 	left := d.limit
 	running := func() (context.Context, context.CancelFunc) {
 		return context.WithTimeoutCause(ctx, left, bridge.TimedOut(d.limit))
@@ -52,20 +72,70 @@ func (d *pageDoor) call(ctx context.Context, tool string, with json.RawMessage) 
 		step = step.Pause.Continue(bounded, answer)
 		cancel()
 	}
+	d.mu.Lock()
+	d.last = step
+	d.mu.Unlock()
+	if step.Err != nil && step.Err.Reason == bridge.AwaitingSubmission {
+		return result{}, errNotWaited
+	}
 	return resultOfPage(step), nil
 }
 
-// resultOfPage returns the result of executeTool: a string, null for a form that left the page,
-// or an error without words.
+// resultOfPage returns the result of executeTool: a string, or an error without words. Of a form
+// it is what became of it, as in the other doors; null is of one in a frame, which is not followed.
 func resultOfPage(step bridge.Step) result {
 	if e := step.Err; e != nil {
-		return result{err: failure(e), silent: e.Code == bridge.ToolError}
+		return result{err: failure(e), silent: e.Code == bridge.ToolError && e.Reason == ""}
 	}
-	var text *string
-	if json.Unmarshal(step.Data, &text) != nil || text == nil {
-		return result{forms: []json.RawMessage{json.RawMessage("null")}, left: true}
+	var text string
+	switch {
+	case string(step.Data) == "null":
+		return result{forms: []json.RawMessage{step.Data}, left: true}
+	case json.Unmarshal(step.Data, &text) != nil:
+		return result{forms: []json.RawMessage{step.Data}}
 	}
-	return result{forms: formsOfText(*text)}
+	return result{forms: formsOfText(text)}
+}
+
+// attend lets the person act in the page whenever a tool that runs asks for that, until the function
+// that it returns is called. Nobody attends to a page in whose case the person does nothing there.
+func (d *pageDoor) attend(ctx context.Context) (leave func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.person.humans.Acts() {
+		return func() {}
+	}
+	if d.calls++; d.calls == 1 {
+		watching, end := context.WithCancel(ctx)
+		over := make(chan struct{})
+		d.stop = func() { end(); <-over }
+		go func() {
+			defer close(over)
+			d.watch(watching)
+		}()
+	}
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.calls--; d.calls == 0 {
+			d.stop()
+		}
+	}
+}
+
+// watch ends with ctx, or with the document, whose tools end then, too.
+func (d *pageDoor) watch(ctx context.Context) {
+	for {
+		tool, err := d.probe.Asked(ctx)
+		if err != nil {
+			return
+		}
+		q := bridge.Question{Kind: bridge.Interact, Tool: tool}
+		a := d.person.decide(ctx, &q)
+		if err := d.person.perform(ctx, a.Gestures); err != nil && ctx.Err() == nil {
+			d.person.complain("%s", err.Error())
+		}
+	}
 }
 
 // answer asks the person. It is nil when the page has ended the question.
@@ -88,6 +158,9 @@ func (d *pageDoor) answer(ctx context.Context, p *bridge.Pause, tool string, ask
 	return &answer
 }
 
+// errNotWaited ends a case whose form a person has to submit.
+var errNotWaited = errors.New("the page's own executeTool does not wait for a person to submit a form")
+
 const fromElicitation = "elicitation"
 
 // lacks says what a case expects that a door does not have, or is "". What a door lacks never
@@ -100,8 +173,11 @@ func lacks(s *scenario.Selected) string {
 		case s.Door == scenario.ThroughWebtool && e.From != fromElicitation:
 		case s.Door == scenario.ThroughWebtool:
 			return lack(e.Line, "a webtool does not ask by elicitation")
-		case e.On.Kind == string(bridge.Approve), e.On.Kind == string(bridge.Interact):
-			return lack(e.Line, "the page's own executeTool asks no question of the kind "+e.On.Kind)
+		case e.Answer.Act == scenario.InPage: // the person acts there, and sees when
+		case e.On.Kind == string(bridge.Approve), e.On.Kind == string(bridge.Interact),
+			len(e.Answer.Gestures) > 0:
+			return lack(e.Line, "the page's own executeTool asks no question of the kind "+
+				cmp.Or(e.On.Kind, string(bridge.Interact)))
 		case silent(&e.Answer), e.Answer.Act == scenario.Twice, e.Answer.Act == scenario.Refused:
 			return lack(e.Line, "a dialog of the page has neither an end nor rights")
 		case e.From != "":

@@ -13,6 +13,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/hosts"
 	"github.com/pagetools/pagetools/e2e/scenario"
+	"github.com/pagetools/pagetools/session"
 )
 
 // person is asked in one attempt: it answers by the script of the case, wherever the
@@ -23,6 +24,7 @@ type person struct {
 	ref     bridge.Ref // whose questions they are
 	host    *hosts.Host
 	tracing *tracing // of its attempt; nil without one
+	hand    session.Driver
 
 	deciding sync.Mutex // guards the rest
 	decided  map[string]scenario.Answer

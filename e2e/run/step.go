@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -73,6 +74,9 @@ func (t *attempt) call(ctx context.Context, s *scenario.Step) *report.Failure {
 	r, err := t.way.call(ctx, s.Call, with)
 	took := time.Since(began)
 	t.tracing.called(s, t.hide(s.Call, with), &r, err)
+	if errors.Is(err, errNotWaited) {
+		t.halt(lack(s.Line, err.Error()))
+	}
 	if err != nil || ctx.Err() != nil {
 		return failed(s, said(ctx, err))
 	}
@@ -103,6 +107,11 @@ func (t *attempt) call(ctx context.Context, s *scenario.Step) *report.Failure {
 }
 
 func (t *attempt) compare(s *scenario.Step, r *result, want scenario.Value) *report.Failure {
+	if r.left && want.Exists() {
+		t.cannotTell(lack(want.Position().Line, "the page's own executeTool does not pass on what "+
+			"becomes of a form in a frame"))
+		return nil
+	}
 	if f := r.ended(s, s.ExpectError.Exists()); f != nil {
 		if r.err == nil {
 			f.Expected = want.String()
@@ -115,11 +124,6 @@ func (t *attempt) compare(s *scenario.Step, r *result, want scenario.Value) *rep
 	switch {
 	case r.err == nil:
 		t.prefer(s, r)
-		if r.left && want.IsList() {
-			t.cannotTell(lack(want.Position().Line, "the page's own executeTool does not pass on what the "+
-				"next page says"))
-			return nil
-		}
 		r.forms, m = scenario.MatchAny(want, r.forms)
 		actual = r.forms[0]
 	case r.silent:
@@ -170,6 +174,14 @@ func (t *attempt) cannotTell(why string) {
 	t.writing.Lock()
 	defer t.writing.Unlock()
 	t.unheard = why
+}
+
+// halt is cannotTell for what the rest of the case depends on.
+func (t *attempt) halt(why string) {
+	t.cannotTell(why)
+	t.writing.Lock()
+	defer t.writing.Unlock()
+	t.halted = true
 }
 
 // parallel runs steps at once. The first failure, in the order of the file, counts.

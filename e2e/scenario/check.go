@@ -185,6 +185,7 @@ func (e *Entry) check(d *decoder) {
 		d.add(e.Position, "invalid answer: a question of the kind %s takes no value; write accept or "+
 			"decline", e.On.Kind)
 	}
+	e.checkGestures(d)
 	e.Times = cmp.Or(e.Times, 1)
 	e.Answer.After, e.Answer.From = e.After, e.From
 }
@@ -343,6 +344,9 @@ func (d *decoder) references(c *Case) {
 	r := &references{decoder: d, all: later}
 	for _, e := range c.Human {
 		r.values(nil, e.Title, e.Message, e.On.Title, e.On.Tool, e.Answer.Value)
+		for _, g := range e.Answer.Gestures {
+			r.values(nil, g.With)
+		}
 	}
 	var known []string
 	named := map[string]bool{}

@@ -295,32 +295,6 @@ func (*On) schema() object {
 	return object{"anyOf": []any{object{"enum": words}, objectOf(reflect.TypeFor[On]())}}
 }
 
-func (a *Answer) decode(d *decoder, key string, n *yaml.Node) {
-	if n.Kind == yaml.ScalarNode {
-		text, list := n.Value, acts()
-		if slices.Contains(list, text) {
-			if a.Act = Act(text); a.Act == dismiss {
-				a.Act = Decline
-			}
-			return
-		}
-		d.add(at(n), "invalid value %s for %s: %s; {value: …} answers with a value", Quoted(text), key,
-			instead(text, list))
-		return
-	}
-	var v struct {
-		Value Value `key:"value" value:"sent" required:"yes" help:"the value of the answer"`
-	}
-	d.structure(n, key, reflect.ValueOf(&v))
-	a.Act, a.Value = Accept, v.Value
-}
-
-func (*Answer) schema() object {
-	return object{"anyOf": []any{object{"enum": acts()},
-		object{"type": "object", "required": []string{"value"}, "additionalProperties": false,
-			"properties": object{"value": object{"description": "accepts with this value"}}}}}
-}
-
 func (r *Rules) decode(d *decoder, key string, n *yaml.Node) {
 	if n.Kind != yaml.MappingNode {
 		d.add(at(n), "invalid value for %s: it must be a mapping, with lines of id: options", key)

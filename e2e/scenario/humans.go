@@ -27,7 +27,12 @@ func (h *Humans) Add(scope *Scope, entries ...Entry) error {
 	entries = slices.Clone(entries)
 	for i := range entries {
 		e := &entries[i]
-		for _, v := range []*Value{&e.Title, &e.Message, &e.On.Title, &e.On.Tool, &e.Answer.Value} {
+		e.Answer.Gestures = slices.Clone(e.Answer.Gestures)
+		values := []*Value{&e.Title, &e.Message, &e.On.Title, &e.On.Tool, &e.Answer.Value}
+		for i := range e.Answer.Gestures {
+			values = append(values, &e.Answer.Gestures[i].With)
+		}
+		for _, v := range values {
 			var err error
 			if *v, err = scope.Expand(*v); err != nil {
 				return fmt.Errorf("line %d: human: %w", e.Line, err)
@@ -66,6 +71,13 @@ func (h *Humans) Next(q Question) (Answer, error) {
 	return Answer{}, fmt.Errorf("%s; %s", text.EscapeLine(asked), text.EscapeLine(advice))
 }
 
+// Acts reports whether the person does something in the page.
+func (h *Humans) Acts() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.ContainsFunc(h.entries, func(e Entry) bool { return len(e.Answer.Gestures) > 0 })
+}
+
 // Left returns the entries that were used fewer than their times, in order: answers to questions
 // that were never asked, which fail the case.
 func (h *Humans) Left() []Entry {
@@ -86,6 +98,9 @@ func (e *Entry) unfit(q Question) string {
 	isDialog := q.Kind == bridge.Confirm || q.Kind == bridge.Prompt
 	if e.On.Kind != "" && e.On.Kind != kind && (e.On.Kind != dialog || !isDialog) {
 		return "is for the kind " + e.On.Kind
+	}
+	if len(e.Answer.Gestures) > 0 && q.Kind != bridge.Interact {
+		return "is done in the page, which a question of the kind " + kind + " does not let a person do"
 	}
 	if e.Answer.Value.Exists() && (q.Kind == bridge.Approve || q.Kind == bridge.Confirm) {
 		return "has a value, and the kind " + kind + " takes none"

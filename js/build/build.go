@@ -32,6 +32,7 @@ var Bundles = []Bundle{
 	{Entry: "src/record/main.js", Out: "dist/record.js", Result: "record", Param: "mark, surface"},
 	{Entry: "src/wait/main.js", Out: "dist/wait.js", Result: "wait"},
 	{Entry: "src/look/main.js", Out: "dist/look.js", Result: "look"},
+	{Entry: "src/aim/main.js", Out: "dist/aim.js", Result: "aim"},
 	{Entry: "src/answer/main.js", Out: "dist/answer.js", Result: "answer"},
 	{Entry: "src/drive/main.js", Out: "dist/drive.js", Result: "drive", Param: "own"},
 	{Entry: "src/accepts/main.js", Out: "dist/accepts.js", Result: "accepts"},

@@ -11,19 +11,55 @@ function reply(kind, { name = "", message = "", payload = "" }) {
 	if (len > most) return reply("too_large", {});
 	return [JSON.stringify({ k: kind, rev: 0, ran: true, len, state: 0, name, message }), payload].join("\n");
 }
+function submitOf(name) {
+	const seen = { event: null, answered: false, stop: () => removeEventListener("submit", onSubmit, true) };
+	function onSubmit(event) {
+		if (!event.agentInvoked || event.target?.getAttribute?.("toolname") !== name) return;
+		seen.event = event;
+		const { respondWith } = event;
+		Object.defineProperty(event, "respondWith", {
+			configurable: true,
+			writable: true,
+			value(...args) {
+				Reflect.apply(respondWith, event, args);
+				seen.answered = true;
+			}
+		});
+	}
+	addEventListener("submit", onSubmit, true);
+	return seen;
+}
+function targetOf(form, event) {
+	const button = event?.submitter?.getAttribute("formtarget") ?? null;
+	return button ?? form.getAttribute("target") ?? document.querySelector("base[target]")?.getAttribute("target") ?? "";
+}
+var formOf = (name) => Array.from(document.forms).find((one) => one.getAttribute("toolname") === name);
+function waits(name) {
+	const form = formOf(name);
+	const button = "button:not([type=button i],[type=reset i]):enabled,input:is([type=submit i],[type=image i]):enabled";
+	return form !== void 0 && !form.hasAttribute("toolautosubmit") && form.querySelector(button) !== null;
+}
 drive = {
+	asked: own.asked,
 	names: async () => (await tools()).map((tool) => `${tool.name}`),
 	execute: async (name, input) => {
+		const submit = submitOf(name);
 		try {
 			const tool = (await tools()).find((one) => one.name === name);
 			if (tool === void 0) return reply("gone", { message: "the page has no such tool" });
+			const form = formOf(name);
 			const result = await own.executeTool(tool, JSON.parse(input));
+			if (result === null && form !== void 0) return reply("submitted", { message: targetOf(form, submit.event) });
 			return reply("ok", { payload: JSON.stringify(result === void 0 ? null : result) });
 		} catch (error) {
+			if (submit.event?.defaultPrevented && !submit.answered) return reply("handled", {});
+			if (submit.event === null && waits(name)) return reply("awaiting", {});
 			const { name: kind = "", message = `${error}` } = (
 				error ?? {}
 			);
 			return reply("error", { name: `${kind}`, message: `${message}` });
+		} finally {
+			submit.stop();
 		}
 	}
 };

@@ -167,6 +167,52 @@ function words(tool) {
 		description: attempt(() => tool?.description === void 0 ? void 0 : `${tool.description}`)
 	};
 }
+var patience = 100;
+var asking = [];
+var listener = null;
+function asks(tool, over) {
+	const timer = setTimeout(() => {
+		if (listener === null) {
+			if (asking.length < most) asking.push(tool);
+			return;
+		}
+		listener(tool);
+		listener = null;
+	}, patience);
+	const end = () => {
+		clearTimeout(timer);
+		const at = asking.indexOf(tool);
+		if (at >= 0) asking.splice(at, 1);
+	};
+	Promise.resolve(over).then(end, end);
+}
+function attended(tool) {
+	if (typeof tool !== "object" || tool === null) return tool;
+	const heard = new Proxy({}, {
+		has: (_, key) => key in tool,
+		get: (_, key) => {
+			const value = tool[key];
+			if (key !== "execute" || typeof value !== "function") return value;
+			return function execute(...args) {
+				const agent = args[1];
+				attempt(() => {
+					const request = agent.requestUserInteraction;
+					agent.requestUserInteraction = function requestUserInteraction(...asked) {
+						const over = Reflect.apply(request, this, asked);
+						asks(`${tool.name}`, over);
+						return over;
+					};
+				});
+				return Reflect.apply(value, this === heard ? tool : this, args);
+			};
+		}
+	});
+	return heard;
+}
+var hear = {
+	registerTool: (args) => args.map((one, i) => i === 0 ? attended(one) : one),
+	provideContext: (args) => args.map((one, i) => i === 0 && Array.isArray(one?.tools) ? { ...one, tools: one.tools.map(attended) } : one)
+};
 var after = {
 	registerTool([tool, options], result, surface2) {
 		const name = attempt(() => `${tool.name}`) ?? "";
@@ -212,7 +258,7 @@ function watch(holder, surface2) {
 			[method](...args) {
 				let result;
 				try {
-					result = Reflect.apply(original, this, args);
+					result = Reflect.apply(original, this, method in hear ? hear[method](args) : args);
 				} catch (error) {
 					note("refuse", attempt(() => `${args[0].name}`) ?? "", { message: `${error}`, ...words(args[0]) });
 					throw error;
@@ -267,7 +313,15 @@ function frameOf(frame) {
 	return { url: frame.src, allowed: /(^|;)\s*tools\b/.test(frame.allow), name: frame.name };
 }
 var context = document.modelContext;
-var own2 = { getTools: context.getTools.bind(context), executeTool: context.executeTool.bind(context) };
+var own2 = {
+	getTools: context.getTools.bind(context),
+	executeTool: context.executeTool.bind(context),
+	asked: () => new Promise((resolve) => {
+		const tool = asking.shift();
+		if (tool !== void 0) resolve(tool);
+		else listener = resolve;
+	})
+};
 context.addEventListener("toolactivated", () => calls++);
 watch(ModelContext.prototype);
 watch(Object.getPrototypeOf(

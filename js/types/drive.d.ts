@@ -4,10 +4,12 @@ declare let drive: {
   names: () => Promise<string[]>;
   /** execute runs a tool, and returns how that ended as replies of the page script do. */
   execute: (name: string, input: string) => Promise<string>;
+  /** asked waits for the next tool that asks a person, and names it. */
+  asked: () => Promise<string>;
 };
 
 /** What of the page lists and runs its tools. */
-declare const own: { getTools: () => Promise<any[]>; executeTool: Function };
+declare const own: { getTools: () => Promise<any[]>; executeTool: Function; asked: () => Promise<string> };
 
 interface Document {
   readonly modelContext: any;

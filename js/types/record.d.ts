@@ -1,5 +1,5 @@
 /** What the bundle of src/record is. */
-declare let record: (() => string) & { own: { getTools: () => Promise<any[]>; executeTool: Function } };
+declare let record: (() => string) & { own: { getTools: () => Promise<any[]>; executeTool: Function; asked: () => Promise<string> } };
 /** The name of the messages between the frames of a page, which the bundle is a function of. */
 declare const mark: string;
 /** What of the interface the page is shown; null is all of it. */

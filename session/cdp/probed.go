@@ -3,6 +3,7 @@ package cdp
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/chromedp/cdproto/page"
 
@@ -24,19 +25,55 @@ func (t *tab) Probe() *session.Probe {
 		Photographer: t, Watchable: t}
 }
 
-// ofThePage is the caller of Execute's calls.
-const ofThePage = "the page"
+// ofThePage is the caller of Execute's calls, and mostOfThePage bounds what a page says of a form.
+const (
+	ofThePage     = "the page"
+	mostOfThePage = 1 << 20
+)
 
 // Execute implements session.Driver. It is a call of the tab, so that dialogs are its questions,
-// and so that a page that hangs is interrupted.
+// and so that a page that hangs is interrupted. What becomes of a form is followed as in Invoke.
 func (t *tab) Execute(ctx context.Context, tool string, input json.RawMessage) bridge.Step {
 	d := t.shown.top.Load()
 	if err := t.calls.pulse(ctx, d); err != nil {
 		return err.Step()
 	}
-	c := t.calls.begin(d, &session.Invocation{Caller: ofThePage})
+	began, since := t.target.Delivered(), time.Now()
+	c := t.calls.begin(d, &session.Invocation{Caller: ofThePage, MaxBytes: mostOfThePage})
+	if forms := d.forms.Load(); forms != nil && len(*forms) > 0 {
+		c.watchForm(ctx)
+	}
 	ch, err := d.send(ctx, shim.Execute(t.notes, tool, input))
-	return c.dispatched(ctx, ch, err)
+	return t.moved(ctx, d, began, since, c.dispatched(ctx, ch, err))
+}
+
+// Asked implements session.Driver.
+func (t *tab) Asked(ctx context.Context) (string, error) { return t.probe.Asked(ctx) }
+
+// Aim implements session.Driver.
+func (t *tab) Aim(ctx context.Context, a session.Aim) (session.Target, error) {
+	return t.probe.Aim(ctx, a)
+}
+
+// Act implements session.Driver. A dialog that the page opens for it keeps it until it is answered.
+func (t *tab) Act(ctx context.Context, in bridge.Input) error {
+	c := inputCommand(in)
+	taken, err := t.target.Send(ctx, c.Method, c.Params)
+	if err != nil {
+		return goneError(err, bridge.NotRun)
+	}
+	select {
+	case r, ok := <-taken:
+		if !ok {
+			return goneError(t.target.Reason(), bridge.NotRun)
+		}
+		if r.Error != nil {
+			return t.unread(ctx, r.Error, "", "The page takes no input.")
+		}
+		return nil
+	case <-ctx.Done():
+		return late(ctx, "The page did not take the input in time.")
+	}
 }
 
 func (t *tab) Reload(ctx context.Context) error {

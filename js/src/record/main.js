@@ -72,6 +72,70 @@ function words(tool) {
   };
 }
 
+/** How long an interaction goes on before a person is taken to be asked, as in the page script, in milliseconds. */
+const patience = 100;
+/** The tools that ask a person to act, of which nobody has heard. @type {string[]} */
+const asking = [];
+/** Hears of the next one. @type {((tool: string) => void) | null} */
+let listener = null;
+
+/**
+ * asks tells that a tool asks a person to act in the page, until it is over.
+ * @param {string} tool
+ * @param {any} over the promise of the interaction
+ */
+function asks(tool, over) {
+  const timer = setTimeout(() => {
+    if (listener === null) {
+      if (asking.length < most) asking.push(tool);
+      return;
+    }
+    listener(tool);
+    listener = null;
+  }, patience);
+  const end = () => {
+    clearTimeout(timer);
+    const at = asking.indexOf(tool);
+    if (at >= 0) asking.splice(at, 1);
+  };
+  Promise.resolve(over).then(end, end);
+}
+
+/**
+ * attended returns the tool as it is registered: the person of the kit hears when it asks. The page script reads each member once.
+ * @param {any} tool
+ */
+function attended(tool) {
+  if (typeof tool !== 'object' || tool === null) return tool;
+  const heard = new Proxy({}, {
+    has: (_, key) => key in tool,
+    get: (_, key) => {
+      const value = tool[key];
+      if (key !== 'execute' || typeof value !== 'function') return value;
+      /** @param {any[]} args @this {any} */
+      return function execute(...args) {
+        const agent = args[1];
+        attempt(() => {
+          const request = agent.requestUserInteraction;
+          agent.requestUserInteraction = function requestUserInteraction(/** @type {any[]} */ ...asked) {
+            const over = Reflect.apply(request, this, asked);
+            asks(`${tool.name}`, over);
+            return over;
+          };
+        });
+        return Reflect.apply(value, this === heard ? tool : this, args);
+      };
+    },
+  });
+  return heard;
+}
+
+/** What the page script gets in the place of the arguments of a method. @type {{[method: string]: (args: any[]) => any[]}} */
+const hear = {
+  registerTool: (args) => args.map((one, i) => (i === 0 ? attended(one) : one)),
+  provideContext: (args) => args.map((one, i) => (i === 0 && Array.isArray(one?.tools) ? { ...one, tools: one.tools.map(attended) } : one)),
+};
+
 /** What follows a call of each method; it returns what the page gets. @type {{[method: string]: (args: any[], result: any, surface: string) => any}} */
 const after = {
   registerTool([tool, options], result, surface) {
@@ -126,7 +190,7 @@ function watch(holder, surface) {
       [method](...args) {
         let result;
         try {
-          result = Reflect.apply(original, this, args);
+          result = Reflect.apply(original, this, method in hear ? hear[method](args) : args);
         } catch (error) {
           note('refuse', attempt(() => `${args[0].name}`) ?? '', { message: `${error}`, ...words(args[0]) });
           throw error;
@@ -188,7 +252,15 @@ function frameOf(frame) {
 
 const context = document.modelContext;
 /** What a page can do with its tools, whatever it is shown of that. */
-const own = { getTools: context.getTools.bind(context), executeTool: context.executeTool.bind(context) };
+const own = {
+  getTools: context.getTools.bind(context),
+  executeTool: context.executeTool.bind(context),
+  asked: () => new Promise((/** @type {(tool: string) => void} */ resolve) => {
+    const tool = asking.shift();
+    if (tool !== undefined) resolve(tool);
+    else listener = resolve;
+  }),
+};
 context.addEventListener('toolactivated', () => calls++);
 watch(ModelContext.prototype);
 watch(Object.getPrototypeOf(/** @type {any} */ (window).agent), 'agent');

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/page"
@@ -245,13 +246,36 @@ func (p *Probe) Look(ctx context.Context, selector string) (session.Element, err
 	var words string
 	err := p.lookAt(ctx, shim.Look(selector), &words)
 	if x, ok := errors.AsType[thrown](err); ok {
-		return e, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
-			"%q is not a CSS selector: correct it.", text.Short(selector, maxSaid)).With(x)
+		return e, notSelector(selector, x)
 	}
 	if err == nil {
 		err = json.Unmarshal([]byte(words), &e)
 	}
 	return e, err
+}
+
+// Aim implements session.Driver.
+func (p *Probe) Aim(ctx context.Context, a session.Aim) (session.Target, error) {
+	var found session.Target
+	err := p.lookAt(ctx, shim.Aim(a.Do, a.Selector, a.Text), &found)
+	if x, ok := errors.AsType[thrown](err); ok {
+		return found, notSelector(a.Selector, x)
+	}
+	return found, err
+}
+
+func notSelector(selector string, cause error) *bridge.Error {
+	return bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
+		"%q is not a CSS selector: correct it.", text.Short(selector, maxSaid)).With(cause)
+}
+
+// Asked implements session.Driver.
+func (p *Probe) Asked(ctx context.Context) (tool string, err error) {
+	words, err := p.Evaluate(ctx, shim.Asked(p.o.Notes))
+	if err == nil {
+		err = json.Unmarshal([]byte(words), &tool)
+	}
+	return tool, err
 }
 
 // Accepts implements session.Inspector.
@@ -267,29 +291,47 @@ func (p *Probe) Accepts(ctx context.Context, tool string,
 }
 
 // lookAt evaluates an expression in a world of its own, and reads its value. An exception is
-// thrown.
+// thrown. A document that goes away meanwhile is not looked at: the next one is.
 func (p *Probe) lookAt(ctx context.Context, expression string, into any) error {
 	const late = "The page did not show it in time."
 	const other = "The page cannot be looked at."
+	for left := maxMoves; ; left-- {
+		found, err := p.lookOnce(ctx, expression)
+		switch {
+		case err != nil && left > 0 && movedOn(err):
+			continue
+		case err != nil:
+			return p.o.Unread(ctx, err, late, other)
+		case found.ExceptionDetails != nil:
+			return thrown(exception(found.ExceptionDetails))
+		}
+		if err := json.Unmarshal(found.Result.Value, into); err != nil {
+			return p.o.Unread(ctx, err, late, other)
+		}
+		return nil
+	}
+}
+
+// maxMoves bounds the documents that go away while one is looked at.
+const maxMoves = 10
+
+// movedOn reports whether an evaluation failed because its document went away. The browser knows
+// such a failure by no number of its own.
+func movedOn(err error) bool {
+	refused, ok := errors.AsType[*cdproto.Error](err)
+	return ok && (strings.Contains(refused.Message, "context") || strings.Contains(refused.Message, "navigated"))
+}
+
+func (p *Probe) lookOnce(ctx context.Context, expression string) (runtime.EvaluateResult, error) {
 	params := page.CreateIsolatedWorldParams{FrameID: cdp.FrameID(p.o.ID), WorldName: lookWorld}
 	world, err := cdp.Call(ctx, p.o.Target, page.CreateIsolatedWorld, params)
 	if err != nil {
-		return p.o.Unread(ctx, err, late, other)
+		return runtime.EvaluateResult{}, err
 	}
-	found, err := cdp.Call(ctx, p.o.Target, runtime.Evaluate, runtime.EvaluateParams{
+	return cdp.Call(ctx, p.o.Target, runtime.Evaluate, runtime.EvaluateParams{
 		Expression: expression, ContextID: world.ExecutionContextID,
 		ReturnByValue: new(true), Silent: new(true),
 	})
-	if err != nil {
-		return p.o.Unread(ctx, err, late, other)
-	}
-	if x := found.ExceptionDetails; x != nil {
-		return thrown(exception(x))
-	}
-	if err := json.Unmarshal(found.Result.Value, into); err != nil {
-		return p.o.Unread(ctx, err, late, other)
-	}
-	return nil
 }
 
 // Names implements session.Inspector.

@@ -1,0 +1,11 @@
+/** What src/aim evaluates to. */
+declare let aim: (what: string, selector: string, text: string) => {
+  fault: string;
+  x: number;
+  y: number;
+  down: number;
+  chosen: boolean;
+  several: boolean;
+  control: number;
+  empty: boolean;
+};
