@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -202,22 +203,26 @@ cases: [{name: x, via: page, steps: [{call: x}]}]`))
 	}
 }
 
-// TestLeftPage: what the next page says reaches a webtool, and not who called executeTool.
-func TestLeftPage(t *testing.T) {
+// TestLeftForm: of a form that is not followed, the page's own way knows nothing, so that it
+// agrees with whatever the others have, and with no other result.
+func TestLeftForm(t *testing.T) {
 	t.Parallel()
 	left := made{got: resultOfPage(bridge.Step{Data: json.RawMessage("null")})}
 	list := func(text string) *made { return &made{got: result{forms: raw(text)}} }
-	if d := differ(&left, list(`[{"@type":"Reservation"}]`)); d != nil {
-		t.Errorf("JSON-LD of the next page: %+v", d)
-	}
-	if d := differ(list(`[]`), &left); d != nil {
-		t.Errorf("a next page without it: %+v", d)
-	}
-	if d := differ(&left, list(`{"ok":true}`)); d == nil {
-		t.Error("another result is the same as none")
+	refused := &made{got: result{err: json.RawMessage(`{"code":"TOOL_ERROR","reason":"SITE_REFUSED"}`)}}
+	for _, other := range []*made{list(`[{"@type":"Reservation"}]`), list(`{"page":{"status":200}}`), refused} {
+		if d := cmp.Or(differ(&left, other), differ(other, &left)); d != nil {
+			t.Errorf("%s and a form that is not followed: %+v", other.got.text(), d)
+		}
 	}
 	stayed := made{got: result{forms: formsOfText("undefined")}}
-	if d := differ(&stayed, list(`[]`)); d == nil {
-		t.Error("a page that was not left has a list")
+	for _, other := range []*made{list(`[]`), refused} {
+		if d := differ(&stayed, other); d == nil {
+			t.Errorf("a call of no form agrees with %s", other.got.text())
+		}
+	}
+	followed := made{got: resultOfPage(bridge.Step{Data: json.RawMessage(`{"page":{"status":200}}`)})}
+	if d := differ(&followed, list(`{"page":{"status":200}}`)); d != nil || differ(&followed, list(`{"page":{"status":204}}`)) == nil {
+		t.Errorf("a form that is followed: %+v", d)
 	}
 }

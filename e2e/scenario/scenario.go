@@ -229,7 +229,7 @@ type Entry struct {
 	On      On            `key:"on" help:"the questions that the entry is for: a kind, or {kind, tool, title}"`
 	Title   Value         `key:"title" value:"expected" help:"matches the title of the question"`
 	Message Value         `key:"message" value:"expected" help:"matches what the page says in it"`
-	Answer  Answer        `key:"answer" required:"yes" help:"what is answered: a word, {value: …}, or what the person does in the page: {click: SELECTOR}, {fill: SELECTOR, with: TEXT}, {choose: SELECTOR, with: OPTION}, or a list of these, at the end of which an answer may follow"`
+	Answer  Answer        `key:"answer" required:"yes" help:"what is answered, or what the person does in the page: one thing, or a list that an answer may end"`
 	After   time.Duration `key:"after" help:"how long the person takes, such as 2s"`
 	Times   int           `key:"times" min:"1" max:"1000" help:"how many questions the entry answers; 1 is the default"`
 	From    string        `key:"from" enum:"terminal,console,elicitation" help:"where the person answers; anywhere is the default"`
