@@ -56,20 +56,22 @@ type Driver interface {
 	Act(ctx context.Context, in bridge.Input) error
 }
 
-// Aim is what a person means to do with the element that a CSS selector finds: "click", "fill" or
+// Aim names what a person means to do with the element that a CSS selector finds: "click", "fill" or
 // "choose". "focused" selects the text of a field that was clicked, and "filled" and "chosen" look
 // at what became of it.
 type Aim struct {
 	Do, Selector string
-	// Text is what is typed, or the text or the value of an option.
+	// Text holds the words to type, or the text or the value of an option.
 	Text string
 }
 
-// Target is where a person meets an element.
+// Target says where a person meets an element.
 type Target struct {
 	// Fault says in words why a person cannot do it, and what to write instead; "" means that
 	// nothing is in the way.
 	Fault string `json:"fault"`
+	// Final is true when no time changes that.
+	Final bool `json:"final"`
 	// X and Y are as in [bridge.Input].
 	X float64 `json:"x"`
 	Y float64 `json:"y"`

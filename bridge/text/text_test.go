@@ -173,3 +173,18 @@ func TestNearest(t *testing.T) {
 		t.Errorf("of no words %q is near", got)
 	}
 }
+
+// TestSaid: an exception is told without the name that browsers put before it.
+func TestSaid(t *testing.T) {
+	t.Parallel()
+	for exception, want := range map[string]string{
+		"InvalidStateError: Duplicate tool name": "Duplicate tool name", "AbortError": "", " AbortError: ": "",
+		"Uncaught (in promise) TypeError: x is not a function": "x is not a function", "Uncaught DOMException: no": "no",
+		"StockError: empty: Error: no": "empty: Error: no", "The stock is empty.": "The stock is empty.", "Error handling failed": "Error handling failed",
+		"Errors: two": "Errors: two", "": "",
+	} {
+		if got := text.Said(exception); got != want {
+			t.Errorf("%q says %q, want %q", exception, got, want)
+		}
+	}
+}

@@ -65,3 +65,12 @@ func FewQuoted(words []string, most int) string {
 	}
 	return Few(quoted, most)
 }
+
+// exceptionName matches the beginning of an exception's text.
+var exceptionName = regexp.MustCompile(`^\s*(Uncaught )?(\(in promise\) )?([A-Z]\w*(Error|Exception))(:|\s*$)\s*`)
+
+// Said returns the words of an exception without the name that browsers put before them, as in
+// "InvalidStateError: Duplicate tool name"; "" when it has only a name.
+func Said(exception string) string {
+	return strings.TrimSpace(exceptionName.ReplaceAllString(exception, ""))
+}

@@ -174,6 +174,26 @@ func TestNothingOffered(t *testing.T) {
 	}
 }
 
+// TestPlainRefusals (K8): why a registration was refused is told in words, without the name of an
+// exception and without empty parts.
+func TestPlainRefusals(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ rejected, says string }{
+		{`"reason":"registration-refused","message":"TypeError: Required member is undefined."`, "is not offered. Required member is undefined."},
+		{`"reason":"registration-refused","message":"The registration was refused: NotAllowedError: Not here"`, "is not offered. The registration was refused: Not here"},
+		{`"message":"AbortError"`, "is not offered. The page does not say why."},
+		{`"message":"AbortError","unhandled":true`, "was rejected (The page does not say why), and nobody handled that"},
+		{`"message":" AbortError: signal is aborted.","unhandled":true`, "was rejected (signal is aborted), and nobody handled that"},
+		{`"message":"the stock: Error: empty","unhandled":true`, "was rejected (the stock: Error: empty), and nobody handled that"},
+	} {
+		s, o := example(t, `{"tools":[`+goodTool+`],"rejected":[{"name":"x","surface":"document","description":"y",`+c.rejected+`}]}`)
+		found, err := Judge(s, o)
+		if err != nil || !slices.ContainsFunc(found, func(f Finding) bool { return strings.Contains(f.Message, c.says) }) {
+			t.Errorf("%s: %+v, %v, want %q", c.rejected, found, err, c.says)
+		}
+	}
+}
+
 // TestOnlyTheRefusal (L1): of a declaration that is not offered nothing is judged but why.
 func TestOnlyTheRefusal(t *testing.T) {
 	t.Parallel()

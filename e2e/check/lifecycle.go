@@ -1,7 +1,6 @@
 package check
 
 import (
-	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
@@ -102,7 +101,7 @@ func findChurn(r *run, p *page) {
 func findUnhandled(r *run, t *tool) {
 	if t.rejected != nil && t.rejected.Unhandled {
 		r.report(t.at(""), "The registration of %s was rejected (%s), and nobody handled that: "+
-			"await registerTool, and catch.", text.Quote(t.Name), quoteLong(cmp.Or(t.rejected.Message, t.rejected.Reason)))
+			"await registerTool, and catch.", text.Quote(t.Name), strings.TrimSuffix(t.rejected.why(), "."))
 	}
 }
 

@@ -24,7 +24,7 @@ var pageRules = []Rule{
 		What:   "The browser or pagetools does not accept a declaration, for a reason that no other rule says.",
 		Why:    "The page has a tool that no agent ever sees.",
 		Source: "WebMCP draft, registerTool; limits of pagetools",
-		Bad:    wished + `"reason":"registration-refused","message":"The registration was refused: TypeError: Required member is undefined."}]}`, Good: goodTool},
+		Bad:    wished + `"reason":"registration-refused","message":"The registration was refused: Required member is undefined."}]}`, Good: goodTool},
 	ofPage(bridge.RuleStatus, Error, "The site answers with an HTTP status that is an error.",
 		"What was opened is an error page, and not the application.", "RFC 9110, 15", "The site answered 404 Not Found."),
 	ofPage(bridge.RuleUncaught, Warning, "A script of the page ends with an error that nobody catches.",
@@ -120,6 +120,18 @@ func (r *Rejected) ofPage() bool {
 	return r.Name == "" && r.Reason != "" && r.Reason != "name-missing" && r.Reason != "registration-refused"
 }
 
+// why says in words why the declaration was refused.
+func (r *Rejected) why() string {
+	words := strings.TrimPrefix(r.Message, refused)
+	if words = text.Said(words); words != "" && strings.HasPrefix(r.Message, refused) {
+		words = refused + words
+	}
+	return quoteLong(cmp.Or(words, r.Reason, "The page does not say why."))
+}
+
+// refused begins the findings of engines about a registration that was refused.
+const refused = "The registration was refused: "
+
 // explained reports whether a rule of its own says why a declaration is refused.
 func (t *tool) explained() bool {
 	x := t.rejected
@@ -145,7 +157,7 @@ func findRefused(r *run, t *tool) {
 	if t.rejected == nil || t.explained() {
 		return
 	}
-	message := quoteLong(cmp.Or(t.rejected.Message, t.rejected.Reason))
+	message := t.rejected.why()
 	if t.rejected.ofPage() {
 		r.report(place{page: t.page}, "%s", message)
 		return

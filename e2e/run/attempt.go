@@ -307,11 +307,14 @@ func (t *attempt) explain(ctx context.Context, f *report.Failure) *report.Failur
 		return f
 	}
 	for _, x := range seen.Said {
-		text := x.Text
-		if x.Line > 0 {
-			text += fmt.Sprintf(" (%s:%d)", x.URL, x.Line)
+		words := cmp.Or(x.Text, "an error without words")
+		switch {
+		case x.Line > 0 && x.URL != "":
+			words += fmt.Sprintf(" (%s:%d)", x.URL, x.Line)
+		case x.Line > 0:
+			words += fmt.Sprintf(" (line %d of the page)", x.Line)
 		}
-		f.Console = append(f.Console, text)
+		f.Console = append(f.Console, words)
 	}
 	for _, r := range seen.Requests {
 		switch {

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,16 +55,20 @@ func (p *person) gesture(ctx context.Context, g *scenario.Gesture) error {
 // aim looks for an element, for a while: a page may need a moment until a person can use it.
 func (p *person) aim(ctx context.Context, do, selector, with string) (to session.Target, err error) {
 	m, err := eventually(ctx, gesturePatience, func() (*scenario.Mismatch, error) {
-		if to, err = p.hand.Aim(ctx, session.Aim{Do: do, Selector: selector, Text: with}); to.Fault != "" {
-			return &scenario.Mismatch{Why: text.EscapeLine(to.Fault)}, err
+		to, err = p.hand.Aim(ctx, session.Aim{Do: do, Selector: selector, Text: with})
+		switch {
+		case err != nil || to.Fault == "":
+			return nil, err
+		case to.Final:
+			return nil, errors.New(to.Fault)
 		}
-		return nil, err
+		return &scenario.Mismatch{Why: text.EscapeLine(to.Fault)}, nil
 	})
 	switch {
 	case err != nil:
-		return to, fmt.Errorf("%s", said(ctx, err))
+		return to, errors.New(said(ctx, err))
 	case m != nil:
-		return to, fmt.Errorf("%s", m.Why)
+		return to, errors.New(m.Why)
 	}
 	return to, nil
 }
@@ -73,7 +78,7 @@ func (p *person) aim(ctx context.Context, do, selector, with string) (to session
 func (p *person) inputs(ctx context.Context, all ...bridge.Input) error {
 	for i := range all {
 		if err := p.hand.Act(ctx, all[i]); err != nil && ctx.Err() == nil {
-			return fmt.Errorf("%s", bridge.AsError(err).Message)
+			return errors.New(bridge.AsError(err).Message)
 		}
 	}
 	return nil

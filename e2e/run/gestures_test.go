@@ -13,7 +13,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
-// gestures are what a person does in checkout.html, with what comes of it: the result as expected,
+// gestures lists what a person does in checkout.html, with what comes of it: the result as expected,
 // or a part of the failure.
 var gestures = []struct{ name, tool, human, expect, fails string }{
 	{"clicks (K3)", "pay", `{on: interact, answer: {click: "#far"}}`, `{trusted: true, name: nobody}`, ""},
@@ -58,7 +58,7 @@ var gestures = []struct{ name, tool, human, expect, fails string }{
 	{"is not asked", "order", `{on: interact, answer: accept}, {answer: {click: "#far"}}`, "", "an answer was not asked for: in the page"},
 }
 
-// absent are the cases that the page's own way does not have: it asks nobody, and waits for nobody
+// absent lists the cases that the page's own way does not have: it asks nobody, and waits for nobody
 // to submit a form.
 var absent = []string{"acts and accepts", "acts and declines", "submits", "fills and submits", "is not asked"}
 
@@ -79,7 +79,7 @@ func TestPeopleAct(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "- name: %s\n  via: %s\n  human: [%s]\n  steps: [{call: %s%s}]\n", g.name, via, g.human, g.tool, expect)
 	}
-	done, err := run.Files(t.Context(), []*scenario.File{readScenario(t, b.String())}, run.Options{Open: open, Env: env, Parallel: 4,
+	done, err := run.Files(t.Context(), []*scenario.File{readScenario(t, b.String())}, run.Options{Open: open, Env: env, Parallel: 8,
 		CaseTime: 20 * time.Second})
 	if err != nil || len(done.Cases) < len(gestures)+2 {
 		t.Fatalf("%d cases ended: %v", len(done.Cases), err)
@@ -99,6 +99,37 @@ func TestPeopleAct(t *testing.T) {
 			fails := strings.ReplaceAll(g.fails, "line 4", fmt.Sprintf("line %d", 3+4*i+2))
 			if c.Status != want || want == report.Failed && !strings.Contains(c.Failure.Message, fails) {
 				t.Errorf("%s (%s) is %s: %s %+v", c.Name, c.Door, c.Status, c.Reason, c.Failure)
+			}
+		}
+	}
+}
+
+// TestNoElement (K8): what a selector does not find is said in words, and is never accepted as null.
+func TestNoElement(t *testing.T) {
+	t.Parallel()
+	for look, want := range map[string]string{
+		`{text: "#gone", matches: x}`:              `the page: no element matches "#gone": correct the selector, or let the page show it`,
+		`{text: "#gone", matches: {$contains: x}}`: `no element matches "#gone"`,
+		`{value: "#gone", matches: x}`:             `no element matches "#gone"`,
+		`{visible: "#gone"}`:                       `no element matches "#gone"`,
+		`{count: "#gone", matches: 1}`:             `the page, count of "#gone": `,
+		`{text: "#hidden", matches: x}`:            `the page, text of "#hidden": `,
+		`{text: "#gone", matches: null}`:           "", // that it is not there
+		`{visible: "#gone", matches: false}`:       "",
+		`{count: "#gone", matches: 0}`:             "",
+	} {
+		f := readScenario(t, "site: {dir: testdata/site, url: /checkout.html}\nvia: webtool\ncases: [{name: a, steps: [{page: "+look+"}]}]")
+		for _, accept := range []func(*scenario.File, []scenario.Change) error{nil, func(*scenario.File, []scenario.Change) error { return nil }} {
+			done, err := run.Files(t.Context(), []*scenario.File{f}, run.Options{Open: open, Accept: accept})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if failure := done.Cases[0].Failure; failure != nil {
+				got = failure.Message
+			}
+			if want == "" && got != "" || !strings.Contains(got, want) && (accept == nil || strings.HasPrefix(want, "no")) || strings.Contains(got, "null") {
+				t.Errorf("%s (accept: %t): %q, want %q", look, accept != nil, got, want)
 			}
 		}
 	}

@@ -33,7 +33,7 @@ const done = `<!doctype html><title>Done</title><h1>Done</h1><p role=status>All 
 setTimeout(() => document.modelContext.registerTool({ name: 'next', description: 'The next tool', execute: () => 'reached' }), 30);
 </script>`
 
-// movers are the pages of which a call moves the tab, with what a scenario then expects.
+// movers lists pages of which a call moves the tab, with the steps of a scenario.
 var movers = []struct {
 	name, page string
 	via        string // page: the others have something else
@@ -134,7 +134,7 @@ func TestPagesThatMove(t *testing.T) {
 		fmt.Fprintf(&b, "- {name: %q, via: %s, steps: [{open: /%d}, %s}\n", m.name, via, i, m.steps[1:])
 		want[m.name] = m.status
 	}
-	finished, err := run.Files(t.Context(), []*scenario.File{readScenario(t, b.String())}, run.Options{Open: open, Parallel: 4})
+	finished, err := run.Files(t.Context(), []*scenario.File{readScenario(t, b.String())}, run.Options{Open: open, Parallel: 8})
 	if err != nil || len(finished.Cases) < len(movers) {
 		t.Fatalf("%d cases ended: %v", len(finished.Cases), err)
 	}

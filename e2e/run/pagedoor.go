@@ -81,8 +81,8 @@ func (d *pageDoor) call(ctx context.Context, tool string, with json.RawMessage) 
 	return resultOfPage(step), nil
 }
 
-// resultOfPage returns the result of executeTool: a string, or an error without words. Of a form
-// it is what became of it, as in the other doors; null is of one in a frame, which is not followed.
+// resultOfPage returns the result of executeTool: a string, or an error without words. A form
+// returns its outcome, as in the other doors; null stands for one in a frame, which is not followed.
 func resultOfPage(step bridge.Step) result {
 	if e := step.Err; e != nil {
 		return result{err: failure(e), silent: e.Code == bridge.ToolError && e.Reason == ""}

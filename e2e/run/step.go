@@ -176,7 +176,7 @@ func (t *attempt) cannotTell(why string) {
 	t.unheard = why
 }
 
-// halt is cannotTell for what the rest of the case depends on.
+// halt ends the case by cannotTell: the rest depends on this step.
 func (t *attempt) halt(why string) {
 	t.cannotTell(why)
 	t.writing.Lock()
@@ -299,8 +299,9 @@ func (t *attempt) looks(ctx context.Context, s *scenario.Step) *report.Failure {
 			return failed(s, err.Error())
 		}
 		var actual json.RawMessage
+		var found bool
 		m, err := eventually(ctx, lookPatience, func() (*scenario.Mismatch, error) {
-			if actual, err = t.look(ctx, l); err != nil {
+			if actual, found, err = t.look(ctx, l); err != nil {
 				return nil, err
 			}
 			return scenario.Match(want, actual), nil
@@ -308,6 +309,11 @@ func (t *attempt) looks(ctx context.Context, s *scenario.Step) *report.Failure {
 		switch {
 		case err != nil:
 			return failed(s, said(ctx, err))
+		case m != nil && !found && l.Count == "":
+			f := failed(s, text.EscapeLine("the page: no element matches "+scenario.Quoted(l.Selector())+
+				": correct the selector, or let the page show it"))
+			f.Line, f.Expected = l.Line, want.String()
+			return f
 		case m != nil && t.o.Accept != nil && l.Matches.Position() != l.Position:
 			if t.door == decides(t.c) {
 				t.on.tools.changed(want, actual)
@@ -332,22 +338,23 @@ func lookedAt(l *scenario.Look) string {
 	return kind + " of " + scenario.Quoted(l.Selector())
 }
 
-func (t *attempt) look(ctx context.Context, l *scenario.Look) (json.RawMessage, error) {
+// look returns what the page shows, and whether an element is there.
+func (t *attempt) look(ctx context.Context, l *scenario.Look) (json.RawMessage, bool, error) {
 	e, err := t.probe.Look(ctx, l.Selector())
-	if err != nil {
-		return nil, err
-	}
+	found := e.Count > 0
 	switch {
+	case err != nil:
+		return nil, false, err
 	case l.Count != "":
-		return json.RawMessage(strconv.Itoa(e.Count)), nil
+		return json.RawMessage(strconv.Itoa(e.Count)), found, nil
 	case l.Visible != "":
-		return json.RawMessage(strconv.FormatBool(e.Visible)), nil
-	case e.Count == 0:
-		return json.RawMessage("null"), nil
+		return json.RawMessage(strconv.FormatBool(e.Visible)), found, nil
+	case !found:
+		return json.RawMessage("null"), false, nil
 	case l.Value != "":
-		return schema.AppendString(nil, strings.ToValidUTF8(e.Value, "\uFFFD")), nil
+		return schema.AppendString(nil, strings.ToValidUTF8(e.Value, "\uFFFD")), true, nil
 	}
-	return schema.AppendString(nil, strings.ToValidUTF8(e.Text, "\uFFFD")), nil
+	return schema.AppendString(nil, strings.ToValidUTF8(e.Text, "\uFFFD")), true, nil
 }
 
 // quietTime is how long a page sends no request that is idle.

@@ -10,15 +10,15 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// Gesture is one thing that the person does in the page. Exactly one of Click, Fill and Choose is
+// Gesture holds one thing that the person does in the page. Exactly one of Click, Fill and Choose is
 // set: a CSS selector of one element.
 type Gesture struct {
 	Position
 	Click  string
 	Fill   string
 	Choose string
-	// With is the text that is typed in the place of what the field has, or the text or the value of
-	// the option that is chosen.
+	// With holds the text to type in the place of the field's own, or the text or the value of the
+	// option to choose.
 	With Value
 }
 
@@ -52,7 +52,7 @@ func (g *Gesture) Text() string {
 	return ReadAgain(text).String()
 }
 
-// reply is an answer, or an item of one, that is not a word.
+// reply holds an answer, or an item of one, that is not a word.
 type reply struct {
 	Position
 	Value  Value  `key:"value" value:"sent" help:"accepts with this value"`
@@ -151,7 +151,7 @@ func (a *Answer) list(d *decoder, key string, n *yaml.Node) {
 	}
 }
 
-// closing are the words that may follow what the person does in the page.
+// closing returns the words that may follow the gestures of a list.
 func closing() []string { return []string{string(Accept), string(Decline), string(dismiss)} }
 
 func (*Answer) schema() object {
@@ -173,5 +173,5 @@ func (e *Entry) checkGestures(d *decoder) {
 	}
 }
 
-// String is what the person does, for messages, such as click "#pay".
+// String returns the gesture for messages, such as click "#pay".
 func (g *Gesture) String() string { return strings.TrimSpace(g.Kind() + " " + Quoted(g.Selector())) }

@@ -274,7 +274,7 @@ type Answer struct {
 	Act Act
 	// Value is the value of an accepted prompt or form; it does not exist where there is none.
 	Value Value
-	// Gestures are what the person does in the page first, in order.
+	// Gestures lists the person's acts in the page, which come first, in order.
 	Gestures []Gesture
 	// After and From come from the entry.
 	After time.Duration

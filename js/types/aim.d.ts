@@ -1,6 +1,7 @@
 /** What src/aim evaluates to. */
 declare let aim: (what: string, selector: string, text: string) => {
   fault: string;
+  final: boolean;
   x: number;
   y: number;
   down: number;

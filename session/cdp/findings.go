@@ -1,10 +1,12 @@
 package cdp
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/shim"
 )
@@ -42,6 +44,9 @@ func findings(d *document) []bridge.Finding {
 // longestName is how many characters the name of a tool may have in a browser.
 const longestName = 128
 
+// unsaid stands for the words of an exception that has none.
+const unsaid = "the page does not say why"
+
 func problem(p shim.Problem) bridge.Finding {
 	f := bridge.Finding{Rule: "console-error", Message: "console.error: " + p.Message}
 	switch p.Kind {
@@ -55,7 +60,7 @@ func problem(p shim.Problem) bridge.Finding {
 		f = bridge.Finding{Rule: bridge.RuleRejection, Message: "Unhandled rejection: " + p.Message}
 	case "registration":
 		f = bridge.Finding{Rule: "registration-refused", Tool: p.Name, Refused: true,
-			Message: "The registration was refused: " + p.Message}
+			Message: "The registration was refused: " + cmp.Or(text.Said(p.Message), unsaid)}
 		if !bridge.IsLegalName(p.Name) || len(p.Name) > longestName {
 			f.Message += fmt.Sprintf(": it must have 1 to %d ASCII letters, digits, '_', '.' and '-'",
 				longestName)

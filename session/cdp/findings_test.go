@@ -61,9 +61,9 @@ func TestFindings(t *testing.T) {
 		at := func(line string) string { return " (" + origin + "/:" + line + ")" }
 		want := []bridge.Finding{
 			{Rule: "http-status", Message: "The site answered 404 Not Found."},
-			{Rule: "registration-refused", Tool: "a b", Refused: true, Message: "The registration was refused: InvalidStateError: Invalid tool name: it must have 1 to 128 ASCII letters, digits, '_', '.' and '-'" + at("2")},
-			{Rule: "registration-refused", Tool: "unheard", Refused: true, Message: "The registration was refused: InvalidStateError: Description is required" + at("2")},
-			{Rule: "registration-refused", Tool: "twice", Refused: true, Message: "The registration was refused: InvalidStateError: Duplicate tool name" + at("2")},
+			{Rule: "registration-refused", Tool: "a b", Refused: true, Message: "The registration was refused: Invalid tool name: it must have 1 to 128 ASCII letters, digits, '_', '.' and '-'" + at("2")},
+			{Rule: "registration-refused", Tool: "unheard", Refused: true, Message: "The registration was refused: Description is required" + at("2")},
+			{Rule: "registration-refused", Tool: "twice", Refused: true, Message: "The registration was refused: Duplicate tool name" + at("2")},
 			{Rule: "console-error", Message: "console.error: one 2 TypeError: three an object a symbol" + at("7")},
 			{Rule: "console-error", Message: "console.error: the same" + at("8")},
 			{Rule: "unhandled-rejection", Message: "Unhandled rejection: RangeError: nobody\u202e\x1b[31m" + at("9")},

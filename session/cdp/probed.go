@@ -25,7 +25,7 @@ func (t *tab) Probe() *session.Probe {
 		Photographer: t, Watchable: t}
 }
 
-// ofThePage is the caller of Execute's calls, and mostOfThePage bounds what a page says of a form.
+// ofThePage names the caller of Execute's calls; mostOfThePage bounds a page's words about a form.
 const (
 	ofThePage     = "the page"
 	mostOfThePage = 1 << 20

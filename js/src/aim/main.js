@@ -20,8 +20,14 @@ function named(element) {
   return `<${short(name)}${more}>`;
 }
 
-/** What keeps a person from it. */
-class Fault extends Error {}
+/** What keeps a person from it, now or for good. */
+class Fault extends Error {
+  /** @param {string} message */
+  constructor(message, final = false) {
+    super(message);
+    this.final = final;
+  }
+}
 
 /** The types of input that a person types text into. */
 const typed = ['text', 'search', 'email', 'url', 'tel', 'password', 'number'];
@@ -67,15 +73,15 @@ function place(element) {
 function field(element, text) {
   const input = element instanceof HTMLInputElement;
   if (input && picked.includes(element.type)) {
-    throw new Fault(`${named(element)} has the type ${element.type}, whose picker the test kit cannot use: only fields of text can be filled`);
+    throw new Fault(`${named(element)} has the type ${element.type}, whose picker the test kit cannot use: only fields of text can be filled`, true);
   }
   if (input ? !typed.includes(element.type) : !(element instanceof HTMLTextAreaElement) && !element.isContentEditable) {
     const instead = element instanceof HTMLSelectElement ? 'choose' : 'click';
-    throw new Fault(`${named(element)} takes no text: write ${instead} in the place of fill, or name a field`);
+    throw new Fault(`${named(element)} takes no text: write ${instead} in the place of fill, or name a field`, true);
   }
   if (element.readOnly) throw new Fault(`${named(element)} is read-only: a person cannot type into it`);
   const bound = element.maxLength ?? -1;
-  if (bound >= 0 && text.length > bound) throw new Fault(`${named(element)} takes ${bound} characters, and the text has ${text.length}: shorten it`);
+  if (bound >= 0 && text.length > bound) throw new Fault(`${named(element)} takes ${bound} characters, and the text has ${text.length}: shorten it`, true);
 }
 
 /** @param {HTMLOptionElement} option */
@@ -90,7 +96,7 @@ const enabled = (option) => !option.matches(':disabled, :disabled > option') && 
  * @param {string} text
  */
 function optionOf(list, text) {
-  if (!(list instanceof HTMLSelectElement)) throw new Fault(`${named(list)} is not a <select>: write click in the place of choose, or name a list`);
+  if (!(list instanceof HTMLSelectElement)) throw new Fault(`${named(list)} is not a <select>: write click in the place of choose, or name a list`, true);
   const all = Array.from(list.options);
   const same = all.filter((one) => words(one) === text);
   const found = same.length > 0 ? same : all.filter((one) => one.value === text);
@@ -108,9 +114,9 @@ const focused = (element) => element === document.activeElement || element.conta
 const looks = {
   click(element) {
     if (element instanceof HTMLSelectElement || element instanceof HTMLOptionElement) {
-      throw new Fault(`${named(element)} is a list: write choose in the place of click`);
+      throw new Fault(`${named(element)} is a list: write choose in the place of click`, true);
     }
-    if (element instanceof HTMLInputElement && element.type === 'file') throw new Fault(`${named(element)} chooses files, which the test kit cannot do`);
+    if (element instanceof HTMLInputElement && element.type === 'file') throw new Fault(`${named(element)} chooses files, which the test kit cannot do`, true);
     return place(element);
   },
   fill(element, text) {
@@ -147,7 +153,7 @@ const looks = {
 };
 
 aim = (what, selector, text) => {
-  const target = { fault: '', x: 0, y: 0, down: 0, chosen: false, several: false, control: 0, empty: false };
+  const target = { fault: '', final: false, x: 0, y: 0, down: 0, chosen: false, several: false, control: 0, empty: false };
   const all = document.querySelectorAll(selector);
   if (all.length === 0) return { ...target, fault: `no element matches ${quoted(selector)}` };
   if (all.length > 1) {
@@ -156,7 +162,7 @@ aim = (what, selector, text) => {
   try {
     return { ...target, ...looks[what](all[0], text) };
   } catch (error) {
-    if (error instanceof Fault) return { ...target, fault: error.message };
+    if (error instanceof Fault) return { ...target, fault: error.message, final: error.final };
     throw error;
   }
 };
