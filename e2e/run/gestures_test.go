@@ -30,6 +30,8 @@ var gestures = []struct{ name, tool, human, expect, fails string }{
 	{"waits for a button", "later", `{answer: {click: "#late"}}`, `late`, ""},
 	{"waits for the page", "waits", `{answer: {click: "#far"}}`, `waited`, ""},
 	{"meets a dialog", "sure", `{answer: {click: "#far"}}, {on: confirm, answer: accept}`, `sure`, ""},
+	{"acts for a class", "classy", `{answer: {click: "#far"}}`, `classy`, ""},
+	{"acts for what is frozen", "frozen", `{answer: {click: "#far"}}`, `cold`, ""},
 	{"acts twice", "twice", `{answer: [{fill: "#name", with: a}, {click: "#far"}]}, {answer: [{fill: "#name", with: b}, {click: "#far"}]}`, `"a, b"`, ""},
 	{"takes time", "pay", `{answer: {click: "#far"}, after: 50ms}`, `{trusted: true}`, ""},
 	{"acts and accepts", "deaf", `{answer: [{fill: "#name", with: Ada}, {value: 7}]}`, `7`, ""},

@@ -187,27 +187,27 @@ function asks(tool, over) {
 	Promise.resolve(over).then(end, end);
 }
 function attended(tool) {
-	if (typeof tool !== "object" || tool === null) return tool;
-	const heard = new Proxy({}, {
-		has: (_, key) => key in tool,
-		get: (_, key) => {
-			const value = tool[key];
-			if (key !== "execute" || typeof value !== "function") return value;
-			return function execute(...args) {
-				const agent = args[1];
-				attempt(() => {
-					const request = agent.requestUserInteraction;
-					agent.requestUserInteraction = function requestUserInteraction(...asked) {
-						const over = Reflect.apply(request, this, asked);
-						asks(`${tool.name}`, over);
-						return over;
-					};
-				});
-				return Reflect.apply(value, this === heard ? tool : this, args);
+	if (typeof tool !== "object" || tool === null || !attempt(() => "execute" in tool)) return tool;
+	const get = () => heard(tool, copy, tool.execute);
+	const prototype = attempt(() => Object.getPrototypeOf(tool));
+	const plain = prototype === null || prototype === Object.prototype;
+	const copy = plain ? Object.create(prototype, { ...Object.getOwnPropertyDescriptors(tool), execute: { enumerable: true, configurable: true, get } }) : new Proxy({}, { has: (_, key) => key in tool, get: (_, key) => key === "execute" ? get() : tool[key] });
+	return copy;
+}
+function heard(tool, copy, value) {
+	if (typeof value !== "function") return value;
+	return function execute(...args) {
+		attempt(() => {
+			const agent = args[1];
+			const request = agent.requestUserInteraction;
+			agent.requestUserInteraction = (...asked) => {
+				const over = Reflect.apply(request, agent, asked);
+				asks(`${tool.name}`, over);
+				return over;
 			};
-		}
-	});
-	return heard;
+		});
+		return Reflect.apply(value, this === copy ? tool : this, args);
+	};
 }
 var hear = {
 	registerTool: (args) => args.map((one, i) => i === 0 ? attended(one) : one),

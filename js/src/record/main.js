@@ -102,32 +102,42 @@ function asks(tool, over) {
 }
 
 /**
- * attended returns the tool as it is registered: the person of the kit hears when it asks. The page script reads each member once.
+ * attended returns the tool as it is registered: a copy, whose execute tells the person of the kit when it asks. The page script
+ * reads each member once, and of one that it refuses the plain ones.
  * @param {any} tool
  */
 function attended(tool) {
-  if (typeof tool !== 'object' || tool === null) return tool;
-  const heard = new Proxy({}, {
-    has: (_, key) => key in tool,
-    get: (_, key) => {
-      const value = tool[key];
-      if (key !== 'execute' || typeof value !== 'function') return value;
-      /** @param {any[]} args @this {any} */
-      return function execute(...args) {
-        const agent = args[1];
-        attempt(() => {
-          const request = agent.requestUserInteraction;
-          agent.requestUserInteraction = function requestUserInteraction(/** @type {any[]} */ ...asked) {
-            const over = Reflect.apply(request, this, asked);
-            asks(`${tool.name}`, over);
-            return over;
-          };
-        });
-        return Reflect.apply(value, this === heard ? tool : this, args);
+  if (typeof tool !== 'object' || tool === null || !attempt(() => 'execute' in tool)) return tool;
+  const get = () => heard(tool, copy, tool.execute);
+  const prototype = attempt(() => Object.getPrototypeOf(tool));
+  const plain = prototype === null || prototype === Object.prototype;
+  const copy = plain
+    ? Object.create(prototype, { ...Object.getOwnPropertyDescriptors(tool), execute: { enumerable: true, configurable: true, get } })
+    : new Proxy({}, { has: (_, key) => key in tool, get: (_, key) => (key === 'execute' ? get() : tool[key]) }); // a class's own members are its own
+  return copy;
+}
+
+/**
+ * heard returns a tool's function as one that tells when it asks a person.
+ * @param {any} tool
+ * @param {any} copy of the tool
+ * @param {any} value
+ */
+function heard(tool, copy, value) {
+  if (typeof value !== 'function') return value;
+  /** @param {any[]} args @this {any} */
+  return function execute(...args) {
+    attempt(() => {
+      const agent = args[1];
+      const request = agent.requestUserInteraction;
+      agent.requestUserInteraction = (/** @type {any[]} */ ...asked) => {
+        const over = Reflect.apply(request, agent, asked);
+        asks(`${tool.name}`, over);
+        return over;
       };
-    },
-  });
-  return heard;
+    });
+    return Reflect.apply(value, this === copy ? tool : this, args);
+  };
 }
 
 /** What the page script gets in the place of the arguments of a method. @type {{[method: string]: (args: any[]) => any[]}} */
