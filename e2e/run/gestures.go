@@ -159,9 +159,10 @@ func (p *person) choose(ctx context.Context, selector, with string, to session.T
 // cannot do it, or the page waits for something else.
 func (p *person) actIn(ctx context.Context, q *bridge.Question, a scenario.Answer) (scenario.Answer, bool) {
 	open, end := context.WithCancel(ctx)
-	ended := make(chan error, 1)
+	ended := make(chan struct{})
 	go func() { // ends with the question, or with open
-		ended <- p.over(open, q.ID)
+		defer close(ended)
+		_ = p.over(open, q.ID) // an error is the end of open
 		end()
 	}()
 	defer func() { end(); <-ended }()

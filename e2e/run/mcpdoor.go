@@ -188,7 +188,7 @@ func (d *mcpDoor) Elicit(ctx context.Context, r mcp.ElicitationRequest,
 	}
 	a := d.person.decide(ctx, q)
 	if len(a.Gestures) > 0 {
-		left := false
+		var left bool
 		if a, left = d.person.actIn(ctx, q, a); !left {
 			return out, nil
 		}
