@@ -68,7 +68,7 @@ func Elsewhere(ctx context.Context, site []*app.Target) (paths []string) {
 	return paths
 }
 
-// pathOf is the path of an address. The index of a folder is the folder.
+// pathOf returns the path of an address. The index of a folder is the folder.
 func pathOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -48,7 +48,7 @@ func (f *failure) label() string {
 	return named.label()
 }
 
-// reason is a text of why the case failed, without what is each way's own.
+// reason returns a text of why the case failed, without what is each way's own.
 func (c *Case) reason() string {
 	var b strings.Builder
 	for _, p := range c.explain() {

@@ -87,7 +87,7 @@ func (page *DraftPage) cases(called map[string]bool) (cases, later []*yaml.Node)
 	return append([]*yaml.Node{first}, cases...), later
 }
 
-// steps are a step in the page at a path.
+// steps returns a step in the page at a path.
 func steps(path string, step *yaml.Node) *yaml.Node {
 	if path == "" {
 		return listOf(step)
@@ -95,7 +95,7 @@ func steps(path string, step *yaml.Node) *yaml.Node {
 	return listOf(mapping("open", textOf(path)), step)
 }
 
-// written is the file with its cases.
+// written returns the file with its cases.
 func (d Draft) written(cases, later []*yaml.Node) ([]byte, error) {
 	text, err := encodeYAML(mapping("site", siteOf(d.Dir, d.URL), "lock", d.Lock,
 		"cases", listOf(cases...)))

@@ -47,9 +47,6 @@ func (v Value) String() string {
 	return show(v.n, nil)
 }
 
-// IsList reports whether the value is a list.
-func (v Value) IsList() bool { return v.n != nil && v.n.kind == '[' }
-
 // Member returns the text of a member of an object, as it is written; "" where there is none.
 func (v Value) Member(key string) string {
 	if v.n == nil {
