@@ -121,7 +121,7 @@ func (r *sourceReader) declares(ctx context.Context, address string, known []str
 // namesInterface reports whether a script uses the interface that registers tools.
 func namesInterface(script []byte) bool { return bytes.Contains(script, []byte("modelContext")) }
 
-// source is what the text of a document says.
+// source holds what the text of a document says.
 type source struct {
 	declares       bool // a tool, itself
 	scripts, links []string
