@@ -85,20 +85,7 @@ func initialize(ctx context.Context, p *Program, arg string, o initOptions) erro
 		return terminal.Found("%s", pages[0].none)
 	}
 	t := pages[0].Target
-	draft := scenario.Draft{Lock: lockName}
-	if draft.Dir = lockKey(t.Text); t.Folder == "" {
-		draft.Dir, draft.URL = "", t.URL
-	}
-	for i, x := range pages {
-		page := scenario.DraftPage{Tools: inOrder(x.tools)}
-		if i > 0 {
-			page.Path = o.pages[i-1]
-			if len(x.tools) == 0 {
-				p.Say("note: %s declares no tools, and has no case", text.Line(x.Text))
-			}
-		}
-		draft.Pages = append(draft.Pages, page)
-	}
+	draft := p.draft(pages, o.pages)
 	text, err := draft.Text()
 	if err != nil {
 		return err
@@ -118,15 +105,31 @@ func initialize(ctx context.Context, p *Program, arg string, o initOptions) erro
 		}
 		fmt.Fprintf(p.Stdout, "wrote  %s\n", filepath.ToSlash(name))
 	}
-	opened := make([]*app.Target, len(pages))
-	for i, x := range pages {
-		opened[i] = x.Target
+	var opened []*app.Target
+	for _, x := range pages {
+		opened = append(opened, x.Target)
 	}
 	if words := p.unnamed(ctx, opened); words != "" {
 		p.Say("note: %s", words)
 	}
 	fmt.Fprintf(p.Stdout, "Commit them. Next: pagetools test %s\n", names[0])
 	return p.Stdout.Err()
+}
+
+// draft returns the first scenario of a site: of its page, and of those at paths.
+func (p *Program) draft(pages []openedPage, paths []string) scenario.Draft {
+	t := pages[0].Target
+	draft := scenario.Draft{Lock: lockName, Pages: []scenario.DraftPage{{Tools: inOrder(pages[0].tools)}}}
+	if draft.Dir = lockKey(t.Text); t.Folder == "" {
+		draft.Dir, draft.URL = "", t.URL
+	}
+	for i, x := range pages[1:] {
+		draft.Pages = append(draft.Pages, scenario.DraftPage{Path: paths[i], Tools: inOrder(x.tools)})
+		if len(x.tools) == 0 {
+			p.Say("note: %s declares no tools, and has no case", text.Line(x.Text))
+		}
+	}
+	return draft
 }
 
 // isThere reports whether a file is there, or in the lock file this target: others can be added.
