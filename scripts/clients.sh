@@ -1,7 +1,8 @@
 #!/bin/sh
-# Runs what others wrote against ours: our cases of WebMCP in the browser's own, and clients
-# of MCP against pages, short or all. The clients need npm's packages, which the test installs
-# into the user's cache; the short form does without when there are none, and says NOT CHECKED.
+# Runs what others wrote against ours: our cases of WebMCP in the browser's own, clients of MCP
+# against pages, and pages made with the frameworks of others, short or all. Clients and frameworks
+# need npm's packages, which the tests install into the user's cache; the short form does without
+# when there are none, and says NOT CHECKED.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -10,4 +11,4 @@ PAGETOOLS_HEADLESS_SHELL=$(scripts/headless-shell.sh)
 export PAGETOOLS_EXECUTABLE_PATH PAGETOOLS_HEADLESS_SHELL
 [ "$1" = all ] && every=1 || every=3
 go test ./e2e/suite/conformance -native -every "$every" -count=1
-exec go test ./e2e/suite/mcp -run '^TestClients$' -clients="$1" -v -count=1 -timeout 40m
+exec go test ./e2e/suite/mcp -run '^(TestClients|TestFrameworks)$' -clients="$1" -v -count=1 -timeout 40m

@@ -97,7 +97,7 @@ var owners = []owner{
 	{"github.com/go-json-experiment/json/...", []string{"bridge", "bridge/schema", "bridge/policy", "bridge/opentools", "transport/...", "shim"}, "strict JSON is read at the edges, and redacted token by token"},
 	{"github.com/kljensen/snowball/...", []string{"transport/mcp/toolset"}, "only the search of tools knows a language"},
 	{"github.com/gorilla/websocket/...", []string{"session/relay", "transport/console"}, "two packages speak WebSocket"},
-	{"github.com/evanw/esbuild/...", []string{"js/build"}, "the bundler is a tool of go generate, not part of the binary"},
+	{"github.com/evanw/esbuild/...", []string{"js/build", "e2e/suite/..."}, "the bundler is a tool of go generate and of tests, not part of the binary"},
 	{"github.com/prometheus/...", []string{"transport"}, "counts leave the process in one place"},
 	{"go.opentelemetry.io/otel/trace", []string{"bridge", "cmd/pagetools"}, "the pipeline makes spans, with the interfaces alone; the command wires who gets them"},
 	{"go.opentelemetry.io/otel/attribute", []string{"bridge", "cmd/pagetools"}, "only the pipeline knows what a span may hold"},

@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// errNoPackages says that the clients are not available here: there is no npm, or no network.
-var errNoPackages = errors.New("the packages of the clients cannot be installed here")
+// errNoPackages says that packages are not available here: there is no npm, or no network.
+var errNoPackages = errors.New("the packages of npm cannot be installed here")
 
 // installWithin bounds npm, which loads about 300 packages.
 const installWithin = 5 * time.Minute
 
-// clientPackages installs what e2e/suite/clients/package-lock.json names into a folder of
-// the user's cache, once for each lock, and returns its node_modules.
-func clientPackages(ctx context.Context) (string, error) {
-	lock, err := os.ReadFile("../clients/package-lock.json")
+// npmPackages installs what the lock of a folder of e2e/suite names into a folder of the user's
+// cache, once for each lock, and returns its node_modules.
+func npmPackages(ctx context.Context, folder string) (string, error) {
+	lock, err := os.ReadFile(filepath.Join("..", folder, "package-lock.json"))
 	if err != nil {
 		return "", err
 	}
@@ -33,7 +33,7 @@ func clientPackages(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%w: %w", errNoPackages, err)
 	}
 	sum := sha256.Sum256(lock)
-	dir := filepath.Join(cache, "pagetools", "clients-"+hex.EncodeToString(sum[:6]))
+	dir := filepath.Join(cache, "pagetools", folder+"-"+hex.EncodeToString(sum[:6]))
 	modules := filepath.Join(dir, "node_modules")
 	if _, err := os.Stat(modules); err == nil {
 		return modules, nil
@@ -47,7 +47,7 @@ func clientPackages(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer func() { _ = os.RemoveAll(part) }() // when it was not renamed
-	if err := copyFiles(part, "../clients/package.json", "../clients/package-lock.json"); err != nil {
+	if err := copyFiles(part, filepath.Join("..", folder, "package.json"), filepath.Join("..", folder, "package-lock.json")); err != nil {
 		return "", err
 	}
 	if err := npmInstall(ctx, part); err != nil {

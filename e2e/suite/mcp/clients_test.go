@@ -111,7 +111,7 @@ func TestClients(t *testing.T) {
 // newClients installs the packages, and starts the site and the server.
 func newClients(t *testing.T, short bool) *clients {
 	t.Helper()
-	modules, err := clientPackages(t.Context())
+	modules, err := npmPackages(t.Context(), "clients")
 	var node string
 	if err == nil {
 		node, err = clientNode(modules)

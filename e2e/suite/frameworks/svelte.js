@@ -1,0 +1,4 @@
+import {mount} from 'svelte';
+import Shop from './Shop.svelte';
+
+mount(Shop, {target: document.getElementById('app')});
