@@ -50,11 +50,12 @@ function note(records) {
 }
 var isMarked = (element) => element === before?.form || element.matches("button,input[type=submit],input[type=image]");
 function settle(quiet, patience, maxBytes) {
-	const end = performance.now() + patience;
+	const began = performance.now();
+	const end = began + patience;
 	return new Promise((resolve) => {
 		const look = () => {
 			note(observer.takeRecords());
-			const left = Math.min((before?.last ?? 0) + quiet, end) - performance.now();
+			const left = Math.min(Math.max(before?.last ?? 0, began) + quiet, end) - performance.now();
 			if (left > 0) setTimeout(look, left);
 			else resolve(came(maxBytes));
 		};
@@ -154,7 +155,8 @@ function stored() {
 	}
 }
 function calm(quiet, patience) {
-	const end = performance.now() + patience;
+	const began = performance.now();
+	const end = began + patience;
 	let last = performance.now();
 	const changes = new MutationObserver(() => {
 		last = performance.now();

@@ -318,6 +318,12 @@ func TestFormHandled(t *testing.T) {
 			`ok statuses=[ok] changed=[document] GET /check 200 POST /200 200`, ``},
 		{"a slow answer", `handle(async () => { await post('/slow'); say('status', 'at last') })`,
 			`ok statuses=[at last] changed=[document] POST /slow 200`, ``},
+		{"a slow answer that is shown later", `handle(async () => { await post('/slow'); setTimeout(() => say('status', 'at last'), 100) })`,
+			`ok statuses=[at last] changed=[document] POST /slow 200`, ``},
+		{"redirected", `handle(async () => { await post('/see'); say('alert', 'Nearly sold out') })`,
+			`ok alerts=[Nearly sold out] changed=[document] POST /see 303 GET /200 200`, ``},
+		{"redirected to a fault", `handle(async () => { await post('/see500'); say('alert', 'No list') })`,
+			`SITE_REFUSED unknown alerts=[No list] changed=[document] POST /see500 303 GET /500 500`, `500`},
 		{"a stream beside it", `handle(async () => { fetch('/stream'); await post('/200'); say('status', 'ok') })`,
 			`ok statuses=[ok] changed=[document] GET /stream 200 POST /200 200`, ``},
 		{"a counter of others that fails", `handle(async () => { fetch('http://127.0.0.1:1/count', {method: 'POST', mode: 'no-cors'}).catch(() => {}); await post('/200') })`,
@@ -340,6 +346,8 @@ func TestFormHandled(t *testing.T) {
 			<-time.After(time.Second)
 			_, _ = io.WriteString(w, "ok")
 		},
+		"/see":    func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/200", http.StatusSeeOther) },
+		"/see500": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/500", http.StatusSeeOther) },
 		"/stream": func(w http.ResponseWriter, r *http.Request) {
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()

@@ -27,6 +27,7 @@ type request struct {
 	ended  bool
 	failed bool // no response came as a whole
 	given  bool // up, by the page or by the browser
+	wrote  bool // it is where a request that may change something was redirected to
 }
 
 // maxRequests bounds the requests that are noted in a page, and maxAddress the bytes of an address.
@@ -99,18 +100,30 @@ func (t *traffic) event(msg *cdproto.Message) {
 	}
 }
 
-// sent takes a request. A redirect is a request with the same id.
+// sent takes a request. A redirect is a request with the same id: that of a script is noted beside
+// the one that was redirected.
 func (t *traffic) sent(ev *network.EventRequestWillBeSent) {
 	switch ev.Type {
 	case network.ResourceTypeDocument, network.ResourceTypeFetch, network.ResourceTypeXHR:
 	default:
 		return
 	}
+	var redirected *request
 	known, address := false, text.Bytes(ev.Request.URL, maxAddress)
 	t.change(ev.RequestID, func(r *request) {
 		known = true
+		if answer := ev.RedirectResponse; answer != nil && r.kind != network.ResourceTypeDocument {
+			before := *r
+			before.id, before.status, before.ended = "", int(answer.Status), true
+			redirected = &before
+			r.wrote = r.changes()
+		}
 		r.method, r.url, r.status = ev.Request.Method, address, 0
 	})
+	if known && redirected != nil && len(t.all) < maxRequests {
+		at := slices.IndexFunc(t.all, func(r *request) bool { return r.id == ev.RequestID })
+		t.all = slices.Insert(t.all, at, redirected)
+	}
 	if known || len(t.all) >= maxRequests {
 		return
 	}
@@ -214,5 +227,5 @@ func (r *request) open() bool {
 
 // changes reports whether a request may change something at the site.
 func (r request) changes() bool {
-	return r.method != "GET" && r.method != "HEAD" && r.method != "OPTIONS"
+	return r.wrote || r.method != "GET" && r.method != "HEAD" && r.method != "OPTIONS"
 }

@@ -32,9 +32,6 @@ type framework struct {
 	ordered      string   // what an order returns, unless ordered
 	second       []string // the tools of the second view, unless last_order
 
-	// repaints marks a page that shows what came at its next repaint. The reply to a call of the form
-	// waits for the requests, and for that only by luck where they take long: known today.
-	repaints bool
 	// known holds what differs today from what is right, by engine and step, with the reason beside.
 	known map[string]string
 }
@@ -51,12 +48,6 @@ var untitled = []string{"tool-title-missing show_orders", "tool-title-missing st
 // readsNavigator holds a difference of MCP-B's runtime: it registers through document.modelContext, and has
 // read the other object since.
 var readsNavigator = map[string]string{"shim: check": "[deprecated-surface]"}
-
-// onlyTheLast holds a difference of redirected requests: the first is not told.
-var onlyTheLast = map[string]string{
-	"shim: an order of tea":   "ok: GET /ordered 200 statuses=[Order 4711: 2 packets of tea]",
-	"native: an order of tea": "ok: GET /ordered 200 statuses=[Order 4711: 2 packets of tea]",
-}
 
 // alertsBefore holds a difference of libraries that look at a field when it changes: the browser fills a form
 // some time before it submits it, and an alert that comes in between is not told.
@@ -85,9 +76,8 @@ var frameworks = []framework{
 		ordered: "ok: POST /order 201 statuses=[Order 4711: 2 packets of tea]"},
 	{name: "turbo", source: "turbo.js", posts: "/order", second: ofPages,
 		ordered: `ok: [{"@context":"https://schema.org","@type":"Order","orderNumber":"4711"}]`},
-	{name: "turboframe", source: "turbo.js", repaints: true, posts: "/order", second: ofPages,
-		ordered: "ok: POST /order 303 GET /ordered 200 statuses=[Order 4711: 2 packets of tea]",
-		known:   onlyTheLast},
+	{name: "turboframe", source: "turbo.js", posts: "/order", second: ofPages,
+		ordered: "ok: POST /order 303 GET /ordered 200 statuses=[Order 4711: 2 packets of tea]"},
 	{name: "hookform", source: "hookform.jsx", short: true, validates: true, known: alertsBefore},
 	{name: "formik", source: "formik.jsx", validates: true, known: alertsBefore},
 	{name: "tanstack", source: "tanstack.jsx", validates: true},
@@ -214,9 +204,6 @@ func (f framework) check(t *testing.T, address, engine string, options []string)
 // went.
 func (f framework) compare(t *testing.T, step, got, want string) {
 	t.Helper()
-	if f.repaints && strings.HasPrefix(want, got+" alerts=") {
-		return
-	}
 	if got != cmp.Or(f.known[step], want) {
 		t.Errorf("%s:\n%s, want\n%s\nknown today: %q", step, got, want, f.known[step])
 	}

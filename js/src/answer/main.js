@@ -52,18 +52,19 @@ function note(records) {
 const isMarked = (element) => element === before?.form || element.matches('button,input[type=submit],input[type=image]');
 
 /**
- * settle waits until the document has not changed for some time, at most patience, and returns what came since the submit.
+ * settle waits until the document has not changed for some time from now on, at most patience, and returns what came since the submit.
  * @param {number} quiet
  * @param {number} patience
  * @param {number} maxBytes
  * @returns {Promise<string>}
  */
 function settle(quiet, patience, maxBytes) {
-  const end = performance.now() + patience;
+  const began = performance.now();
+  const end = began + patience;
   return new Promise((resolve) => {
     const look = () => {
       note(observer.takeRecords());
-      const left = Math.min((before?.last ?? 0) + quiet, end) - performance.now();
+      const left = Math.min(Math.max(before?.last ?? 0, began) + quiet, end) - performance.now();
       if (left > 0) setTimeout(look, left);
       else resolve(came(maxBytes));
     };
@@ -203,7 +204,8 @@ function stored() {
  * @returns {Promise<string>}
  */
 function calm(quiet, patience) {
-  const end = performance.now() + patience;
+  const began = performance.now();
+  const end = began + patience;
   let last = performance.now();
   const changes = new MutationObserver(() => { last = performance.now(); });
   changes.observe(document, { subtree: true, childList: true, characterData: true });
