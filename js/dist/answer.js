@@ -11,16 +11,16 @@ var before = null;
 var observer = new MutationObserver(note);
 function arm() {
 	removeEventListener("submit", submits, true);
-	remember(null);
+	remember(null, texts(regions.alerts));
 	addEventListener("submit", submits, true);
 	return "";
 }
 function submits(event) {
 	if (!event.isTrusted) return;
 	removeEventListener("submit", submits, true);
-	remember(event.target instanceof HTMLFormElement ? event.target : null);
+	remember(event.target instanceof HTMLFormElement ? event.target : null, before?.unfilled ?? []);
 }
-function remember(form) {
+function remember(form, unfilled) {
 	observer.disconnect();
 	before = {
 		form,
@@ -28,6 +28,7 @@ function remember(form) {
 		address: location.href,
 		title: document.title,
 		alerts: texts(regions.alerts),
+		unfilled,
 		statuses: texts(regions.statuses),
 		linked: linked(),
 		stored: stored(),
@@ -35,8 +36,16 @@ function remember(form) {
 		changed: false,
 		last: performance.now()
 	};
-	observer.observe(document, { subtree: true, childList: true, characterData: true, attributeFilter: shown });
+	for (const root of roots()) observer.observe(root, { subtree: true, childList: true, characterData: true, attributeFilter: shown });
 }
+function roots() {
+	const all = [document];
+	for (const root of all) {
+		for (const { shadowRoot } of root.querySelectorAll("*")) if (shadowRoot !== null) all.push(shadowRoot);
+	}
+	return all;
+}
+var find = (selector) => roots().flatMap((root) => [...root.querySelectorAll(selector)]);
 function note(records) {
 	if (before === null) return;
 	for (const { target, type, attributeName } of records) {
@@ -66,9 +75,9 @@ function came(maxBytes) {
 	const known = before;
 	const all = page();
 	if (known === null) return written(all, maxBytes);
-	all.alerts = since(known, regions.alerts, known.alerts);
-	all.statuses = since(known, regions.statuses, known.statuses);
 	all.invalid = invalid(known);
+	all.alerts = since(known, regions.alerts, all.invalid.length > 0 ? known.unfilled : known.alerts);
+	all.statuses = since(known, regions.statuses, known.statuses);
 	const changes = {
 		document: known.changed,
 		address: known.address !== location.href,
@@ -107,14 +116,13 @@ function written(all, maxBytes) {
 	if (new TextEncoder().encode(all.linked).length > maxBytes) return JSON.stringify({ ...all, linked: "", tooLarge: true });
 	return JSON.stringify(all).toWellFormed();
 }
-var texts = (selector) => [...document.querySelectorAll(selector)].flatMap(textOf).slice(0, most.texts);
+var texts = (selector) => find(selector).flatMap(textOf).slice(0, most.texts);
 function textOf(element) {
 	const text = element.checkVisibility() && element instanceof HTMLElement ? element.innerText.replace(/\s+/g, " ").trim() : "";
 	return text === "" ? [] : [text.slice(0, most.text)];
 }
 function since(known, selector, old) {
-	const all = [...document.querySelectorAll(selector)];
-	return all.flatMap((element) => textOf(element).filter((text) => !old.includes(text) || known.touched.has(element))).slice(0, most.texts);
+	return find(selector).flatMap((element) => textOf(element).filter((text) => !old.includes(text) || known.touched.has(element))).slice(0, most.texts);
 }
 function invalid({ form, values: old }) {
 	if (form === null || !form.isConnected) return [];
@@ -155,8 +163,7 @@ function stored() {
 	}
 }
 function calm(quiet, patience) {
-	const began = performance.now();
-	const end = began + patience;
+	const end = performance.now() + patience;
 	let last = performance.now();
 	const changes = new MutationObserver(() => {
 		last = performance.now();

@@ -273,12 +273,14 @@ function watch(holder, surface2) {
 		Object.defineProperty(holder, method, { value: seen, writable: true, enumerable: true, configurable: true });
 	}
 }
+var modern = false;
 function access(holder, surface2) {
 	const property = Object.getOwnPropertyDescriptor(holder, "modelContext");
 	const get = property?.get;
 	if (property === void 0 || get === void 0) return;
 	property.get = function modelContext() {
-		through = surface2;
+		modern ||= surface2 === "document";
+		through = modern ? "document" : surface2;
 		return Reflect.apply(get, this, []);
 	};
 	Object.defineProperty(holder, "modelContext", property);

@@ -13,6 +13,8 @@ interface AnswerBefore {
   address: string;
   title: string;
   alerts: string[];
+  /** The alerts before the form was filled. */
+  unfilled: string[];
   statuses: string[];
   linked: string;
   stored: string;

@@ -144,7 +144,11 @@ func (a *pageAnswer) fail(reason bridge.Reason, outcome bridge.Outcome, what str
 	case len(a.Alerts) > 0:
 		said = a.Alerts[0]
 	case len(a.Invalid) > 0:
-		said = a.Invalid[0].Field + ": " + a.Invalid[0].Message
+		if said = a.Invalid[0].Message; said == "" {
+			what += ", and the field " + text.Quote(a.Invalid[0].Field) + " is invalid"
+		} else {
+			said = a.Invalid[0].Field + ": " + said
+		}
 	case len(a.Statuses) > 0:
 		said = a.Statuses[0]
 	case a.Title != "" && reason == bridge.SiteRefused:

@@ -287,6 +287,9 @@ func TestFormHandled(t *testing.T) {
 		<script>const post = (path, more) => fetch(path, {method: 'POST', body: new FormData(f), ...more});
 		const say = (id, text) => { document.getElementById(id).textContent = text };
 		const handle = (fn) => f.addEventListener('submit', (e) => { e.preventDefault(); fn(e) });</script>`
+	const shadow = `const outer = document.body.appendChild(document.createElement('div')).attachShadow({mode: 'open'});
+		const inner = outer.appendChild(document.createElement('div')).attachShadow({mode: 'open'}), p = inner.appendChild(document.createElement('p'));
+		p.setAttribute('role', 'alert'); const tell = (text) => { p.textContent = text };`
 	rows := []struct{ name, script, want, says string }{
 		{"sent", `handle(async () => { await post('/200'); say('status', 'Saved as note 12') })`,
 			`ok statuses=[Saved as note 12] changed=[document] POST /200 200`, ``},
@@ -299,7 +302,17 @@ func TestFormHandled(t *testing.T) {
 		{"stopped with an alert", `handle(() => say('alert', 'Not an address'))`,
 			`NOT_SUBMITTED failed alerts=[Not an address] changed=[document]`, `"Not an address"`},
 		{"stopped with a wrong field", `handle(() => f.q.setAttribute('aria-invalid', 'true'))`,
-			`NOT_SUBMITTED failed invalid=[q] changed=[document]`, `q: `},
+			`NOT_SUBMITTED failed invalid=[q] changed=[document]`, `the field "q" is invalid`},
+		{"stopped while it was filled", `f.q.addEventListener('input', () => { f.q.setAttribute('aria-invalid', 'true'); say('alert', 'Too short') }); handle(() => {})`,
+			`NOT_SUBMITTED failed alerts=[Too short] invalid=[q]`, `Too short`},
+		{"a hint while it was filled", `f.q.addEventListener('input', () => say('alert', '5 letters left')); handle(() => {})`,
+			`NOT_SUBMITTED unknown`, `nothing in the page changed`},
+		{"said in a shadow tree", shadow + `handle(async () => { await post('/422'); tell('Too long') })`,
+			`SITE_REFUSED failed alerts=[Too long] changed=[document] POST /422 422`, `Too long`},
+		{"said again in a shadow tree", shadow + `tell('Too long'); handle(() => { tell(''); setTimeout(() => tell('Too long'), 50) })`,
+			`NOT_SUBMITTED failed alerts=[Too long] changed=[document]`, `Too long`},
+		{"said before in a shadow tree", shadow + `tell('Mind the gap'); handle(() => post('/200'))`,
+			`ok POST /200 200`, ``},
 		{"stopped by the field itself", `handle(() => f.q.setCustomValidity('taken'))`,
 			`NOT_SUBMITTED failed invalid=[q]`, `q: taken`},
 		{"stopped without a word", `handle(() => {})`,

@@ -45,14 +45,6 @@ var ofPages = []string{"find_order", "show_orders", "stock"}
 // untitled lists findings where a library does not pass on a tool's title.
 var untitled = []string{"tool-title-missing show_orders", "tool-title-missing stock"}
 
-// readsNavigator holds a difference of MCP-B's runtime: it registers through document.modelContext, and has
-// read the other object since.
-var readsNavigator = map[string]string{"shim: check": "[deprecated-surface]"}
-
-// alertsBefore holds a difference of libraries that look at a field when it changes: the browser fills a form
-// some time before it submits it, and an alert that comes in between is not told.
-var alertsBefore = map[string]string{"native: an order of x": "NOT_SUBMITTED failed: invalid=[item]"}
-
 var frameworks = []framework{
 	{name: "react", source: "react.jsx", development: true, short: true},
 	{name: "vue", source: "vue.js"},
@@ -66,11 +58,6 @@ var frameworks = []framework{
 		"shim: an order of broken":   "WEBTOOL_NOT_FOUND not_run",
 		"shim: an order of slow":     "WEBTOOL_NOT_FOUND not_run",
 		"shim: an order of tea":      "WEBTOOL_NOT_FOUND not_run",
-		// Regions in a shadow tree are not read.
-		"native: an order of sold-out": "SITE_REFUSED failed: POST /api/order 422",
-		"native: an order of broken":   "SITE_REFUSED unknown: POST /api/order 500",
-		"native: an order of slow":     "SITE_REFUSED unknown: POST /api/order 503",
-		"native: an order of tea":      "ok: POST /api/order 201",
 	}},
 	{name: "htmx", source: "htmx.js", short: true, posts: "/order", second: ofPages,
 		ordered: "ok: POST /order 201 statuses=[Order 4711: 2 packets of tea]"},
@@ -78,16 +65,15 @@ var frameworks = []framework{
 		ordered: `ok: [{"@context":"https://schema.org","@type":"Order","orderNumber":"4711"}]`},
 	{name: "turboframe", source: "turbo.js", posts: "/order", second: ofPages,
 		ordered: "ok: POST /order 303 GET /ordered 200 statuses=[Order 4711: 2 packets of tea]"},
-	{name: "hookform", source: "hookform.jsx", short: true, validates: true, known: alertsBefore},
-	{name: "formik", source: "formik.jsx", validates: true, known: alertsBefore},
+	{name: "hookform", source: "hookform.jsx", short: true, validates: true},
+	{name: "formik", source: "formik.jsx", validates: true},
 	{name: "tanstack", source: "tanstack.jsx", validates: true},
 	{name: "finalform", source: "finalform.jsx", validates: true},
 	{name: "veevalidate", source: "veevalidate.js", validates: true},
 	{name: "polyfill", source: "polyfill.jsx"},
-	{name: "global", source: "global.jsx", short: true, known: readsNavigator},
+	{name: "global", source: "global.jsx", short: true},
 	{name: "usewebmcp", source: "usewebmcp.jsx", results: true, found: untitled},
-	{name: "reactwebmcp", source: "reactwebmcp.jsx", development: true, results: true, found: untitled,
-		known: map[string]string{"shim: check": "[deprecated-surface " + strings.Join(untitled, " ") + "]"}},
+	{name: "reactwebmcp", source: "reactwebmcp.jsx", development: true, results: true, found: untitled},
 }
 
 // wholeBrowser names the browser that tests leave for the headless shell, where there is one.

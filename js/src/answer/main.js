@@ -13,7 +13,7 @@ const observer = new MutationObserver(note);
 /** arm remembers the document as it is at the next submit event; until one comes, as it is now. */
 function arm() {
   removeEventListener('submit', submits, true);
-  remember(null);
+  remember(null, texts(regions.alerts));
   addEventListener('submit', submits, true);
   return '';
 }
@@ -22,18 +22,34 @@ function arm() {
 function submits(event) {
   if (!event.isTrusted) return;
   removeEventListener('submit', submits, true);
-  remember(event.target instanceof HTMLFormElement ? event.target : null);
+  remember(event.target instanceof HTMLFormElement ? event.target : null, before?.unfilled ?? []);
 }
 
-/** @param {HTMLFormElement | null} form */
-function remember(form) {
+/**
+ * @param {HTMLFormElement | null} form
+ * @param {string[]} unfilled the alerts before the form was filled
+ */
+function remember(form, unfilled) {
   observer.disconnect();
   before = {
-    form, values: values(form), address: location.href, title: document.title, alerts: texts(regions.alerts),
+    form, values: values(form), address: location.href, title: document.title, alerts: texts(regions.alerts), unfilled,
     statuses: texts(regions.statuses), linked: linked(), stored: stored(), touched: new Set(), changed: false, last: performance.now(),
   };
-  observer.observe(document, { subtree: true, childList: true, characterData: true, attributeFilter: shown });
+  for (const root of roots()) observer.observe(root, { subtree: true, childList: true, characterData: true, attributeFilter: shown });
 }
+
+/** roots returns the document and the shadow trees in it that are open. */
+function roots() {
+  /** @type {(Document | ShadowRoot)[]} */
+  const all = [document];
+  for (const root of all) {
+    for (const { shadowRoot } of root.querySelectorAll('*')) if (shadowRoot !== null) all.push(shadowRoot);
+  }
+  return all;
+}
+
+/** @param {string} selector */
+const find = (selector) => roots().flatMap((root) => [...root.querySelectorAll(selector)]);
 
 /** @param {MutationRecord[]} records */
 function note(records) {
@@ -77,9 +93,10 @@ function came(maxBytes) {
   const known = before;
   const all = page();
   if (known === null) return written(all, maxBytes);
-  all.alerts = since(known, regions.alerts, known.alerts);
-  all.statuses = since(known, regions.statuses, known.statuses);
   all.invalid = invalid(known);
+  // A library may check a field as soon as it is filled.
+  all.alerts = since(known, regions.alerts, all.invalid.length > 0 ? known.unfilled : known.alerts);
+  all.statuses = since(known, regions.statuses, known.statuses);
   const changes = {
     document: known.changed, address: known.address !== location.href, title: known.title !== document.title,
     form: known.form !== null && known.form.isConnected && known.values !== values(known.form), storage: known.stored !== stored(),
@@ -128,7 +145,7 @@ function written(all, maxBytes) {
  * texts returns what the elements of a kind show.
  * @param {string} selector
  */
-const texts = (selector) => [...document.querySelectorAll(selector)].flatMap(textOf).slice(0, most.texts);
+const texts = (selector) => find(selector).flatMap(textOf).slice(0, most.texts);
 
 /** @param {Element} element */
 function textOf(element) {
@@ -143,8 +160,7 @@ function textOf(element) {
  * @param {string[]} old
  */
 function since(known, selector, old) {
-  const all = [...document.querySelectorAll(selector)];
-  return all.flatMap((element) => textOf(element).filter((text) => !old.includes(text) || known.touched.has(element))).slice(0, most.texts);
+  return find(selector).flatMap((element) => textOf(element).filter((text) => !old.includes(text) || known.touched.has(element))).slice(0, most.texts);
 }
 
 /**
@@ -204,8 +220,7 @@ function stored() {
  * @returns {Promise<string>}
  */
 function calm(quiet, patience) {
-  const began = performance.now();
-  const end = began + patience;
+  const end = performance.now() + patience;
   let last = performance.now();
   const changes = new MutationObserver(() => { last = performance.now(); });
   changes.observe(document, { subtree: true, childList: true, characterData: true });

@@ -216,8 +216,11 @@ function watch(holder, surface) {
   }
 }
 
+let modern = false;
+
 /**
- * access notes through which attribute the page got the object.
+ * access notes through which attribute the page got the object. One that was given it by document may keep it, whatever it reads
+ * afterwards.
  * @param {any} holder
  * @param {string} surface
  */
@@ -226,7 +229,8 @@ function access(holder, surface) {
   const get = property?.get;
   if (property === undefined || get === undefined) return;
   property.get = function modelContext() {
-    through = surface;
+    modern ||= surface === 'document';
+    through = modern ? 'document' : surface;
     return Reflect.apply(get, this, []);
   };
   Object.defineProperty(holder, 'modelContext', property);
