@@ -92,7 +92,7 @@ func (p *person) click(ctx context.Context, to session.Target, modifiers int) er
 	return p.inputs(ctx, in, down, up)
 }
 
-// key is a key that goes down and up; text is what it writes.
+// key returns the inputs of a key that goes down, writes a text, and goes up.
 func key(name, code, text string) []bridge.Input {
 	down := bridge.Input{Type: bridge.KeyDown, Key: name, Code: code, Text: text}
 	up := down
