@@ -35,19 +35,13 @@ func (st *state) closeSession(ses *session) {
 		if ses.page != nil {
 			ses.page.close()
 		}
-		m.free(ses)
+		if ses.home != 0 {
+			ctx, cancel := context.WithTimeout(context.Background(), freeTime)
+			defer cancel()
+			if err := m.o.Homes.Close(ctx, ses.home); err != nil {
+				m.o.Log.Warn("session: other processes cannot have it until this one ends", slog.Any("error", err))
+			}
+		}
 		m.with(func(st *state) { st.closing-- })
 	})
-}
-
-// free lets other processes have a session.
-func (m *Manager) free(ses *session) {
-	if ses.home == 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), freeTime)
-	defer cancel()
-	if err := m.o.Homes.Close(ctx, ses.home); err != nil {
-		m.o.Log.Warn("session: other processes cannot have it until this one ends", slog.Any("error", err))
-	}
 }

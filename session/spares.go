@@ -8,7 +8,7 @@ import (
 )
 
 // compiled returns the catalog page's catalog, whose compiled schemas new pages reuse.
-func (m *Manager) compiled(s *site) *bridge.Catalog {
+func (s *site) compiled() *bridge.Catalog {
 	if p := s.page.Load(); p != nil {
 		return p.view.Load().catalog
 	}
@@ -120,7 +120,7 @@ func (m *Manager) openSpare(s *site, sp *spares) {
 		m.with(func(*state) { sp.opening-- })
 		return
 	}
-	page, err := m.openForAll(s, m.compiled(s))
+	page, err := m.openForAll(s, s.compiled())
 	if err != nil && m.life.Err() == nil {
 		m.o.Log.Warn("site: a spare page did not open", "site", s.Name, "error", err)
 	}
