@@ -10,6 +10,31 @@ import (
 // another number, and from the first release on a step from the number before.
 const schemaVersion = 6
 
+// withoutHomes is the version before, which lacks only homeTables.
+const withoutHomes = 5
+
+// homeTables say which process has what.
+const homeTables = `
+CREATE TABLE homes (
+	epoch INTEGER PRIMARY KEY AUTOINCREMENT,
+	caller TEXT NOT NULL,
+	site TEXT NOT NULL,
+	session TEXT NOT NULL,
+	owner TEXT NOT NULL,
+	UNIQUE (caller, site, session)
+) STRICT;
+CREATE INDEX homes_by_owner ON homes (owner);
+
+CREATE TABLE ended (
+	number INTEGER PRIMARY KEY AUTOINCREMENT,
+	id TEXT NOT NULL UNIQUE,
+	caller TEXT NOT NULL,
+	until INTEGER NOT NULL
+) STRICT;
+CREATE INDEX ended_by_caller ON ended (caller, number);
+CREATE INDEX ended_by_age ON ended (until);
+`
+
 // tables makes them in an empty database. STRICT keeps a column of one type.
 const tables = `
 CREATE TABLE versions (
@@ -71,25 +96,6 @@ CREATE TABLE taints (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX taints_by_age ON taints (until);
 
-CREATE TABLE homes (
-	epoch INTEGER PRIMARY KEY AUTOINCREMENT,
-	caller TEXT NOT NULL,
-	site TEXT NOT NULL,
-	session TEXT NOT NULL,
-	owner TEXT NOT NULL,
-	UNIQUE (caller, site, session)
-) STRICT;
-CREATE INDEX homes_by_owner ON homes (owner);
-
-CREATE TABLE ended (
-	number INTEGER PRIMARY KEY AUTOINCREMENT,
-	id TEXT NOT NULL UNIQUE,
-	caller TEXT NOT NULL,
-	until INTEGER NOT NULL
-) STRICT;
-CREATE INDEX ended_by_caller ON ended (caller, number);
-CREATE INDEX ended_by_age ON ended (until);
-
 CREATE TABLE replies (
 	number INTEGER PRIMARY KEY AUTOINCREMENT,
 	claim TEXT NOT NULL UNIQUE,
@@ -127,7 +133,7 @@ func createSchema(ctx context.Context, db *sql.DB) (err error) {
 		}
 	}()
 	// First without a transaction that writes: a database of another version must not be touched.
-	if there, err := hasSchema(ctx, db); there || err != nil {
+	if version, err := versionOf(ctx, db); version == schemaVersion || err != nil {
 		return err
 	}
 	tx, err := db.BeginTx(ctx, nil)
@@ -135,11 +141,16 @@ func createSchema(ctx context.Context, db *sql.DB) (err error) {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
-	if there, err := hasSchema(ctx, tx); there || err != nil {
+	version, err := versionOf(ctx, tx)
+	if version == schemaVersion || err != nil {
 		return err
 	}
+	missing := homeTables
+	if version != withoutHomes {
+		missing += tables
+	}
 	if _, err := tx.ExecContext(ctx,
-		fmt.Sprintf("%s; PRAGMA user_version = %d", tables, schemaVersion)); err != nil {
+		fmt.Sprintf("%s; PRAGMA user_version = %d", missing, schemaVersion)); err != nil {
 		return err
 	}
 	return tx.Commit()
@@ -149,14 +160,15 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-func hasSchema(ctx context.Context, q querier) (bool, error) {
-	var version int
+// versionOf returns the version of the tables, 0 where there are none. One that cannot be used is
+// ErrVersion.
+func versionOf(ctx context.Context, q querier) (version int, err error) {
 	if err := q.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
-		return false, err
+		return 0, err
 	}
-	if version != 0 && version != schemaVersion {
-		return false, fmt.Errorf("%w: its schema is %d, and this pagetools has %d",
+	if version != 0 && version != withoutHomes && version != schemaVersion {
+		return 0, fmt.Errorf("%w: its schema is %d, and this pagetools has %d",
 			ErrVersion, version, schemaVersion)
 	}
-	return version == schemaVersion, nil
+	return version, nil
 }

@@ -399,7 +399,7 @@ func TestOtherVersion(t *testing.T) {
 	t.Parallel()
 	ctx, dir := t.Context(), folder(t)
 	ok(t, open(t, Options{Dir: dir}).Close())
-	for _, other := range []int{schemaVersion - 1, 99, -1} {
+	for _, other := range []int{withoutHomes - 1, 99, -1} {
 		db := raw(t, dir)
 		must(db.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", other)))(t)
 		ok(t, db.Close())
@@ -412,6 +412,25 @@ func TestOtherVersion(t *testing.T) {
 			t.Errorf("that of version %d was changed", other)
 		}
 	}
+}
+
+// TestVersionBefore: a database of the version before gets the tables that it lacks, and keeps what
+// it has.
+func TestVersionBefore(t *testing.T) {
+	t.Parallel()
+	ctx, dir := t.Context(), folder(t)
+	s := open(t, Options{Dir: dir})
+	given := must(s.Grants.Put(ctx, bridge.Grant{GrantUse: bridge.GrantUse{Caller: "ada", Site: "shop", Tool: "buy", Digest: "d"}, GivenBy: "ada", GivenAt: time.Now()}))(t)
+	ok(t, s.Close())
+	db := raw(t, dir)
+	must(db.ExecContext(ctx, fmt.Sprintf("DROP TABLE homes; DROP TABLE ended; PRAGMA user_version = %d", withoutHomes)))(t)
+	ok(t, db.Close())
+	s = open(t, Options{Dir: dir})
+	must(s.Homes.Open(ctx, bridge.SessionName{Caller: "ada", Site: "shop", ID: "s"}))(t)
+	if all := must(s.Grants.All(ctx))(t); len(all) != 1 || all[0].ID != given.ID {
+		t.Errorf("the grants are %v", all)
+	}
+	ok(t, s.Close())
 }
 
 // TestHalfASchema: tables are made whole or not at all.
