@@ -125,6 +125,7 @@ function perElement(name) {
 var { stringify } = JSON;
 var { from } = Array;
 var now = performance.now.bind(performance);
+var soon = queueMicrotask.bind(window);
 var most = 1e3;
 var notes = [];
 var told = [];
@@ -132,7 +133,8 @@ var live = /* @__PURE__ */ new Map();
 var pending = /* @__PURE__ */ new Map();
 var dropped = 0;
 var calls = 0;
-var through = "document";
+var [recent, given] = ["", ""];
+var through = () => recent || given || "document";
 function place() {
 	const limit = Error.stackTraceLimit;
 	Error.stackTraceLimit = 30;
@@ -152,7 +154,7 @@ function attempt(read) {
 	}
 }
 function note(kind, tool, more = {}) {
-	const entry = { at: now(), kind, tool, surface: through, script: place(), ...more };
+	const entry = { at: now(), kind, tool, surface: through(), script: place(), ...more };
 	if (notes.length < most) notes.push(entry);
 	else dropped++;
 	if (kind === "unregister") live.delete(tool);
@@ -264,7 +266,7 @@ function watch(holder, surface2) {
 					throw error;
 				}
 				try {
-					return after[method](args, result, surface2 ?? through);
+					return after[method](args, result, surface2 ?? through());
 				} catch {
 					return result;
 				}
@@ -273,14 +275,16 @@ function watch(holder, surface2) {
 		Object.defineProperty(holder, method, { value: seen, writable: true, enumerable: true, configurable: true });
 	}
 }
-var modern = false;
 function access(holder, surface2) {
 	const property = Object.getOwnPropertyDescriptor(holder, "modelContext");
 	const get = property?.get;
 	if (property === void 0 || get === void 0) return;
 	property.get = function modelContext() {
-		modern ||= surface2 === "document";
-		through = modern ? "document" : surface2;
+		if (given === "" || surface2 === "document") given = surface2;
+		recent = surface2;
+		soon(() => {
+			recent = "";
+		});
 		return Reflect.apply(get, this, []);
 	};
 	Object.defineProperty(holder, "modelContext", property);
@@ -346,7 +350,7 @@ function show({ objects, methods, frozen }) {
 	for (const method of methods) {
 		only[method] = {
 			[method](...args) {
-				through = objects[0];
+				[recent] = objects;
 				return context[method](...args);
 			}
 		}[method];

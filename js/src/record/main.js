@@ -8,6 +8,7 @@ import { findAll, formElements, getAttribute, hasAttribute } from '../shim/formd
 const { stringify } = JSON;
 const { from } = Array;
 const now = performance.now.bind(performance);
+const soon = queueMicrotask.bind(window);
 const most = 1000;
 /** @type {RecordedNote[]} */
 const notes = [];
@@ -19,7 +20,9 @@ const live = new Map();
 const pending = new Map();
 let dropped = 0;
 let calls = 0;
-let through = 'document';
+/** Through which attribute the page was given the object: just now, and at all, where document's wins. */
+let [recent, given] = ['', ''];
+const through = () => recent || given || 'document';
 
 /** Where the page called us: the first line of the stack that a script with an address wrote. */
 function place() {
@@ -54,7 +57,7 @@ function attempt(read) {
  */
 function note(kind, tool, more = {}) {
   /** @type {RecordedNote} */
-  const entry = { at: now(), kind, tool, surface: through, script: place(), ...more };
+  const entry = { at: now(), kind, tool, surface: through(), script: place(), ...more };
   if (notes.length < most) notes.push(entry);
   else dropped++;
   if (kind === 'unregister') live.delete(tool);
@@ -206,7 +209,7 @@ function watch(holder, surface) {
           throw error;
         }
         try {
-          return after[method](args, result, surface ?? through);
+          return after[method](args, result, surface ?? through());
         } catch {
           return result; // what the page made of the language is the page's affair
         }
@@ -216,11 +219,9 @@ function watch(holder, surface) {
   }
 }
 
-let modern = false;
-
 /**
- * access notes through which attribute the page got the object. One that was given it by document may keep it, whatever it reads
- * afterwards.
+ * access notes through which attribute the page got the object. A call right after counts as one through it; a later one may be
+ * through an object that was kept.
  * @param {any} holder
  * @param {string} surface
  */
@@ -229,8 +230,9 @@ function access(holder, surface) {
   const get = property?.get;
   if (property === undefined || get === undefined) return;
   property.get = function modelContext() {
-    modern ||= surface === 'document';
-    through = modern ? 'document' : surface;
+    if (given === '' || surface === 'document') given = surface;
+    recent = surface;
+    soon(() => { recent = ''; });
     return Reflect.apply(get, this, []);
   };
   Object.defineProperty(holder, 'modelContext', property);
@@ -303,7 +305,7 @@ function show({ objects, methods, frozen }) {
     only[method] = {
       /** @param {any[]} args */
       [method](...args) {
-        through = objects[0];
+        [recent] = objects;
         return context[method](...args);
       },
     }[method];
