@@ -122,7 +122,11 @@ func TestOtherPages(t *testing.T) {
 			if errs[i] != nil {
 				t.Fatal(errs[i])
 			}
-			found, err := check.Judge(&check.Snapshot{Live: true, Pages: []check.Page{page}}, check.Options{})
+			o := check.Options{}
+			if !strings.Contains(p.rules, "registers-late") { // on a busy machine all are late
+				o.Rules = map[string]check.Setting{"registers-late": {Severity: check.Off}}
+			}
+			found, err := check.Judge(&check.Snapshot{Live: true, Pages: []check.Page{page}}, o)
 			if err != nil {
 				t.Fatal(err)
 			}
