@@ -120,19 +120,22 @@ func TestNoElement(t *testing.T) {
 		`{visible: "#gone", matches: false}`:       "",
 		`{count: "#gone", matches: 0}`:             "",
 	} {
-		f := readScenario(t, "site: {dir: testdata/site, url: /checkout.html}\nvia: webtool\ncases: [{name: a, steps: [{page: "+look+"}]}]")
-		for _, accept := range []func(*scenario.File, []scenario.Change) error{nil, func(*scenario.File, []scenario.Change) error { return nil }} {
-			done, err := run.Files(t.Context(), []*scenario.File{f}, run.Options{Open: open, Accept: accept})
-			if err != nil {
-				t.Fatal(err)
+		t.Run(look, func(t *testing.T) {
+			t.Parallel() // each waits for its element
+			f := readScenario(t, "site: {dir: testdata/site, url: /checkout.html}\nvia: webtool\ncases: [{name: a, steps: [{page: "+look+"}]}]")
+			for _, accept := range []func(*scenario.File, []scenario.Change) error{nil, func(*scenario.File, []scenario.Change) error { return nil }} {
+				done, err := run.Files(t.Context(), []*scenario.File{f}, run.Options{Open: open, Accept: accept})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := ""
+				if failure := done.Cases[0].Failure; failure != nil {
+					got = failure.Message
+				}
+				if want == "" && got != "" || !strings.Contains(got, want) && (accept == nil || strings.HasPrefix(want, "no")) || strings.Contains(got, "null") {
+					t.Errorf("%s (accept: %t): %q, want %q", look, accept != nil, got, want)
+				}
 			}
-			got := ""
-			if failure := done.Cases[0].Failure; failure != nil {
-				got = failure.Message
-			}
-			if want == "" && got != "" || !strings.Contains(got, want) && (accept == nil || strings.HasPrefix(want, "no")) || strings.Contains(got, "null") {
-				t.Errorf("%s (accept: %t): %q, want %q", look, accept != nil, got, want)
-			}
-		}
+		})
 	}
 }
