@@ -29,6 +29,7 @@ import (
 type judge struct {
 	doc    *openapi3.T
 	server *url.URL
+	client *http.Client // its connections are no other test's: a server that closes ends idle ones
 	known  []string // what is the document's fault, or the validator's
 }
 
@@ -53,6 +54,7 @@ func newJudge(t *testing.T, text []byte) *judge {
 	j := &judge{doc: doc}
 	server := httptest.NewServer(j)
 	t.Cleanup(server.Close)
+	j.client = server.Client()
 	j.server, err = url.Parse(server.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +144,7 @@ func (j *judge) judge(r *http.Request) error {
 func (j *judge) ask(t *testing.T, tool *opentools.Tool, req *http.Request) string {
 	t.Helper()
 	req.Header.Set(pathHeader, tool.Path)
-	res, err := http.DefaultClient.Do(req.WithContext(t.Context()))
+	res, err := j.client.Do(req.WithContext(t.Context()))
 	if err != nil {
 		t.Fatal(err)
 	}
