@@ -30,7 +30,7 @@ type judge struct {
 	doc    *openapi3.T
 	server *url.URL
 	client *http.Client // its connections are no other test's: a server that closes ends idle ones
-	known  []string // what is the document's fault, or the validator's
+	known  []string     // what is the document's fault, or the validator's
 }
 
 // flaws lists the validator's wrong complaints about correct requests.
