@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"log/slog"
 	"strings"
+	"time"
 )
 
 // Unnamed is the session of a client that names none and has a page all the same. Each process has
@@ -42,6 +44,19 @@ func NoHome(name SessionName, err error) *Error {
 			"Send all calls of a session to the same process, or use another session.", name.ID).With(err)
 	}
 	return notKept("It cannot be found out whether another process has this session. Nothing ran.", err)
+}
+
+// freeTime bounds how long it may take to free a session.
+const freeTime = 10 * time.Second
+
+// Free lets other processes have the session of an epoch that Homes.Open returned. Where that fails,
+// they have it when this process has ended, and the log says so.
+func Free(h Homes, epoch int64, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), freeTime)
+	defer cancel()
+	if err := h.Close(ctx, epoch); err != nil {
+		log.Warn("other processes cannot have a session until this one ends", slog.Any("error", err))
+	}
 }
 
 const (

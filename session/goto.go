@@ -13,11 +13,7 @@ import (
 // that it shows; "" loads that one again. It returns once the page counts as opened. Calls in
 // flight are aborted. The pages of the site must record.
 func (m *Manager) Goto(ctx context.Context, ref bridge.Ref, address string) error {
-	s, err := m.site(ref.Site)
-	if err != nil {
-		return err
-	}
-	page, err := m.probed(ctx, s, ref)
+	s, page, err := m.probed(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -51,11 +47,7 @@ func (m *Manager) Goto(ctx context.Context, ref bridge.Ref, address string) erro
 // Arrived waits until the page that ref names, as in Probe, counts as opened where a step of its
 // Driver left it: in another document, or at another address of its own.
 func (m *Manager) Arrived(ctx context.Context, ref bridge.Ref, step bridge.Step) error {
-	s, err := m.site(ref.Site)
-	if err != nil {
-		return err
-	}
-	page, err := m.probed(ctx, s, ref)
+	_, page, err := m.probed(ctx, ref)
 	if err != nil {
 		return err
 	}

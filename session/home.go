@@ -2,14 +2,9 @@ package session
 
 import (
 	"context"
-	"log/slog"
-	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 )
-
-// freeTime bounds how long it may take to free a session for other processes.
-const freeTime = 10 * time.Second
 
 // claim makes the session that w opens this process's own before its page is opened, or refuses w.
 func (m *Manager) claim(w *waiter, ses *session, name bridge.SessionName) {
@@ -31,16 +26,12 @@ func (m *Manager) claim(w *waiter, ses *session, name bridge.SessionName) {
 func (st *state) closeSession(ses *session) {
 	st.closing++
 	m := st.manager
-	m.background.Go(func() { // ends within closeTab's bound and freeTime
+	m.background.Go(func() { // ends within the bounds of closeTab and of Free
 		if ses.page != nil {
 			ses.page.close()
 		}
 		if ses.home != 0 {
-			ctx, cancel := context.WithTimeout(context.Background(), freeTime)
-			defer cancel()
-			if err := m.o.Homes.Close(ctx, ses.home); err != nil {
-				m.o.Log.Warn("session: other processes cannot have it until this one ends", slog.Any("error", err))
-			}
+			bridge.Free(m.o.Homes, ses.home, m.o.Log)
 		}
 		m.with(func(st *state) { st.closing-- })
 	})

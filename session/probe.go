@@ -226,11 +226,7 @@ type Prober interface {
 // there, or at the site's own page when ref names no session. It waits until the page counts as
 // opened. The pages of the site must record.
 func (m *Manager) Probe(ctx context.Context, ref bridge.Ref) (*Probe, error) {
-	s, err := m.site(ref.Site)
-	if err != nil {
-		return nil, err
-	}
-	page, err := m.probed(ctx, s, ref)
+	s, page, err := m.probed(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -240,23 +236,27 @@ func (m *Manager) Probe(ctx context.Context, ref bridge.Ref) (*Probe, error) {
 	return page.probe(s.Name)
 }
 
-// probed returns the page that ref names. A session that has a page is not waited for: a call may
-// be at work there.
-func (m *Manager) probed(ctx context.Context, s *site, ref bridge.Ref) (*Page, error) {
-	if ref.Session == "" {
-		return m.catalogPage(ctx, s)
+// probed returns the site and the page that ref names. A session that has a page is not waited for: a
+// call may be at work there.
+func (m *Manager) probed(ctx context.Context, ref bridge.Ref) (s *site, page *Page, err error) {
+	if s, err = m.site(ref.Site); err != nil {
+		return nil, nil, err
 	}
-	if page, _ := m.sessionPage(ref); page != nil && !page.isDead() {
-		return page, nil
+	if ref.Session == "" {
+		page, err = m.catalogPage(ctx, s)
+		return s, page, err
+	}
+	if page, _ = m.sessionPage(ref); page != nil && !page.isDead() {
+		return s, page, nil
 	}
 	options, err := readPageOptions(s, ref)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	l, err := m.acquire(ctx, s, ref, options)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer l.Release()
-	return l.Page, nil
+	return s, l.Page, nil
 }

@@ -93,11 +93,7 @@ type Seen struct {
 // it counts as opened. With fresh, a page like it is opened for that and closed. The site's pages
 // must record.
 func (m *Manager) See(ctx context.Context, ref bridge.Ref, fresh bool) (*Seen, error) {
-	s, err := m.site(ref.Site)
-	if err != nil {
-		return nil, err
-	}
-	page, err := m.seenPage(ctx, s, ref, fresh)
+	s, page, err := m.seenPage(ctx, ref, fresh)
 	if err != nil {
 		return nil, err
 	}
@@ -117,14 +113,17 @@ func (m *Manager) See(ctx context.Context, ref bridge.Ref, fresh bool) (*Seen, e
 	return seen, err
 }
 
-func (m *Manager) seenPage(ctx context.Context, s *site, ref bridge.Ref, fresh bool,
-) (*Page, error) {
+func (m *Manager) seenPage(ctx context.Context, ref bridge.Ref, fresh bool) (s *site, page *Page, err error) {
 	if !fresh {
-		return m.probed(ctx, s, ref)
+		return m.probed(ctx, ref)
+	}
+	if s, err = m.site(ref.Site); err != nil {
+		return nil, nil, err
 	}
 	options, err := readPageOptions(s, ref)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return m.openPage(ctx, s, ref.Caller.Name, options, nil, s.Patient)
+	page, err = m.openPage(ctx, s, ref.Caller.Name, options, nil, s.Patient)
+	return s, page, err
 }

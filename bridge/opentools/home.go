@@ -2,14 +2,10 @@ package opentools
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 )
-
-// freeTime bounds how long it may take to free a session for other processes.
-const freeTime = 10 * time.Second
 
 // claim makes a session this process's own, once.
 func (a *api) claim(ctx context.Context, ref bridge.Ref, j *jar) *bridge.Error {
@@ -57,7 +53,7 @@ func (a *api) free(j *jar) {
 	if a.closed { // the process ends, and with it what it has
 		return
 	}
-	a.background.Go(func() { // ends within freeTime
+	a.background.Go(func() { // ends within Free's bound
 		j.claiming <- struct{}{}
 		defer func() { <-j.claiming }()
 		j.over = true
@@ -65,10 +61,6 @@ func (a *api) free(j *jar) {
 			return
 		}
 		j.expiry.Stop()
-		ctx, cancel := context.WithTimeout(context.Background(), freeTime)
-		defer cancel()
-		if err := a.router.o.Homes.Close(ctx, j.home); err != nil {
-			a.router.o.Log.Warn("opentools: other processes cannot have a session until this one ends", slog.Any("error", err))
-		}
+		bridge.Free(a.router.o.Homes, j.home, a.router.o.Log)
 	})
 }

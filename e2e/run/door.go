@@ -119,11 +119,7 @@ func (d *webtoolDoor) call(ctx context.Context, tool string, with json.RawMessag
 
 // answer asks the person, and returns what the caller sends for that.
 func (d *webtoolDoor) answer(ctx context.Context, q *bridge.Question) map[string]any {
-	a := d.person.decide(ctx, q)
-	left := true
-	if len(a.Gestures) > 0 {
-		a, left = d.person.actIn(ctx, q, a)
-	}
+	a, left := d.person.respond(ctx, q)
 	switch {
 	case !left:
 	case silent(&a):

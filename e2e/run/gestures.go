@@ -154,6 +154,15 @@ func (p *person) choose(ctx context.Context, selector, with string, to session.T
 	return err
 }
 
+// respond decides what the person does with a question, and does what of that is in the page. Left
+// is false where the page went on by itself, so that nothing is left to answer.
+func (p *person) respond(ctx context.Context, q *bridge.Question) (a scenario.Answer, left bool) {
+	if a = p.decide(ctx, q); len(a.Gestures) == 0 {
+		return a, true
+	}
+	return p.actIn(ctx, q, a)
+}
+
 // actIn does in the page what an answer says, while the question is open. It returns what is left to
 // answer: nothing where the page goes on by itself, and that the person declines where a person
 // cannot do it, or the page waits for something else.

@@ -161,11 +161,7 @@ func (d *mcpDoor) elsewhere(ctx context.Context, id string) error {
 	if q == nil {
 		return nil
 	}
-	a := d.person.decide(ctx, q)
-	left := true
-	if len(a.Gestures) > 0 {
-		a, left = d.person.actIn(ctx, q, a)
-	}
+	a, left := d.person.respond(ctx, q)
 	switch {
 	case !left:
 	case silent(&a):
@@ -186,14 +182,10 @@ func (d *mcpDoor) Elicit(ctx context.Context, r mcp.ElicitationRequest,
 	if q == nil {
 		return out, nil
 	}
-	a := d.person.decide(ctx, q)
-	if len(a.Gestures) > 0 {
-		var left bool
-		if a, left = d.person.actIn(ctx, q, a); !left {
-			return out, nil
-		}
-	}
+	a, left := d.person.respond(ctx, q)
 	switch {
+	case !left:
+		return out, nil
 	case silent(&a):
 		d.person.outlast(ctx, q, a)
 		return out, nil

@@ -11,32 +11,34 @@ var before = null;
 var observer = new MutationObserver(note);
 function arm() {
 	removeEventListener("submit", submits, true);
-	remember(null, texts(regions.alerts));
+	remember(null);
 	addEventListener("submit", submits, true);
 	return "";
 }
 function submits(event) {
 	if (!event.isTrusted) return;
 	removeEventListener("submit", submits, true);
-	remember(event.target instanceof HTMLFormElement ? event.target : null, before?.unfilled ?? []);
+	remember(event.target instanceof HTMLFormElement ? event.target : null, before?.unfilled);
 }
 function remember(form, unfilled) {
 	observer.disconnect();
+	const trees = roots();
+	const alerts = texts(regions.alerts, trees);
 	before = {
 		form,
 		values: values(form),
 		address: location.href,
 		title: document.title,
-		alerts: texts(regions.alerts),
-		unfilled,
-		statuses: texts(regions.statuses),
+		alerts,
+		unfilled: unfilled ?? alerts,
+		statuses: texts(regions.statuses, trees),
 		linked: linked(),
 		stored: stored(),
 		touched: /* @__PURE__ */ new Set(),
 		changed: false,
 		last: performance.now()
 	};
-	for (const root of roots()) observer.observe(root, { subtree: true, childList: true, characterData: true, attributeFilter: shown });
+	for (const root of trees) observer.observe(root, { subtree: true, childList: true, characterData: true, attributeFilter: shown });
 }
 function roots() {
 	const all = [document];
@@ -45,7 +47,7 @@ function roots() {
 	}
 	return all;
 }
-var find = (selector) => roots().flatMap((root) => [...root.querySelectorAll(selector)]);
+var find = (selector, trees) => trees.flatMap((root) => [...root.querySelectorAll(selector)]);
 function note(records) {
 	if (before === null) return;
 	for (const { target, type, attributeName } of records) {
@@ -73,11 +75,12 @@ function settle(quiet, patience, maxBytes) {
 }
 function came(maxBytes) {
 	const known = before;
-	const all = page();
+	const trees = roots();
+	const all = page(trees);
 	if (known === null) return written(all, maxBytes);
 	all.invalid = invalid(known);
-	all.alerts = since(known, regions.alerts, all.invalid.length > 0 ? known.unfilled : known.alerts);
-	all.statuses = since(known, regions.statuses, known.statuses);
+	all.alerts = since(known, trees, regions.alerts, all.invalid.length > 0 ? known.unfilled : known.alerts);
+	all.statuses = since(known, trees, regions.statuses, known.statuses);
 	const changes = {
 		document: known.changed,
 		address: known.address !== location.href,
@@ -91,12 +94,12 @@ function came(maxBytes) {
 }
 function read(maxBytes) {
 	return new Promise((resolve) => {
-		const done = () => resolve(written(page(), maxBytes));
+		const done = () => resolve(written(page(roots()), maxBytes));
 		if (document.readyState === "complete") done();
 		else addEventListener("load", () => setTimeout(done), { once: true });
 	});
 }
-function page() {
+function page(trees) {
 	const [entry] = performance.getEntriesByType("navigation");
 	const html = /^(text\/html|application\/xhtml\+xml)$/.test(document.contentType);
 	const body = html ? "" : document.body?.innerText ?? document.documentElement?.textContent ?? "";
@@ -104,8 +107,8 @@ function page() {
 		status: entry instanceof PerformanceNavigationTiming ? entry.responseStatus : 0,
 		address: location.href.slice(0, most.address),
 		title: document.title.slice(0, most.title),
-		alerts: texts(regions.alerts),
-		statuses: texts(regions.statuses),
+		alerts: texts(regions.alerts, trees),
+		statuses: texts(regions.statuses, trees),
 		text: body.slice(0, most.words),
 		invalid: [],
 		changed: [],
@@ -116,13 +119,13 @@ function written(all, maxBytes) {
 	if (new TextEncoder().encode(all.linked).length > maxBytes) return JSON.stringify({ ...all, linked: "", tooLarge: true });
 	return JSON.stringify(all).toWellFormed();
 }
-var texts = (selector) => find(selector).flatMap(textOf).slice(0, most.texts);
+var texts = (selector, trees) => find(selector, trees).flatMap(textOf).slice(0, most.texts);
 function textOf(element) {
 	const text = element.checkVisibility() && element instanceof HTMLElement ? element.innerText.replace(/\s+/g, " ").trim() : "";
 	return text === "" ? [] : [text.slice(0, most.text)];
 }
-function since(known, selector, old) {
-	return find(selector).flatMap((element) => textOf(element).filter((text) => !old.includes(text) || known.touched.has(element))).slice(0, most.texts);
+function since(known, trees, selector, old) {
+	return find(selector, trees).flatMap((element) => textOf(element).filter((text) => !old.includes(text) || known.touched.has(element))).slice(0, most.texts);
 }
 function invalid({ form, values: old }) {
 	if (form === null || !form.isConnected) return [];

@@ -13,7 +13,7 @@ const observer = new MutationObserver(note);
 /** arm remembers the document as it is at the next submit event; until one comes, as it is now. */
 function arm() {
   removeEventListener('submit', submits, true);
-  remember(null, texts(regions.alerts));
+  remember(null);
   addEventListener('submit', submits, true);
   return '';
 }
@@ -22,20 +22,22 @@ function arm() {
 function submits(event) {
   if (!event.isTrusted) return;
   removeEventListener('submit', submits, true);
-  remember(event.target instanceof HTMLFormElement ? event.target : null, before?.unfilled ?? []);
+  remember(event.target instanceof HTMLFormElement ? event.target : null, before?.unfilled);
 }
 
 /**
  * @param {HTMLFormElement | null} form
- * @param {string[]} unfilled the alerts before the form was filled
+ * @param {string[]} [unfilled] the alerts before the form was filled, unless that is now
  */
 function remember(form, unfilled) {
   observer.disconnect();
+  const trees = roots();
+  const alerts = texts(regions.alerts, trees);
   before = {
-    form, values: values(form), address: location.href, title: document.title, alerts: texts(regions.alerts), unfilled,
-    statuses: texts(regions.statuses), linked: linked(), stored: stored(), touched: new Set(), changed: false, last: performance.now(),
+    form, values: values(form), address: location.href, title: document.title, alerts, unfilled: unfilled ?? alerts,
+    statuses: texts(regions.statuses, trees), linked: linked(), stored: stored(), touched: new Set(), changed: false, last: performance.now(),
   };
-  for (const root of roots()) observer.observe(root, { subtree: true, childList: true, characterData: true, attributeFilter: shown });
+  for (const root of trees) observer.observe(root, { subtree: true, childList: true, characterData: true, attributeFilter: shown });
 }
 
 /** roots returns the document and the shadow trees in it that are open. */
@@ -48,8 +50,12 @@ function roots() {
   return all;
 }
 
-/** @param {string} selector */
-const find = (selector) => roots().flatMap((root) => [...root.querySelectorAll(selector)]);
+/**
+ * find returns the elements of a kind in the trees.
+ * @param {string} selector
+ * @param {(Document | ShadowRoot)[]} trees
+ */
+const find = (selector, trees) => trees.flatMap((root) => [...root.querySelectorAll(selector)]);
 
 /** @param {MutationRecord[]} records */
 function note(records) {
@@ -91,12 +97,13 @@ function settle(quiet, patience, maxBytes) {
 /** @param {number} maxBytes */
 function came(maxBytes) {
   const known = before;
-  const all = page();
+  const trees = roots();
+  const all = page(trees);
   if (known === null) return written(all, maxBytes);
   all.invalid = invalid(known);
   // A library may check a field as soon as it is filled.
-  all.alerts = since(known, regions.alerts, all.invalid.length > 0 ? known.unfilled : known.alerts);
-  all.statuses = since(known, regions.statuses, known.statuses);
+  all.alerts = since(known, trees, regions.alerts, all.invalid.length > 0 ? known.unfilled : known.alerts);
+  all.statuses = since(known, trees, regions.statuses, known.statuses);
   const changes = {
     document: known.changed, address: known.address !== location.href, title: known.title !== document.title,
     form: known.form !== null && known.form.isConnected && known.values !== values(known.form), storage: known.stored !== stored(),
@@ -113,21 +120,24 @@ function came(maxBytes) {
  */
 function read(maxBytes) {
   return new Promise((resolve) => {
-    const done = () => resolve(written(page(), maxBytes));
+    const done = () => resolve(written(page(roots()), maxBytes));
     if (document.readyState === 'complete') done();
     else addEventListener('load', () => setTimeout(done), { once: true });
   });
 }
 
-/** @returns {AnswerPage} */
-function page() {
+/**
+ * @param {(Document | ShadowRoot)[]} trees
+ * @returns {AnswerPage}
+ */
+function page(trees) {
   const [entry] = performance.getEntriesByType('navigation');
   const html = /^(text\/html|application\/xhtml\+xml)$/.test(document.contentType);
   const body = html ? '' : document.body?.innerText ?? document.documentElement?.textContent ?? '';
   return {
     status: entry instanceof PerformanceNavigationTiming ? entry.responseStatus : 0,
     address: location.href.slice(0, most.address), title: document.title.slice(0, most.title),
-    alerts: texts(regions.alerts), statuses: texts(regions.statuses), text: body.slice(0, most.words), invalid: [], changed: [],
+    alerts: texts(regions.alerts, trees), statuses: texts(regions.statuses, trees), text: body.slice(0, most.words), invalid: [], changed: [],
     linked: linked(),
   };
 }
@@ -142,10 +152,11 @@ function written(all, maxBytes) {
 }
 
 /**
- * texts returns what the elements of a kind show.
+ * texts returns what the elements of a kind in the trees show.
  * @param {string} selector
+ * @param {(Document | ShadowRoot)[]} trees
  */
-const texts = (selector) => find(selector).flatMap(textOf).slice(0, most.texts);
+const texts = (selector, trees) => find(selector, trees).flatMap(textOf).slice(0, most.texts);
 
 /** @param {Element} element */
 function textOf(element) {
@@ -156,11 +167,12 @@ function textOf(element) {
 /**
  * since returns the texts of a kind that came: other ones than before, or said again.
  * @param {AnswerBefore} known
+ * @param {(Document | ShadowRoot)[]} trees
  * @param {string} selector
  * @param {string[]} old
  */
-function since(known, selector, old) {
-  return find(selector).flatMap((element) => textOf(element).filter((text) => !old.includes(text) || known.touched.has(element))).slice(0, most.texts);
+function since(known, trees, selector, old) {
+  return find(selector, trees).flatMap((element) => textOf(element).filter((text) => !old.includes(text) || known.touched.has(element))).slice(0, most.texts);
 }
 
 /**

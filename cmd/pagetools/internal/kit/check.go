@@ -343,6 +343,7 @@ func (k *checker) pages(ctx context.Context, a *app.App, targets []*app.Target) 
 	}
 	var all []*check.Snapshot
 	byOrigin := map[string]*check.Snapshot{}
+	sites := map[*check.Snapshot][]*app.Target{}
 	for _, t := range targets {
 		k.p.About(t)
 		page, err := k.page(ctx, a, t)
@@ -354,7 +355,7 @@ func (k *checker) pages(ctx context.Context, a *app.App, targets []*app.Target) 
 			s = &check.Snapshot{Target: t.Text, Live: true}
 			byOrigin[t.Origin], all = s, append(all, s)
 		}
-		s.Pages = append(s.Pages, page)
+		s.Pages, sites[s] = append(s.Pages, page), append(sites[s], t)
 		if k.o.smoke != "" {
 			calls, err := k.callTools(ctx, a, t, page.URL)
 			if err != nil {
@@ -371,16 +372,8 @@ func (k *checker) pages(ctx context.Context, a *app.App, targets []*app.Target) 
 			}
 		}
 	}
-	for len(targets) > 0 {
-		site := []*app.Target{targets[0]}
-		targets = slices.DeleteFunc(slices.Clone(targets[1:]), func(t *app.Target) bool {
-			same := t.Origin == site[0].Origin
-			if same {
-				site = append(site, t)
-			}
-			return same
-		})
-		if words := k.p.unnamed(ctx, site); words != "" {
+	for _, s := range all {
+		if words := k.p.unnamed(ctx, sites[s]); words != "" {
 			k.notes = append(k.notes, words)
 		}
 	}
