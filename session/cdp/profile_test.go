@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -233,8 +234,11 @@ func TestProfileOfAPerson(t *testing.T) {
 			<-time.After(20 * time.Millisecond)
 		}
 	}
-	eventually("the browser does not lock its profile", func() bool {
-		_, err := os.Lstat(filepath.Join(dir, "SingletonSocket"))
+	eventually("the browser does not lock its profile", func() bool { // its link is there before the socket listens
+		conn, err := net.Dial("unix", filepath.Join(dir, "SingletonSocket"))
+		if err == nil {
+			_ = conn.Close()
+		}
 		return err == nil
 	})
 	_, err = engine(t, kept).Start(t.Context())
