@@ -98,9 +98,8 @@ func (s *sessions) takeUp(id string, sc scope) *httpSession {
 	return x
 }
 
-// bar ends a session, and keeps it from being taken up again. Called with mu held.
+// bar keeps a session from being taken up again. Called with mu held.
 func (s *sessions) bar(x *httpSession) {
-	s.drop(x)
 	if len(s.oldest) >= maxSessions {
 		delete(s.ended, s.oldest[0])
 		s.oldest = s.oldest[1:]
@@ -168,6 +167,7 @@ func (s *sessions) findHere(id string, sc scope, changes int64) (x, over *httpSe
 			return nil, nil
 		}
 	case x.scope.caller.IsRevoked():
+		s.drop(x)
 		s.bar(x)
 		return nil, x
 	case x.scope.caller.Name != sc.caller.Name || x.scope.site != sc.site:
@@ -209,6 +209,7 @@ func (s *sessions) endedElsewhere(ctx context.Context, id string, sc scope, chan
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byID[id] == x {
+		s.drop(x)
 		s.bar(x)
 	}
 	return true
@@ -250,6 +251,7 @@ func (s *sessions) close(ctx context.Context, x *httpSession) {
 	s.mu.Lock()
 	here := s.byID[x.id] == x
 	if here {
+		s.drop(x)
 		s.bar(x)
 	}
 	s.mu.Unlock()
