@@ -1,7 +1,6 @@
 package toolset
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -10,8 +9,8 @@ import (
 )
 
 var (
-	adaptedNames  = naming{false, maxAdapted}
-	prefixedNames = naming{true, maxAdapted}
+	adaptedNames  = Options{}.naming()
+	prefixedNames = Options{Prefixed: true}.naming()
 )
 
 func TestNames(t *testing.T) {
@@ -22,53 +21,53 @@ func TestNames(t *testing.T) {
 		prefixed bool
 		id       identity
 		want     string // "*" stands for the hash
-		most     int    // zero means maxAdapted
+		faithful bool
 	}{
-		{"legal", "shop", false, identity{"shop", "https://shop.example", "add-to_Cart9"}, "add-to_Cart9", 0},
-		{"64 characters", "shop", false, identity{"shop", "o", long}, long, maxName},
-		{"65 characters", "shop", false, identity{"shop", "o", long + "n"}, long[:57] + "_*", maxName},
+		{"legal", "shop", false, identity{"shop", "https://shop.example", "add-to_Cart9"}, "add-to_Cart9", false},
+		{"64 characters", "shop", false, identity{"shop", "o", long}, long, true},
+		{"65 characters", "shop", false, identity{"shop", "o", long + "n"}, long[:57] + "_*", true},
 		// C4: room for a client's prefix.
-		{"40 characters", "shop", false, identity{"shop", "o", long[:40]}, long[:40], 0},
-		{"41 characters", "shop", false, identity{"shop", "o", long[:41]}, long[:33] + "_*", 0},
-		{"a sentence", "shop", false, identity{"shop", "o", "update_the_delivery_address_of_a_customer_order_by_identifier"}, "update_the_delivery_address_of_a__*", 0},
-		{"prefixed, 40 characters", "shop mail", true, identity{"shop", "o", long[:35]}, "shop_" + long[:35], 0},
-		{"prefixed, 41 characters", "shop mail", true, identity{"shop", "o", long[:36]}, "shop_" + long[:28] + "_*", 0},
-		{"a site with a long name", long[:32] + " mail", true, identity{long[:32], "o", "find_order"}, long[:32] + "__*", 0},
-		{"long, and illegal", "shop", false, identity{"shop", "o", "find order " + long}, "find_order_" + long[:22] + "_*", 0},
+		{"40 characters", "shop", false, identity{"shop", "o", long[:40]}, long[:40], false},
+		{"41 characters", "shop", false, identity{"shop", "o", long[:41]}, long[:33] + "_*", false},
+		{"a sentence", "shop", false, identity{"shop", "o", "update_the_delivery_address_of_a_customer_order_by_identifier"}, "update_the_delivery_address_of_a__*", false},
+		{"prefixed, 40 characters", "shop mail", true, identity{"shop", "o", long[:35]}, "shop_" + long[:35], false},
+		{"prefixed, 41 characters", "shop mail", true, identity{"shop", "o", long[:36]}, "shop_" + long[:28] + "_*", false},
+		{"a site with a long name", long[:32] + " mail", true, identity{long[:32], "o", "find_order"}, long[:32] + "__*", false},
+		{"long, and illegal", "shop", false, identity{"shop", "o", "find order " + long}, "find_order_" + long[:22] + "_*", false},
 		// C5: what every object of JavaScript has.
-		{"constructor", "shop", false, identity{"shop", "o", "constructor"}, "constructor_*", 0},
-		{"__proto__", "shop", false, identity{"shop", "o", "__proto__"}, "__proto___*", 0},
-		{"toString", "shop", false, identity{"shop", "o", "toString"}, "toString_*", 0},
-		{"valueOf, in faithful lists, too", "shop", false, identity{"shop", "o", "valueOf"}, "valueOf_*", maxName},
-		{"__proto__ after folding", "shop", false, identity{"shop", "o", "__proto-_"}, "__proto-__*", 0},
-		{"hasOwnProperty", "shop", false, identity{"shop", "o", "hasOwnProperty"}, "hasOwnProperty_*", 0},
-		{"__lookupGetter__", "shop", false, identity{"shop", "o", "__lookupGetter__"}, "__lookupGetter___*", 0},
-		{"prefixed, nothing has it", "shop mail", true, identity{"shop", "o", "constructor"}, "shop_constructor", 0},
-		{"nearly one", "shop", false, identity{"shop", "o", "constructors"}, "constructors", 0},
-		{"a dot", "shop", false, identity{"shop", "o", "cart.add"}, "cart_add_*", 0},
-		{"a space", "shop", false, identity{"shop", "o", "add to cart"}, "add_to_cart_*", 0},
-		{"a slash", "shop", false, identity{"shop", "o", "cart/add"}, "cart_add_*", 0},
-		{"letters of other scripts", "shop", false, identity{"shop", "o", "été"}, "_t__*", 0},
-		{"nothing", "shop", false, identity{"shop", "o", ""}, "tool_*", 0},
-		{"ours", "shop", false, identity{"shop", "o", "pagetools_search"}, "page_pagetools_search_*", 0},
-		{"ours in other letters", "shop", false, identity{"shop", "o", "PageTools_call"}, "page_PageTools_call_*", 0},
-		{"ours when it is made legal", "shop", false, identity{"shop", "o", "pagetools.call"}, "page_pagetools_call_*", 0},
-		{"ours after folding", "shop", false, identity{"shop", "o", "pagetools-call"}, "page_pagetools-call_*", 0},
-		{"nearly ours", "shop", false, identity{"shop", "o", "pagetoolscall"}, "pagetoolscall", 0},
-		{"a digit first", "shop", false, identity{"shop", "o", "2-buy"}, "_2-buy_*", 0},
-		{"a hyphen first", "shop", false, identity{"shop", "o", "-buy"}, "_-buy_*", 0},
-		{"could be of a site with a longer name, after folding", "a a_b", true, identity{"a", "o", "B-c"}, "a_B-c_*", 0},
-		{"prefixed", "shop mail", true, identity{"shop", "o", "add"}, "shop_add", 0},
-		{"prefixed, 64 characters", "shop mail", true, identity{"shop", "o", long[:59]}, "shop_" + long[:59], maxName},
-		{"prefixed, 65 characters", "shop mail", true, identity{"shop", "o", long[:60]}, "shop_" + long[:52] + "_*", maxName},
-		{"prefixed, and ours", "shop mail", true, identity{"shop", "o", "pagetools_call"}, "shop_pagetools_call", 0},
-		{"a site called like us", "pagetools mail", true, identity{"pagetools", "o", "call"}, "page_pagetools_call_*", 0},
-		{"could be of a site with a longer name", "a a_b", true, identity{"a", "o", "b_c"}, "a_b_c_*", 0},
-		{"of the site with the longer name", "a a_b", true, identity{"a_b", "o", "c"}, "a_b_c", 0},
-		{"looks like it had a hash", "shop mail", true, identity{"shop", "o", "order_123456"}, "shop_order_123456_*", 0},
-		{"looks like it had a hash, with one site", "shop", false, identity{"shop", "o", "order_123456"}, "order_123456", 0},
+		{"constructor", "shop", false, identity{"shop", "o", "constructor"}, "constructor_*", false},
+		{"__proto__", "shop", false, identity{"shop", "o", "__proto__"}, "__proto___*", false},
+		{"toString", "shop", false, identity{"shop", "o", "toString"}, "toString_*", false},
+		{"valueOf, in faithful lists, too", "shop", false, identity{"shop", "o", "valueOf"}, "valueOf_*", true},
+		{"__proto__ after folding", "shop", false, identity{"shop", "o", "__proto-_"}, "__proto-__*", false},
+		{"hasOwnProperty", "shop", false, identity{"shop", "o", "hasOwnProperty"}, "hasOwnProperty_*", false},
+		{"__lookupGetter__", "shop", false, identity{"shop", "o", "__lookupGetter__"}, "__lookupGetter___*", false},
+		{"prefixed, nothing has it", "shop mail", true, identity{"shop", "o", "constructor"}, "shop_constructor", false},
+		{"nearly one", "shop", false, identity{"shop", "o", "constructors"}, "constructors", false},
+		{"a dot", "shop", false, identity{"shop", "o", "cart.add"}, "cart_add_*", false},
+		{"a space", "shop", false, identity{"shop", "o", "add to cart"}, "add_to_cart_*", false},
+		{"a slash", "shop", false, identity{"shop", "o", "cart/add"}, "cart_add_*", false},
+		{"letters of other scripts", "shop", false, identity{"shop", "o", "été"}, "_t__*", false},
+		{"nothing", "shop", false, identity{"shop", "o", ""}, "tool_*", false},
+		{"ours", "shop", false, identity{"shop", "o", "pagetools_search"}, "page_pagetools_search_*", false},
+		{"ours in other letters", "shop", false, identity{"shop", "o", "PageTools_call"}, "page_PageTools_call_*", false},
+		{"ours when it is made legal", "shop", false, identity{"shop", "o", "pagetools.call"}, "page_pagetools_call_*", false},
+		{"ours after folding", "shop", false, identity{"shop", "o", "pagetools-call"}, "page_pagetools-call_*", false},
+		{"nearly ours", "shop", false, identity{"shop", "o", "pagetoolscall"}, "pagetoolscall", false},
+		{"a digit first", "shop", false, identity{"shop", "o", "2-buy"}, "_2-buy_*", false},
+		{"a hyphen first", "shop", false, identity{"shop", "o", "-buy"}, "_-buy_*", false},
+		{"could be of a site with a longer name, after folding", "a a_b", true, identity{"a", "o", "B-c"}, "a_B-c_*", false},
+		{"prefixed", "shop mail", true, identity{"shop", "o", "add"}, "shop_add", false},
+		{"prefixed, 64 characters", "shop mail", true, identity{"shop", "o", long[:59]}, "shop_" + long[:59], true},
+		{"prefixed, 65 characters", "shop mail", true, identity{"shop", "o", long[:60]}, "shop_" + long[:52] + "_*", true},
+		{"prefixed, and ours", "shop mail", true, identity{"shop", "o", "pagetools_call"}, "shop_pagetools_call", false},
+		{"a site called like us", "pagetools mail", true, identity{"pagetools", "o", "call"}, "page_pagetools_call_*", false},
+		{"could be of a site with a longer name", "a a_b", true, identity{"a", "o", "b_c"}, "a_b_c_*", false},
+		{"of the site with the longer name", "a a_b", true, identity{"a_b", "o", "c"}, "a_b_c", false},
+		{"looks like it had a hash", "shop mail", true, identity{"shop", "o", "order_123456"}, "shop_order_123456_*", false},
+		{"looks like it had a hash, with one site", "shop", false, identity{"shop", "o", "order_123456"}, "order_123456", false},
 	} {
-		n := naming{c.prefixed, cmp.Or(c.most, maxAdapted)}
+		n := Options{Prefixed: c.prefixed, Faithful: c.faithful}.naming()
 		got := n.assign(strings.Fields(c.sites), []identity{c.id})[0]
 		head, hashed := strings.CutSuffix(c.want, "*")
 		if hashed && (!strings.HasPrefix(got, head) || !likeHashed.MatchString(got) || len(got) != len(head)+6) || !hashed && got != c.want {
@@ -168,7 +167,7 @@ func TestNamesHold(t *testing.T) {
 		ids := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) identity {
 			return identity{rapid.SampledFrom(sites).Draw(t, "site"), origins.Draw(t, "origin"), rawNames.Draw(t, "raw")}
 		}), 0, 30, func(id identity) string { return id.site + "\n" + id.raw }).Draw(t, "tools")
-		n := naming{rapid.Bool().Draw(t, "prefixed"), rapid.SampledFrom([]int{maxAdapted, maxName}).Draw(t, "most")}
+		n := Options{Prefixed: rapid.Bool().Draw(t, "prefixed"), Faithful: rapid.Bool().Draw(t, "faithful")}.naming()
 		names := n.assign(sites, ids)
 		of := map[identity]string{}
 		seen := map[string]bool{}
@@ -207,7 +206,7 @@ func FuzzNames(f *testing.F) {
 		if one == two {
 			return
 		}
-		n := naming{prefixed, maxAdapted}
+		n := Options{Prefixed: prefixed}.naming()
 		got := n.assign([]string{site, "a"}, []identity{{site, origin, one}, {site, origin, two}})
 		for _, name := range got {
 			if !n.fits(name) || reserved(name) {
