@@ -54,6 +54,7 @@ func TestConformance(t *testing.T) {
 		"rates":             ratesConform,
 		"homes":             homesConform,
 		"ended":             endedConforms,
+		"ended bound":       endedBoundConforms,
 		"replies":           repliesConform,
 		"reply bounds":      replyBoundsConform,
 		"one claim of many": oneClaimConforms,

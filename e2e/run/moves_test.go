@@ -127,6 +127,9 @@ func TestPagesThatMove(t *testing.T) {
 	fmt.Fprintf(&b, "site: {url: %s}\ncases:\n", movedSite(t))
 	want := map[string]report.Status{}
 	for i, m := range movers {
+		if !gatetest.IsNightly() && i%2 == 1 { // by day every second one
+			continue
+		}
 		via := "page"
 		if m.via == "" && (gatetest.IsNightly() || i%6 == 0) { // by day few of them in all ways
 			via = "all"
@@ -135,7 +138,7 @@ func TestPagesThatMove(t *testing.T) {
 		want[m.name] = m.status
 	}
 	finished, err := run.Files(t.Context(), []*scenario.File{readScenario(t, b.String())}, run.Options{Open: open, Parallel: 8})
-	if err != nil || len(finished.Cases) < len(movers) {
+	if err != nil || len(finished.Cases) < len(want) {
 		t.Fatalf("%d cases ended: %v", len(finished.Cases), err)
 	}
 	for _, c := range finished.Cases {

@@ -41,7 +41,7 @@ tool('cache', async ({mib}) => { const c = await caches.open('c'); let n = 0; tr
 func TestMemoryOfPages(t *testing.T) {
 	t.Parallel()
 	e := engine(t, nil)
-	e.heavy = 384 << 20
+	e.heavy = 256 << 20
 	base := site(t, map[string]http.HandlerFunc{"/": html(greedy), "/calm": html(`<script>navigator.modelContext.registerTool({name: 'calm', description: 'c', inputSchema: {type: 'object'}, execute: () => 'calm'})</script>`)})
 	calm := showPage(t, e, base+"/calm")
 	browser := adjOf(t, browserOf(t, e))
@@ -55,7 +55,7 @@ func TestMemoryOfPages(t *testing.T) {
 		if got, err := p.call(tool, `{"mib":64}`); err != nil {
 			t.Errorf("%s, the control: %s, %v", tool, got, err)
 		}
-		_, err := p.call(tool, `{"mib":768}`)
+		_, err := p.call(tool, `{"mib":512}`)
 		if failure, ok := errors.AsType[*bridge.Error](err); !ok || failure.Reason != bridge.PageCrashed || failure.Outcome != bridge.Unknown {
 			t.Fatalf("%s, twice what a page may: %v", tool, err)
 		}
