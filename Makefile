@@ -93,7 +93,7 @@ soak: ## call steadily, and look what grows; DURATION=1h
 		-run TestSoak -soak $(or $(DURATION),1h)
 	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" \
 		PAGETOOLS_HEADLESS_SHELL="$$(scripts/headless-shell.sh)" $(GO) test ./session/cdp -count=1 -timeout 0 \
-		-run TestIdleBrowser -idle $(or $(IDLE),1m)
+		-run TestIdleBrowser -whole -idle $(or $(IDLE),1m)
 
 .PHONY: mutations
 mutations: ## undo each finding's fix in a copy, and see its test fail
