@@ -64,6 +64,7 @@ type facts struct {
 	nullable bool
 	recurses bool
 	said     []string
+	listed   int // choices that said lists with their titles
 }
 
 func newFacts() *facts {
@@ -228,7 +229,7 @@ func (f *facts) property(name string, parts []part) {
 func (f *facts) choose(values []*value) {
 	f.mark("enum")
 	if !f.chosen {
-		f.choices, f.chosen = values, true
+		f.choices, f.chosen = distinct(values), true
 		return
 	}
 	in := valueSet(values)
@@ -237,6 +238,20 @@ func (f *facts) choose(values []*value) {
 
 // keyOf is a text that equal values share.
 func keyOf(v *value) string { return string(v.appendCanonical(nil)) }
+
+// distinct returns each value once: some APIs refuse a list with the same value twice.
+func distinct(values []*value) []*value {
+	if len(valueSet(values)) == len(values) {
+		return values
+	}
+	known := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(values), func(v *value) bool {
+		key := keyOf(v)
+		was := known[key]
+		known[key] = true
+		return was
+	})
+}
 
 func valueSet(values []*value) map[string]bool {
 	set := map[string]bool{}
@@ -263,8 +278,7 @@ func (a *adapter) readItems(f *facts, v *value, key string, held *value) {
 
 // silent are keywords that say nothing to a client.
 var silent = wordSet(`$schema $id id $anchor $dynamicAnchor $recursiveAnchor $vocabulary $comment $defs definitions
-	$ref $dynamicRef $recursiveRef allOf then else minContains maxContains readOnly writeOnly
-	contentSchema unevaluatedItems`)
+	$ref $dynamicRef $recursiveRef allOf then else minContains maxContains readOnly writeOnly`)
 
 // readWord reads a keyword that is kept as it is, or becomes words.
 func (a *adapter) readWord(f *facts, v *value, key string, held *value) {
@@ -330,16 +344,21 @@ func (f *facts) kinds() typeSet {
 func (f *facts) open() bool { return !f.chosen && !f.typed && f.about == 0 }
 
 // never reports whether no value fits.
-func (f *facts) never() bool { return f.types == 0 || f.chosen && len(f.choices) == 0 }
+func (f *facts) never() bool {
+	fits := func(x *value) bool { return kindOf(x)&f.types != 0 }
+	return f.types == 0 || f.chosen && !slices.ContainsFunc(f.choices, fits)
+}
 
 // null reports whether null fits, and some part says so.
 func (f *facts) null() bool {
-	isNull := func(x *value) bool { return x.kind == 'n' }
+	said := f.typed
 	if f.chosen {
-		return f.types&typeNull != 0 && slices.ContainsFunc(f.choices, isNull)
+		said = slices.ContainsFunc(f.choices, isNull)
 	}
-	return f.types&typeNull != 0 && (f.typed || f.nullable)
+	return f.types&typeNull != 0 && (said || f.nullable)
 }
+
+func isNull(x *value) bool { return x.kind == 'n' }
 
 // kindOf is the type of a value, in which whole numbers are their own.
 func kindOf(v *value) typeSet {

@@ -38,6 +38,7 @@ func (f *facts) add(o *facts) {
 		f.variants = o.variants
 	}
 	f.said = append(f.said, o.said...)
+	f.listed = max(f.listed, o.listed)
 }
 
 // closed reports whether there are no other properties than those that have a name.
@@ -78,6 +79,7 @@ func (a *adapter) settle(f *facts, group part) {
 }
 
 func (a *adapter) join(f *facts, group part, all []*facts, apart map[typeSet][]*facts, types typeSet, null, loose bool) {
+	null = null && (!f.chosen || slices.ContainsFunc(f.choices, isNull))
 	switch {
 	case len(all) == 0 && !null:
 		f.types, f.typed = 0, true
@@ -105,7 +107,11 @@ func (a *adapter) join(f *facts, group part, all []*facts, apart map[typeSet][]*
 		a.saySeveral(f, group, all)
 	case len(kinds) == 1:
 		a.saySeveral(f, group, all)
-		f.add(either(all))
+		one := either(all)
+		if null {
+			one.types, f.nullable = one.types|typeNull, true
+		}
+		f.add(one)
 	case f.variants == nil && f.about == 0 && !f.chosen:
 		f.variants = map[typeSet]*facts{}
 		for _, kind := range kinds {

@@ -38,6 +38,14 @@ func init() { // the phrases of schemas use each other
 			return strings.Join(parts, " ")
 		}
 	}
+	others := func(what string) func(*adapter, *value, *value) string {
+		return func(a *adapter, _, held *value) string {
+			if held.kind == 'f' {
+				return "No other " + what + "."
+			}
+			return "Other " + what + ": " + a.brief(held) + "."
+		}
+	}
 	phrases = map[string]func(a *adapter, v, held *value) string{
 		"multipleOf":       brief("A multiple of %s."),
 		"exclusiveMinimum": brief("More than %s."),
@@ -45,6 +53,7 @@ func init() { // the phrases of schemas use each other
 		"pattern":          brief("Matches %s."),
 		"contentEncoding":  brief("Encoded as %s."),
 		"contentMediaType": brief("Its content is %s."),
+		"contentSchema":    brief("Its content fits %s."),
 		"not":              brief("Not: %s."),
 		"propertyNames":    brief("Names of properties: %s."),
 		"format": func(_ *adapter, _, held *value) string {
@@ -62,18 +71,14 @@ func init() { // the phrases of schemas use each other
 			}
 			return "Deprecated."
 		},
-		"contains":          containsWords,
-		"if":                ifWords,
-		"patternProperties": each("Properties named like %s: %s."),
-		"dependentRequired": each("With %s, also %s."),
-		"dependentSchemas":  each("With %s: %s."),
-		"dependencies":      each("With %s: %s."),
-		"unevaluatedProperties": func(a *adapter, _, held *value) string {
-			if held.kind == 'f' {
-				return "No other properties."
-			}
-			return "Other properties: " + a.brief(held) + "."
-		},
+		"contains":              containsWords,
+		"if":                    ifWords,
+		"patternProperties":     each("Properties named like %s: %s."),
+		"dependentRequired":     each("With %s, also %s."),
+		"dependentSchemas":      each("With %s: %s."),
+		"dependencies":          each("With %s: %s."),
+		"unevaluatedProperties": others("properties"),
+		"unevaluatedItems":      others("items"),
 	}
 }
 
@@ -278,7 +283,22 @@ func (a *adapter) saySeveral(f *facts, group part, all []*facts) {
 		b.WriteString("\n- " + a.alternativeWords(one, objects))
 	}
 	f.said = append(f.said, b.String())
+	if chosen && len(all) <= maxForms {
+		f.listed = countChoices(all)
+	}
 	a.noteWords(group.key)
+}
+
+// countChoices returns how many values alternatives list; 0 where words do not show them all.
+func countChoices(all []*facts) int {
+	var values []*value
+	for _, one := range all {
+		if len(one.choices) > maxListed {
+			return 0
+		}
+		values = append(values, one.choices...)
+	}
+	return len(valueSet(values))
 }
 
 // alternativeWords says what one alternative is.

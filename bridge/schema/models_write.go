@@ -182,7 +182,7 @@ func (a *adapter) one(f *facts, kind typeSet) *value {
 	}
 	if kind == typeObject { // what alternatives have
 		for _, key := range []string{"properties", "required"} {
-			if out.get(key) == nil {
+			if out.get(key) == nil && !slices.Contains(f.order, key) {
 				a.putMembers(f, out, key)
 			}
 		}
@@ -293,7 +293,7 @@ func (a *adapter) putChoices(f *facts, out *value, kind typeSet) {
 	switch {
 	case kind == typeString:
 		full := slices.DeleteFunc(slices.Clone(of), func(x *value) bool { return x.text == "" })
-		if len(full) < len(of) {
+		if len(full) > 0 && len(full) < len(of) {
 			f.said = append(f.said, `"" is allowed, too.`)
 		}
 		if len(full) > 0 {
@@ -311,6 +311,9 @@ func (a *adapter) putChoices(f *facts, out *value, kind typeSet) {
 		out.putNew("minimum", low)
 		out.putNew("maximum", high)
 	}
+	if len(of) == f.listed {
+		return // each has its own words already
+	}
 	f.said = append(f.said, a.choiceWords(of))
 	a.noteWords("enum")
 }
@@ -321,7 +324,7 @@ func (a *adapter) describe(f *facts, out *value) {
 		a.form.Forms = text.Short(strings.Join(f.said, "\n"), maxRoot)
 		return
 	}
-	words := text.Short(strings.Join(f.said, " "), maxSaid)
+	words := text.Short(sentences(f.said), maxSaid)
 	a.bytes -= len(words)
 	held := out.get("description")
 	switch {
@@ -331,6 +334,22 @@ func (a *adapter) describe(f *facts, out *value) {
 	default:
 		out.put("description", &value{kind: '"', text: words})
 	}
+}
+
+// sentences joins what was said. After a list comes a new line.
+func sentences(said []string) string {
+	var b strings.Builder
+	for i, one := range said {
+		switch {
+		case i == 0:
+		case strings.Contains(said[i-1], "\n"):
+			b.WriteByte('\n')
+		default:
+			b.WriteByte(' ')
+		}
+		b.WriteString(one)
+	}
+	return b.String()
 }
 
 // sentence returns a text such that another sentence may follow.
