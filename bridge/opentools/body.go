@@ -189,6 +189,9 @@ func (t *Tool) encodings(all map[string]json.RawMessage) map[string]encoding {
 		if len(e.Headers) > 0 {
 			t.note("requestBody: the headers of the part %s are not sent", text.Line(text.Short(name, maxShown)))
 		}
+		for _, w := range plainly("query", &e.Style, &e.Explode) {
+			t.note("requestBody: the encoding of %s: %s", text.Line(text.Short(name, maxShown)), w)
+		}
 		e.Headers = nil
 		read[name] = e
 	}

@@ -2,6 +2,7 @@ package opentools
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -233,25 +234,36 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 // document's origin, or of one that the user allowed. The error says which was left out.
 func (t *Tool) serverOf(d *Document, document *url.URL, allowed []string, w text.Words,
 ) (*url.URL, error) {
-	all, err := readServers(t.servers)
+	all, _, err := readServers(t.servers)
 	if len(all) == 0 && err == nil {
 		all, err = d.servers, d.serversErr
 	}
 	if err != nil {
 		return nil, err
 	}
+	elsewhere := ""
 	for _, s := range all {
 		u, err := document.Parse(s)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || !isPort(u.Port()) {
 			continue
 		}
 		u.RawQuery, u.Fragment, u.User = "", "", nil
 		if origin.SameURL(u, document) || isAllowed(u, allowed) {
 			return u, nil
 		}
+		elsewhere = cmp.Or(elsewhere, s)
 	}
-	return nil, fmt.Errorf("its server %.200s is of another origin than the document: %s", all[0],
+	if elsewhere == "" {
+		return nil, fmt.Errorf("its server %.200s is not an address of http or https", all[0])
+	}
+	return nil, fmt.Errorf("its server %.200s is of another origin than the document: %s", elsewhere,
 		w.Of("allow that origin"))
+}
+
+// isPort reports whether a port of an address is one, or is not given.
+func isPort(port string) bool {
+	_, err := strconv.ParseUint(port, 10, 16)
+	return port == "" || err == nil
 }
 
 func isAllowed(u *url.URL, origins []string) bool {
@@ -266,46 +278,90 @@ const (
 
 // readServers returns the addresses of a list of servers, their variables filled with their
 // defaults (OpenAPI 4.8.5). A default is not looked into for other variables. None is a list that
-// is not there.
-func readServers(text json.RawMessage) (addresses []string, err error) {
-	if len(text) == 0 {
-		return nil, nil
+// is not there, or of which nothing can be read: wrong says what. The error is that of a list whose
+// addresses cannot be known.
+func readServers(words json.RawMessage) (addresses, wrong []string, err error) {
+	if len(words) == 0 || string(words) == "null" {
+		return nil, nil, nil
 	}
-	if len(text) > maxServers {
-		return nil, fmt.Errorf("its servers have more than %d KiB", maxServers>>10)
+	if len(words) > maxServers {
+		return nil, nil, fmt.Errorf("its servers have more than %d KiB", maxServers>>10)
 	}
 	var all []json.RawMessage
-	if json.Unmarshal(text, &all) != nil {
-		all = []json.RawMessage{text} // one without the list around it
+	if json.Unmarshal(words, &all) != nil {
+		all = []json.RawMessage{words} // one without the list around it
 	}
 	for _, one := range all {
 		var s struct {
 			URL       string `json:"url"`
 			Variables map[string]json.RawMessage
 		}
-		if _, e := take(one, &s); e != nil || s.URL == "" {
-			err = errors.New("its servers must be a list of objects with url")
+		more, e := take(one, &s)
+		if e != nil { // some write the address alone
+			more, _ = take(fmt.Appendf(nil, `{"url":%s}`, one), &s)
+		}
+		if s.URL == "" {
+			wrong = append(wrong, "it must be a list of objects with url")
 			continue
 		}
-		long := len(s.URL) > maxAddress
-		var filled []string
-		for name, words := range s.Variables {
-			var v struct{ Default string }
-			_, _ = take(words, &v) // what is no object has none
-			long = long || len(v.Default) > maxAddress
-			filled = append(filled, "{"+name+"}", v.Default)
-		}
-		if !long {
-			s.URL = strings.NewReplacer(filled...).Replace(s.URL)
-		}
-		if long || len(s.URL) > maxAddress {
-			err = fmt.Errorf("its servers have addresses of more than %d bytes", maxAddress)
+		wrong = append(wrong, more...)
+		address, e := fillServer(s.URL, s.Variables)
+		if e != nil {
+			err = e
 			continue
 		}
-		addresses = append(addresses, s.URL)
+		addresses = append(addresses, address)
 	}
-	if len(addresses) > 0 {
-		err = nil // the others are there
+	if len(addresses) > 0 && err != nil { // the others are there
+		wrong, err = append(wrong, err.Error()), nil
 	}
-	return addresses, err
+	return addresses, wrong, err
+}
+
+// fillServer fills the variables of a server's address.
+func fillServer(address string, variables map[string]json.RawMessage) (string, error) {
+	long := len(address) > maxAddress
+	var filled []string
+	for name, words := range variables {
+		var v struct {
+			Default json.RawMessage
+			Enum    []json.RawMessage
+		}
+		_, _ = take(words, &v) // what is no object has none
+		if len(v.Default) == 0 && len(v.Enum) == 1 {
+			v.Default = v.Enum[0]
+		}
+		value, known := scalarText(v.Default)
+		if !known {
+			continue
+		}
+		long = long || len(value) > maxAddress
+		filled = append(filled, "{"+name+"}", value)
+	}
+	if !long {
+		for _, name := range inBraces.FindAllString(address, -1) {
+			if !slices.Contains(filled, name) {
+				return "", fmt.Errorf("its server %.200s cannot be known: the variable %.100s has no default", address, name)
+			}
+		}
+		address = strings.NewReplacer(filled...).Replace(address)
+	}
+	if long || len(address) > maxAddress {
+		return "", fmt.Errorf("its servers have addresses of more than %d bytes", maxAddress)
+	}
+	return address, nil
+}
+
+// scalarText returns a text, or a number as it is written.
+func scalarText(words json.RawMessage) (value string, known bool) {
+	if len(words) == 0 {
+		return "", false
+	}
+	switch words[0] {
+	case '"':
+		return value, json.Unmarshal(words, &value) == nil
+	case '{', '[', 'n':
+		return "", false
+	}
+	return string(words), true
 }

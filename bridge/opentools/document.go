@@ -147,7 +147,11 @@ func ReadDocument(text []byte) (*Document, error) {
 		case "security":
 			d.security = m.text
 		case "servers":
-			d.servers, d.serversErr = readServers(m.text)
+			var wrong []string
+			d.servers, wrong, d.serversErr = readServers(m.text)
+			for _, w := range wrong {
+				d.note("servers", w)
+			}
 		case "components":
 			d.readComponents(m.text)
 		case "paths":
@@ -167,7 +171,11 @@ func ReadDocument(text []byte) (*Document, error) {
 	if len(d.servers) == 0 {
 		d.servers = []string{"/"}
 	}
-	d.shared = d.alternativesOf(d.security)
+	var wrong []string
+	d.shared, wrong = d.alternativesOf(d.security)
+	for _, w := range wrong {
+		d.note("security", w)
+	}
 	return d, nil
 }
 
@@ -197,6 +205,9 @@ func (d *Document) readRoot(text json.RawMessage) error {
 	}
 	if r.Version != "" && r.Version != "0" && !strings.HasPrefix(r.Version, "0.") {
 		return fmt.Errorf("/x-llm/version: version %.20q is not known here: 0.1 is", r.Version)
+	}
+	if a := r.DefaultApproval; a != Auto && a != PerCall && a != "" {
+		d.note("x-llm", fmt.Sprintf("defaultApproval %.20q is neither auto nor per-call: it is taken for per-call", a))
 	}
 	if r.DefaultApproval != Auto {
 		r.DefaultApproval = PerCall
@@ -231,12 +242,14 @@ func (d *Document) readPaths(text json.RawMessage) {
 	if err != nil {
 		d.note("paths", err.Error())
 	}
+	for _, p := range paths { // some refer to others
+		d.paths[p.name] = p.text
+	}
 	for _, p := range paths {
 		if strings.HasPrefix(p.name, "x-") {
 			continue // an extension
 		}
-		whole, err := d.resolved(p.text)
-		items, _ := members(whole)
+		items, err := d.pathItem(p.text)
 		switch {
 		case !strings.HasPrefix(p.name, "/"):
 			d.note(p.name, `a path must begin with "/": its operations are left out`)
@@ -245,27 +258,7 @@ func (d *Document) readPaths(text json.RawMessage) {
 			d.note(p.name, err.Error()+": it has no operations")
 			continue
 		}
-		d.paths[p.name] = whole
-		var common, near json.RawMessage
-		for _, m := range items {
-			switch m.name {
-			case "parameters":
-				common = m.text
-			case "servers":
-				near = m.text
-			}
-		}
-		for _, m := range items {
-			switch method := methods[m.name]; {
-			case method == "":
-			case m.text[0] != '{':
-				d.note(method+" "+p.name, errNoObject.Error()+": it is not an operation")
-			case len(d.Operations) == maxOperations:
-				d.left++
-			default:
-				d.Operations = append(d.Operations, Place{p.name, method, m.text, common, near})
-			}
-		}
+		d.readPath(p.name, items)
 	}
 }
 
@@ -362,10 +355,13 @@ func (d *Document) resolved(text json.RawMessage) (json.RawMessage, error) {
 		var r struct {
 			Ref *string `json:"$ref"`
 		}
-		if _, err := take(text, &r); err != nil {
+		wrong, err := take(text, &r)
+		switch all, _ := members(text); {
+		case err != nil:
 			return nil, err
-		}
-		if r.Ref == nil {
+		case len(wrong) > 0 && len(all) == 1:
+			return nil, errors.New(wrong[0])
+		case r.Ref == nil:
 			return text, nil
 		}
 		to, ok := d.find(*r.Ref)

@@ -35,7 +35,7 @@ func TestOverrides(t *testing.T) {
 			t.Errorf("%s: %s %q", name, got["a"].Input, got["a"].Notes)
 		}
 	}
-	for name, refused := range map[string]bool{"_method": true, "_METHOD": true, "x-http-method-override": true, "http_method": true,
+	for name, refused := range map[string]bool{"_method": true, "_METHOD": true, "x-http-method-override": true, "http_method": true, "_HttpMethod": true, "_http-method": true,
 		"method": false, "payment_method": false, "original_url": false, "host": false, "url": false, "path": false} {
 		got, _ := tools(t, "3.0.3", fmt.Sprintf(`"/a":{"get":{"operationId":"a","parameters":[{"name":%q,"in":"query","schema":{"type":"string"}}]}}`, name), "", All)
 		if has := strings.Contains(string(got["a"].Input), `"`+name+`"`); has == refused {

@@ -62,10 +62,10 @@ var hostiles = map[string]struct {
 	"recursion": {func() string {
 		return hostile(operation(0, `{"$ref":"#/components/schemas/a"}`)+","+operation(1, `{"type":"object","properties":{"x":{"$ref":"#/components/schemas/b"}}}`),
 			`"schemas":{"a":{"$ref":"#/components/schemas/a"},"b":{"type":"object","properties":{"b":{"$ref":"#/components/schemas/b"},"a":{"$ref":"#/components/schemas/a"}}}}`)
-	}, 3, "without end"},
+	}, 3, "form a cycle"},
 	"cycles of parts": {func() string {
 		return hostile(operation(0, `{"$ref":"#/components/schemas/a"}`), `"schemas":{"a":{"allOf":[{"$ref":"#/components/schemas/b"},{"properties":{"own":{}}}]},"b":{"allOf":[{"$ref":"#/components/schemas/a"}]}}`)
-	}, 2, "schema-ref-cycle"},
+	}, 2, "form a cycle"},
 	"parts of parts": {func() string { // 50^10 ways through
 		return hostile(operation(0, `{"$ref":"#/components/schemas/s0"}`), `"schemas":{`+repeated(10, func(i int) string {
 			return fmt.Sprintf(`"s%d":{"allOf":[%s]}`, i, repeated(50, func(int) string { return fmt.Sprintf(`{"$ref":"#/components/schemas/s%d"}`, i+1) }))
@@ -111,7 +111,7 @@ var hostiles = map[string]struct {
 	}, 1, "rateLimit"},
 	"servers": {func() string {
 		return hostile(`"/a":{"servers":[{"url":"http://169.254.169.254/"},{"url":"file:///etc"},{"url":3}],"get":{"operationId":"a"}}`, "")
-	}, 2, ""},
+	}, 2, "servers: it must be a list of objects with url"},
 	"nothing of its type": {func() string {
 		return hostile(`"/a":{"get":3,"put":[],"post":{"parameters":{}},"delete":{"responses":[]},"head":{"requestBody":3},"patch":{"parameters":[{"name":1}]},"options":{"security":3,"operationId":"options"}}`, "")
 	}, 5, "it must be an object: it is not an operation"},
@@ -184,6 +184,15 @@ func TestHostileDocuments(t *testing.T) { //nolint:paralleltest // it measures m
 	}
 }
 
+// merging writes mappings, each of which merges the one before twice.
+func merging(n int) string {
+	all := "m0: &m0 {k: v}\n"
+	for i := range n {
+		all += fmt.Sprintf("m%d: &m%d {<<: [*m%d, *m%d]}\n", i+1, i+1, i, i)
+	}
+	return all
+}
+
 // TestHostileYAML: what is small in YAML and large in memory is refused, in a second; what people
 // write is read.
 func TestHostileYAML(t *testing.T) { //nolint:paralleltest // it measures memory
@@ -195,6 +204,8 @@ func TestHostileYAML(t *testing.T) { //nolint:paralleltest // it measures memory
 		"at the limit":  {"openapi: [" + strings.Repeat("a,", 690_000) + "]", "+"},
 		"deep":          {"openapi: " + strings.Repeat("[", 100_000), "neither JSON nor YAML"},
 		"aliases":       {"a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [" + strings.Repeat("*a,", 100) + "]\nc: &c [" + strings.Repeat("*b,", 100) + "]\nd: &d [" + strings.Repeat("*c,", 100) + "]\ne: [" + strings.Repeat("*d,", 100) + "]", "too large"},
+		"merges":        {merging(40), "too large"},
+		"merged deeply": {"a: &a {<<: *a}", ""},
 		"one of itself": {"openapi: &a [*a]", ""},
 		"by people":     {"openapi: 3.1.0\npaths:\n" + strings.Repeat("  # more\n", 200_000) + "  /a:\n    get: {}\n", "-"},
 	} {

@@ -1,7 +1,6 @@
 package opentools
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -46,17 +45,6 @@ func (t *Tool) declared() {
 	if t.body != nil {
 		t.body.rules = nil
 	}
-}
-
-// parameter is a Parameter Object (OpenAPI 4.7.12), and the argument that it gets.
-type parameter struct {
-	Name, In, Description, Style string
-	Required, AllowReserved      bool
-	Explode                      json.RawMessage // true, false, or not said
-	Schema                       json.RawMessage
-	Content                      map[string]json.RawMessage // Media Type Objects
-
-	Argument string `json:"-"`
 }
 
 // operationObject holds the members of an Operation Object that are read (OpenAPI 4.7.10).
@@ -138,7 +126,11 @@ func (d *Document) tool(p Place, e Expose, in, out *schema.Bundler) (*Tool, stri
 	if len(p.Path) > maxPath {
 		return nil, "", fmt.Errorf("its path has more than %d bytes", maxPath)
 	}
-	wrong, err := take(p.text, &o)
+	whole, err := d.resolved(p.text)
+	if err != nil {
+		return nil, "", err
+	}
+	wrong, err := take(whole, &o)
 	if err != nil {
 		return nil, "", err
 	}
@@ -162,6 +154,7 @@ func (d *Document) tool(p Place, e Expose, in, out *schema.Bundler) (*Tool, stri
 	if o.Servers != nil {
 		t.servers = o.Servers
 	}
+	d.readPlace(t)
 	if more := cmp.Or(terms.Hint, o.Description); more != "" && more != o.Summary { // O5
 		t.Description = strings.TrimPrefix(o.Summary+"\n"+more, "\n")
 	}
@@ -178,46 +171,26 @@ func (d *Document) tool(p Place, e Expose, in, out *schema.Bundler) (*Tool, stri
 	return t, cmp.Or(o.ID, strings.ToLower(p.Method)+"_"+strings.Trim(p.Path, "/")), nil
 }
 
-// readParameters returns those of the path and of the operation that can be sent.
-func (d *Document) readParameters(t *Tool, p Place, o *operationObject) (all []parameter, err error) {
-	var common []json.RawMessage
-	if len(p.common) > 0 && json.Unmarshal(p.common, &common) != nil {
-		t.note("the parameters of the path must be a list")
+// readPlace says what is wrong with the servers and the security of a tool. A list of which nothing
+// can be read counts as one that is not there.
+func (d *Document) readPlace(t *Tool) {
+	addresses, wrong, err := readServers(t.servers)
+	for _, w := range wrong {
+		t.note("servers: %s", w)
 	}
-	if len(common)+len(o.Parameters) > maxParameters {
-		return nil, fmt.Errorf("it has more than %d parameters", maxParameters)
+	if len(addresses) == 0 && err == nil {
+		t.servers = nil
 	}
-	for _, words := range append(common, o.Parameters...) {
-		one, wrong, err := d.parameter(words)
-		if errors.Is(err, errTooMuch) {
-			return nil, err
-		}
-		if err != nil {
-			t.note("a parameter is left out: %s", err)
-			continue
-		}
-		for _, w := range wrong {
-			t.note("the parameter %s: %s", text.Line(text.Short(one.Name, maxShown)), w)
-		}
-		name := strings.ToLower(one.Name)
-		if one.In == "header" && slices.Contains(ignored, name) {
-			if name == "accept" {
-				t.accept = one.only()
-			}
-			continue
-		}
-		if what, why := one.unsent(name); why != "" {
-			t.note("the %s %s is not sent: %s", what, text.Line(text.Short(one.Name, maxShown)), why)
-			continue
-		}
-		same := func(q parameter) bool { return q.Name == one.Name && q.In == one.In }
-		if i := slices.IndexFunc(all, same); i >= 0 { // that of the operation counts
-			all[i] = one
-			continue
-		}
-		all = append(all, one)
+	if len(t.security) == 0 {
+		return
 	}
-	return all, nil
+	all, wrong := d.alternativesOf(t.security)
+	for _, w := range wrong {
+		t.note("security: %s", w)
+	}
+	if kind := t.security[0]; len(all) == 0 && kind != '[' && kind != '{' {
+		t.security = nil
+	}
 }
 
 // arguments reads parameters and body, and makes one schema of them.
@@ -226,6 +199,13 @@ func (d *Document) arguments(t *Tool, p Place, o *operationObject, to *schema.Bu
 	if err != nil {
 		return err
 	}
+	all = slices.DeleteFunc(all, func(q parameter) bool {
+		gone := q.In == "path" && !strings.Contains(t.Path, "{"+q.Name+"}")
+		if name := text.Line(text.Short(q.Name, maxShown)); gone {
+			t.note("the parameter %s is left out: the path has no {%s}", name, name)
+		}
+		return gone
+	})
 	all = append(all, t.undeclared(all)...)
 	properties, required, err := d.bodyArguments(t, o)
 	if err != nil {
@@ -293,78 +273,11 @@ func rulesText(rules []member) []byte {
 	return []byte(`,"allOf":[{` + strings.Join(parts, "},{") + "}]")
 }
 
-// only is the value of a parameter that has but one, or its default: some say the version of their
-// API in Accept.
-func (p *parameter) only() string {
-	var s struct {
-		Const, Default any
-		Enum           []any
-	}
-	if json.Unmarshal(p.Schema, &s) != nil {
-		return ""
-	}
-	if s.Const == nil && len(s.Enum) == 1 {
-		s.Const = s.Enum[0]
-	}
-	value, _ := cmp.Or(s.Const, s.Default).(string)
-	if len(value) > maxShown || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return ""
-	}
-	return value
-}
-
 // note keeps what cannot be used of the operation.
 func (t *Tool) note(format string, args ...any) {
 	if len(t.Notes) < maxNotes {
 		t.Notes = append(t.Notes, fmt.Sprintf(format, args...))
 	}
-}
-
-// parameter reads a parameter, and returns which of its members are not as they must be.
-func (d *Document) parameter(words json.RawMessage) (p parameter, wrong []string, err error) {
-	words, err = d.resolved(words)
-	if err == nil {
-		wrong, err = take(words, &p)
-	}
-	switch {
-	case err != nil:
-		return p, nil, err
-	case p.Name == "":
-		return p, nil, errors.New("it must have a name")
-	case !slices.Contains([]string{"path", "query", "header", "cookie"}, p.In):
-		return p, nil, fmt.Errorf("%s must be in path, query, header or cookie, and not in %.20q", text.Line(text.Short(p.Name, maxShown)), p.In)
-	}
-	return p, wrong, nil
-}
-
-// schema returns the argument's schema, with the words of the parameter.
-func (p *parameter) schema(old bool) json.RawMessage {
-	text := p.Schema
-	if c, ok := p.Content["application/json"]; ok {
-		text = schemaOf(c)
-	}
-	if len(text) == 0 {
-		text = json.RawMessage("{}")
-	}
-	if p.Description == "" {
-		return text
-	}
-	var own struct {
-		Ref         *string `json:"$ref"`
-		Description *string
-	}
-	if _, err := take(text, &own); err != nil || own.Description != nil {
-		return text
-	}
-	described := append([]byte(`{"description":`), schema.MustEncode(p.Description)...)
-	if own.Ref != nil && old { // beside a reference it would count for nothing
-		return append(append(append(described, `,"allOf":[`...), text...), "]}"...)
-	}
-	rest := bytes.TrimSpace(text)[1:]
-	if bytes.HasPrefix(bytes.TrimSpace(rest), []byte("}")) {
-		return append(described, '}')
-	}
-	return append(append(described, ','), rest...)
 }
 
 // schemaOf returns the schema of a Media Type Object; nil is none.
@@ -384,15 +297,22 @@ func (d *Document) results(t *Tool, o *operationObject, to *schema.Bundler) {
 	}
 	slices.Sort(codes)
 	for _, code := range codes {
-		text, err := d.resolved(o.Responses[code])
+		if string(o.Responses[code]) == "null" {
+			continue
+		}
+		words, err := d.resolved(o.Responses[code])
 		var r struct {
 			Content map[string]json.RawMessage
 		}
+		var wrong []string
 		if err == nil {
-			_, err = take(text, &r)
+			wrong, err = take(words, &r)
 		}
 		if err != nil {
-			continue
+			wrong = append(wrong, err.Error())
+		}
+		for _, w := range wrong {
+			t.note("the response %s: %s", text.Line(text.Short(code, maxShown)), w)
 		}
 		var s json.RawMessage
 		for _, media := range []string{"application/json", "application/*", "*/*"} {

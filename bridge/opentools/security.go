@@ -5,11 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"maps"
 	"slices"
+	"strings"
 
 	"github.com/pagetools/pagetools/bridge/opentools/oauth"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // maxAlternatives bounds the alternatives of one operation's security, and the schemes of each.
@@ -27,30 +28,49 @@ func (d *Document) alternatives(t *Tool) [][]oauth.Scheme {
 	if len(t.security) == 0 {
 		return d.shared
 	}
-	return d.alternativesOf(t.security)
+	all, _ := d.alternativesOf(t.security)
+	return all
 }
 
-func (d *Document) alternativesOf(text json.RawMessage) (all [][]oauth.Scheme) {
-	var said []map[string][]string
-	if len(text) == 0 || len(text) > maxPart || json.Unmarshal(text, &said) != nil {
-		return nil
+// alternativesOf reads a list of Security Requirement Objects, and returns what of it is not as it
+// must be.
+func (d *Document) alternativesOf(words json.RawMessage) (all [][]oauth.Scheme, wrong []string) {
+	if len(words) == 0 || len(words) > maxPart {
+		return nil, nil
+	}
+	var said []json.RawMessage
+	if json.Unmarshal(words, &said) != nil {
+		said = []json.RawMessage{words} // one without the list around it
 	}
 next:
-	for _, needed := range said[:min(len(said), maxAlternatives)] {
+	for _, requirement := range said[:min(len(said), maxAlternatives)] {
+		needed, err := members(requirement)
+		if err != nil {
+			wrong = append(wrong, "it must be a list of objects with names of security schemes")
+			continue
+		}
 		if len(needed) > maxAlternatives {
 			continue
 		}
+		slices.SortFunc(needed, func(a, b member) int { return strings.Compare(a.name, b.name) })
 		one := []oauth.Scheme{}
-		for _, name := range slices.Sorted(maps.Keys(needed)) {
-			scheme := d.scheme(name)
+		for _, m := range needed {
+			name := text.Line(text.Short(m.name, maxShown))
+			scheme := d.scheme(m.name)
 			if scheme == nil {
+				wrong = append(wrong, "components/securitySchemes has no object "+name+": it is not sent")
 				continue next
 			}
-			one = append(one, oauth.Scheme{Name: name, Object: scheme.object, Scopes: needed[name]})
+			var scopes []string
+			if json.Unmarshal(m.text, &scopes) != nil {
+				wrong = append(wrong, "the scopes of "+name+" must be a list of texts")
+				scopes = nil
+			}
+			one = append(one, oauth.Scheme{Name: m.name, Object: scheme.object, Scopes: scopes})
 		}
 		all = append(all, one)
 	}
-	return all
+	return all, wrong
 }
 
 // scheme returns a security scheme of the document, nil when there is none.

@@ -3,6 +3,7 @@ package opentools
 import (
 	"encoding/json"
 	"errors"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ var (
 // overrides matches names of headers, and of parameters of the query, from which servers and the
 // proxies before them take another method, address or host than that of the request.
 var overrides = regexp.MustCompile(`^-method$|^x-(method|verb|ur[il]|path|host)$` +
-	`|(^|-)(method|verb|ur[il]|path|host)-overrides?$|(^|-)override-(method|verb|ur[il]|path|host)$` +
+	`|(^|-)(method|verb|ur[il]|path|host)-overrides?$|^-http-?method$|(^|-)override-(method|verb|ur[il]|path|host)$` +
 	`|^(x-)?(http|request|requested|rest)-(method|verb|ur[il]|path|host)$` +
 	`|^(x-)?(original|rewrite|rewritten|proxy|base)-(method|ur[il]|path|host)$` +
 	`|^(x-)?(ur[il]|path)-rewrite$|^x-http-destinationurl$|^destination$`)
@@ -88,7 +89,9 @@ func (t *Tool) checkPath() error {
 			rest = strings.ReplaceAll(rest, "{"+p.Name+"}", "")
 		}
 	}
-	switch {
+	switch _, err := url.PathUnescape(rest); {
+	case err != nil:
+		return errors.New(`its path has "%" that no two digits follow: write %25`)
 	case strings.Contains(rest, "?"):
 		return errors.New(`its path has "?": what comes then must be parameters in the query`)
 	case strings.Contains(rest, "#"):

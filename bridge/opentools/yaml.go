@@ -3,6 +3,7 @@ package opentools
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -54,7 +55,7 @@ type yamlReader struct{ nodes int }
 // write adds a node as JSON. Its members keep their order.
 func (c *yamlReader) write(dst []byte, n *yaml.Node, depth int) (_ []byte, err error) {
 	if c.nodes++; c.nodes > maxNodes || depth > maxDepth || len(dst) > maxDocument {
-		return nil, errors.New("it is too large, or too deep")
+		return nil, errTooLarge
 	}
 	switch n.Kind {
 	case yaml.AliasNode:
@@ -71,13 +72,17 @@ func (c *yamlReader) write(dst []byte, n *yaml.Node, depth int) (_ []byte, err e
 		}
 		return append(dst, ']'), nil
 	case yaml.MappingNode:
+		pairs, err := c.pairs(n, depth)
+		if err != nil {
+			return nil, err
+		}
 		dst = append(dst, '{')
-		for i := 0; i+1 < len(n.Content); i += 2 {
+		for i := 0; i+1 < len(pairs); i += 2 {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(append(dst, schema.MustEncode(n.Content[i].Value)...), ':')
-			if dst, err = c.write(dst, n.Content[i+1], depth+1); err != nil {
+			dst = append(append(dst, schema.MustEncode(pairs[i].Value)...), ':')
+			if dst, err = c.write(dst, pairs[i+1], depth+1); err != nil {
 				return nil, err
 			}
 		}
@@ -86,6 +91,52 @@ func (c *yamlReader) write(dst []byte, n *yaml.Node, depth int) (_ []byte, err e
 	}
 	return append(dst, scalar(n)...), nil
 }
+
+// pairs returns the keys and values of a mapping, each key before its value: those that "<<" merges
+// into it (https://yaml.org/type/merge.html), too, where it has none of its own.
+func (c *yamlReader) pairs(n *yaml.Node, depth int) ([]*yaml.Node, error) {
+	merge := func(i int) bool { return n.Content[i].ShortTag() == "!!merge" }
+	var own, from []*yaml.Node
+	has := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if merge(i) {
+			from = append(from, n.Content[i+1])
+			continue
+		}
+		own, has[n.Content[i].Value] = append(own, n.Content[i], n.Content[i+1]), true
+	}
+	for len(from) > 0 {
+		one := from[0]
+		from = from[1:]
+		switch one.Kind {
+		case yaml.AliasNode:
+			from = append([]*yaml.Node{one.Alias}, from...)
+		case yaml.SequenceNode:
+			from = append(slices.Clone(one.Content), from...)
+		case yaml.MappingNode:
+			if depth > maxDepth {
+				return nil, errTooLarge
+			}
+			more, err := c.pairs(one, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			for i := 0; i+1 < len(more); i += 2 {
+				if !has[more[i].Value] {
+					own, has[more[i].Value] = append(own, more[i], more[i+1]), true
+				}
+			}
+			c.nodes += len(more)
+		case yaml.ScalarNode, yaml.DocumentNode:
+		}
+		if c.nodes++; c.nodes > maxNodes {
+			return nil, errTooLarge
+		}
+	}
+	return own, nil
+}
+
+var errTooLarge = errors.New("it is too large, or too deep")
 
 // scalar is a value of YAML as JSON. What JSON has no number for, such as .inf, and dates are
 // texts.

@@ -38,6 +38,7 @@ type def struct {
 	text [manners][]byte // translated, by how much of it; nil is not made yet
 	flaw string          // why it takes anything; "" is none
 	refs []string        // what it refers to
+	same []string        // of these, what the same value has to fit
 }
 
 // How much of a schema a bundle has.
@@ -174,6 +175,13 @@ func (b *Bundler) levels(refs []string, enough int, note func(string)) (levels [
 		}
 		refs = next
 	}
+	for _, d := range slices.Concat(levels...) {
+		if b.cycles(d) {
+			d.flaw = "the references of " + text.Quote(d.name) + " form a cycle"
+			d.text, d.refs, d.same = [manners][]byte{wholly: []byte("{}")}, nil, nil
+			note(d.flaw)
+		}
+	}
 	return levels, true
 }
 
@@ -201,10 +209,45 @@ func (b *Bundler) def(ref string) *def {
 	case v.isBool():
 		v = asObject(v)
 	}
+	d.same = sameValue(v, b.Old)
 	d.refs = b.translate(v)
 	d.text[wholly] = v.appendJSON(nil)
 	b.held += len(d.text[wholly])
 	return d
+}
+
+// sameValue returns what a schema refers to for the same value.
+func sameValue(v *value, old bool) (refs []string) {
+	if r := v.get("$ref"); r.isString() {
+		if refs = append(refs, r.text); old {
+			return refs
+		}
+	}
+	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
+		for _, one := range elements(v.get(key)) {
+			refs = append(refs, sameValue(one, old)...)
+		}
+	}
+	return refs
+}
+
+// maxCycle bounds the references that are followed for one value.
+const maxCycle = 50
+
+// cycles reports whether a definition needs itself for the same value, so that it says nothing.
+func (b *Bundler) cycles(d *def) bool {
+	seen := map[*def]bool{}
+	for next := d.same; len(next) > 0 && len(seen) < maxCycle; {
+		to := b.defs[next[0]]
+		switch next = next[1:]; {
+		case to == d:
+			return true
+		case to != nil && !seen[to]:
+			seen[to] = true
+			next = append(slices.Clip(next), to.same...)
+		}
+	}
+	return false
 }
 
 // reserve returns the def of a reference, which has a name of its own from then on.
