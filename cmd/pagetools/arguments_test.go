@@ -35,7 +35,7 @@ func TestReadInput(t *testing.T) {
 	if err != nil || string(got.Text()) != `{"i":2}` {
 		t.Errorf("standard input gives %s (%v)", got.Text(), err)
 	}
-	for _, bad := range []string{"{", `{"a":1}{}`, `{"a":1,"a":2}`, "@/nowhere/x.json"} {
+	for _, bad := range []string{"{", `{"a":1}{}`, `{"a":1,"a":2}`, "@/nowhere/x.json", "@", "@.", "@\x00", "null"} {
 		if _, err := readInput(schema, bad, nil, nil); err == nil {
 			t.Errorf("--input %s is taken", bad)
 		}

@@ -176,6 +176,8 @@ func readBase(from string, stdin io.Reader) (bridge.Value, error) {
 	case from == "":
 	case from == "-":
 		b, err = io.ReadAll(stdin)
+	case from == "@":
+		return bridge.Value{}, terminal.Usage("--input: @ must be followed by the name of a file, such as @arguments.json")
 	case strings.HasPrefix(from, "@"):
 		b, err = os.ReadFile(from[1:])
 	default:

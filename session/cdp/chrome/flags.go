@@ -77,7 +77,7 @@ func (o *Options) checkArgs() error {
 	option := o.Words.Of("Args")
 	for _, a := range o.Args {
 		name, _, _ := strings.Cut(a, "=")
-		name = strings.ToLower(name) // as browsers on Windows read it
+		name = strings.ToLower(strings.TrimSpace(name)) // as browsers on Windows, and all, read it
 		if !strings.HasPrefix(a, "--") || len(name) < 3 {
 			return fmt.Errorf("%s %q is not a flag of a browser: it must begin with two dashes, such "+
 				"as --lang=de", option, a)

@@ -119,7 +119,7 @@ func TestRefusedNames(t *testing.T) {
 		if !regexp.MustCompile(`^--[a-z-]+$`).MatchString(name) {
 			t.Errorf("%q is not a name", name)
 		}
-		for _, arg := range []string{name, name + "=", name + "=default", name + "==disable_non_proxied_udp", strings.ToUpper(name) + "=1"} {
+		for _, arg := range []string{name, name + "=", name + "=default", name + "==disable_non_proxied_udp", strings.ToUpper(name) + "=1", name + " ", name + "\t\n", name + " =1"} {
 			if err := (&Options{Args: []string{arg}, ProxyServer: "127.0.0.1:1"}).checkArgs(); err == nil || !strings.Contains(err.Error(), name) {
 				t.Errorf("%s passes: %v", arg, err)
 			}

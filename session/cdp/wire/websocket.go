@@ -3,11 +3,14 @@ package wire
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/chromedp/chromedp"
@@ -23,6 +26,30 @@ func Dial(ctx context.Context, address string, header http.Header) (chromedp.Tra
 		return nil, err
 	}
 	return remote.DialContext(ctx, ws, remote.WithConnHTTPHeader(header))
+}
+
+// silentError is the error of an address where no browser answers.
+type silentError struct {
+	address string
+	err     error
+}
+
+func (e *silentError) Unwrap() error { return e.err }
+
+// Error says why, and what makes a browser answer there.
+func (e *silentError) Error() string {
+	why := "it does not answer as a browser does"
+	_, unknown := errors.AsType[*net.DNSError](e.err)
+	timed, isNet := errors.AsType[net.Error](e.err)
+	switch {
+	case unknown:
+		why = "there is no such host"
+	case errors.Is(e.err, syscall.ECONNREFUSED):
+		why = "nothing listens there"
+	case isNet && timed.Timeout():
+		why = "it does not answer in time"
+	}
+	return fmt.Sprintf("%s is not the address of a browser: %s. Start one with --remote-debugging-port, and give its address", e.address, why)
 }
 
 // webSocketURL returns the browser's WebSocket address. An http address is asked
@@ -49,7 +76,7 @@ func webSocketURL(ctx context.Context, raw string) (string, error) {
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return "", fmt.Errorf("asking the browser: %w", err)
+		return "", &silentError{raw, err}
 	}
 	defer resp.Body.Close()
 	var v struct {

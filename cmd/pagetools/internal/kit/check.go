@@ -208,8 +208,11 @@ func (k *checker) readBaseline() error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && k.o.update:
 		return nil
-	case err != nil:
+	case errors.Is(err, fs.ErrNotExist):
 		return terminal.Usage("--baseline: %s %w; --update writes it",
+			text.Line(k.o.baseline), config.Problem(err))
+	case err != nil:
+		return terminal.Usage("--baseline: %s %w; give a file that --update wrote",
 			text.Line(k.o.baseline), config.Problem(err))
 	}
 	if k.known, err = check.ReadBaseline(words, k.p.Words); err != nil {
@@ -289,6 +292,9 @@ func (p *Program) finishRun(r *report.Run, formats []report.Format) error {
 	return p.report(p.reporter(formats), r)
 }
 
+// lists says what --from takes.
+const lists = "what `tools --format json` prints, pagetools.lock, an array of tools, or a result of tools/list"
+
 // look returns what there is to judge: a file, or pages. Pages of one origin are one snapshot.
 func (k *checker) look(ctx context.Context, args []string) ([]*check.Snapshot, error) {
 	if k.o.from != "" {
@@ -298,12 +304,11 @@ func (k *checker) look(ctx context.Context, args []string) ([]*check.Snapshot, e
 		}
 		words, err := os.ReadFile(k.o.from)
 		if err != nil {
-			return nil, terminal.Usage("--from: %s %w", text.Line(k.o.from), config.Problem(err))
+			return nil, terminal.Usage("--from: %s %w; give a file with %s", text.Line(k.o.from), config.Problem(err), lists)
 		}
 		s, err := check.FromFile(words)
 		if err != nil {
-			return nil, terminal.Usage("--from: %s: %w; give what `tools --format json` prints, "+
-				"pagetools.lock, an array of tools, or a result of tools/list", text.Line(k.o.from), err)
+			return nil, terminal.Usage("--from: %s: %w; give %s", text.Line(k.o.from), err, lists)
 		}
 		s.Target = cmp.Or(s.Target, k.o.from)
 		return []*check.Snapshot{s}, nil

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -57,13 +58,22 @@ func recordCommand(p *Program) *cobra.Command {
 	return c
 }
 
+// isAddress reports whether an address can be listened on, as far as its form says.
+func isAddress(address string) bool {
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	return err == nil
+}
+
 // record serves a site until its caller is done, and writes what that did.
 func record(ctx context.Context, p *Program, arg string, o recordOptions) error {
 	if o.mcp == "" && !o.headed {
 		return terminal.Usage("record needs a way to the tools: give --mcp stdio, --mcp ADDRESS, " +
 			"or --headed")
 	}
-	if _, _, err := net.SplitHostPort(o.mcp); err != nil && o.mcp != "" && o.mcp != onStdio {
+	if o.mcp != "" && o.mcp != onStdio && !isAddress(o.mcp) {
 		return terminal.Usage("invalid value %q for --mcp: must be stdio, or an address such as "+
 			"127.0.0.1:7400", text.Line(o.mcp))
 	}

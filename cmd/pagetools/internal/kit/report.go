@@ -26,7 +26,7 @@ func formats(p *Program, spec string) ([]report.Format, error) {
 	}
 	all, err := report.Parse("--reporter", spec)
 	if err != nil {
-		return nil, terminal.Usage("--reporter: %w", err)
+		return nil, terminal.Usage("%w", err)
 	}
 	return all, nil
 }

@@ -136,7 +136,7 @@ func (t *tester) once(ctx context.Context, args []string) error {
 		return err
 	}
 	if t.o.exports {
-		return t.export(all)
+		return t.export(all, selection)
 	}
 	isEval := func(c *scenario.Case) bool { return c.Eval != nil }
 	if t.o.model != "" && !slices.ContainsFunc(all, func(f *scenario.File) bool { return slices.ContainsFunc(f.Cases, isEval) }) {
@@ -347,10 +347,19 @@ func asUsage(err error) error {
 }
 
 // export prints the cases of all files as one evals.json.
-func (t *tester) export(all []*scenario.File) error {
+func (t *tester) export(all []*scenario.File, o scenario.Options) error {
 	whole := &scenario.File{}
-	for _, f := range all {
-		whole.Cases = append(whole.Cases, f.Cases...)
+	selected, err := scenario.Select(all, o)
+	if none, ok := errors.AsType[*scenario.NoMatch](err); ok {
+		return t.noMatch(none)
+	}
+	if err != nil {
+		return t.p.shown(err)
+	}
+	for _, s := range selected { // once, through however many doors
+		if !slices.Contains(whole.Cases, s.Case) {
+			whole.Cases = append(whole.Cases, s.Case)
+		}
 	}
 	text, err := scenario.ExportEvals(whole)
 	if err != nil {
