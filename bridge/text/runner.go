@@ -2,13 +2,14 @@ package text
 
 import "strings"
 
-// Runner escapes what GitHub's runner of workflows takes for its commands, in output that may come
-// in parts: "::" at the beginning of a line, after any space, and "##[" anywhere. It writes escapes
-// of JSON, in whose strings they change no value. The zero Runner is at the beginning of a line.
+// Runner escapes what the runners of GitHub, Azure Pipelines and TeamCity take for their commands,
+// in output that may come in parts: "::" at the beginning of a line, after any space, and "##[",
+// "##vso[" and the like anywhere. It writes escapes of JSON, in whose strings they change no value.
+// The zero Runner is at the beginning of a line.
 type Runner struct {
 	inside bool // the line has more than space
 	colon  bool // it is space, and one colon
-	marks  int  // how many # came last
+	marks  int  // how many # came last; letters may follow two
 }
 
 // ForRunner is Escape for a text that is whole.
@@ -28,8 +29,10 @@ func (r *Runner) Escape(s string) string {
 			b.WriteString(s[done:i] + `\u003a`)
 			done = i + 1
 		}
-		r.marks++
-		if c != '#' {
+		switch {
+		case c == '#':
+			r.marks++
+		case r.marks < 2 || !isLetter(c):
 			r.marks = 0
 		}
 		r.colon = c == ':' && !r.inside
@@ -45,3 +48,5 @@ func (r *Runner) Escape(s string) string {
 	}
 	return b.String() + s[done:]
 }
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }

@@ -2,17 +2,21 @@ package text_test
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// commandsOf are the lines of an output that GitHub's runner obeys: those that begin with "::"
-// after any space, and those with "##[" anywhere.
+// command matches what runners obey anywhere in a line.
+var command = regexp.MustCompile(`##[A-Za-z]*\[`)
+
+// commandsOf are the lines of an output that a runner obeys: those that begin with "::" after any
+// space, and those with "##[", "##vso[" or "##teamcity[" anywhere.
 func commandsOf(output string) (all []string) {
 	for line := range strings.SplitSeq(strings.ReplaceAll(output, "\r", "\n"), "\n") {
-		if strings.HasPrefix(strings.TrimSpace(line), "::") || strings.Contains(line, "##[") {
+		if strings.HasPrefix(strings.TrimSpace(line), "::") || command.MatchString(line) {
 			all = append(all, line)
 		}
 	}
@@ -24,7 +28,8 @@ func TestRunner(t *testing.T) {
 	t.Parallel()
 	for _, words := range []string{"::add-mask::x", "a\n::error::x", "  \t::stop-commands::y", "\u00a0::error::z",
 		"\u2003\u3000::warning::z", "##[error]w", "ok ##[add-mask]y", "####[group]", "a\r::set-output name=a::b", "\r\n ::debug::x",
-		":::error::", "::\n::\n::", "##[##[", "\f\v::error::x", "###[x", "\u2028::error::x"} {
+		":::error::", "::\n::\n::", "##[##[", "\f\v::error::x", "###[x", "\u2028::error::x",
+		"##vso[task.setvariable variable=a]b", " x ##VSO[task.complete]", "##teamcity[message text='x']", "###vso[x", "##vso##[x"} {
 		if len(commandsOf(words)) == 0 {
 			t.Errorf("the control: %q is no command", words)
 		}
@@ -38,7 +43,7 @@ func TestRunner(t *testing.T) {
 			}
 		}
 	}
-	for _, words := range []string{"", "a::b", "std::vector", "a: b", "# [x]", "## [x]", ": :", "#[x]", "x\n: a::b", "[::1]:80"} {
+	for _, words := range []string{"", "a::b", "std::vector", "a: b", "# [x]", "## [x]", ": :", "#[x]", "x\n: a::b", "[::1]:80", "## vso[x]", "#vso[x]", "##v1[x]", "##vso x"} {
 		if got := text.ForRunner(words); got != words {
 			t.Errorf("%q becomes %q", words, got)
 		}

@@ -22,16 +22,16 @@ type Stream struct {
 	mu sync.Mutex
 
 	err    error
-	runner *text.Runner // where GitHub runs us; nil elsewhere
+	runner *text.Runner // where a runner of workflows reads our output; nil elsewhere
 	status string       // shown now; "" is none
 	held   int          // status lines wait while a person is asked
 }
 
-// NewStream returns a stream that writes to w. Where GitHub's runner reads the output, nothing in
+// NewStream returns a stream that writes to w. Where a runner of workflows reads the output, nothing in
 // it is a command for that, but for those of [Stream.Commands].
 func NewStream(w io.Writer) *Stream {
 	s := &Stream{w: w}
-	if os.Getenv("GITHUB_ACTIONS") == "true" {
+	if os.Getenv("GITHUB_ACTIONS") == "true" || os.Getenv("TF_BUILD") != "" || os.Getenv("TEAMCITY_VERSION") != "" {
 		s.runner = new(text.Runner)
 	}
 	return s
