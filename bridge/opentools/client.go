@@ -277,9 +277,9 @@ const (
 )
 
 // readServers returns the addresses of a list of servers, their variables filled with their
-// defaults (OpenAPI 4.8.5). A default is not looked into for other variables. None is a list that
-// is not there, or of which nothing can be read: wrong says what. The error is that of a list whose
-// addresses cannot be known.
+// defaults (OpenAPI 4.8.5). A default is not looked into for other variables. It returns none where
+// there is no list, and where nothing of it can be read: wrong says what. An error means that there
+// are addresses, and none of them can be known.
 func readServers(words json.RawMessage) (addresses, wrong []string, err error) {
 	if len(words) == 0 || string(words) == "null" {
 		return nil, nil, nil

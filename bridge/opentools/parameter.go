@@ -86,7 +86,7 @@ func (d *Document) parameter(words json.RawMessage) (p parameter, wrong []string
 	return p, append(wrong, more...), err
 }
 
-// styles are those of each place (OpenAPI 4.7.12.2), its own first.
+// styles lists the styles of each place (OpenAPI 4.7.12.2), the default first.
 var styles = map[string][]string{"path": {"simple", "label", "matrix"}, "header": {"simple"}, "cookie": {"form", "cookie"},
 	"query": {"form", "spaceDelimited", "pipeDelimited", "deepObject"}}
 

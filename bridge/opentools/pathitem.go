@@ -32,7 +32,7 @@ func (d *Document) pathItem(words json.RawMessage) ([]member, error) {
 	return own, nil
 }
 
-// aboutPaths are the members of a Path Item Object that are not operations.
+// aboutPaths lists members of a Path Item Object besides operations.
 var aboutPaths = []string{"$ref", "summary", "description", "parameters", "servers"}
 
 // readPath reads the operations of a path. What is not one, and is not known otherwise, is named.

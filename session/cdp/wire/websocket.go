@@ -28,7 +28,7 @@ func Dial(ctx context.Context, address string, header http.Header) (chromedp.Tra
 	return remote.DialContext(ctx, ws, remote.WithConnHTTPHeader(header))
 }
 
-// silentError is the error of an address where no browser answers.
+// silentError says that no browser answers at an address.
 type silentError struct {
 	address string
 	err     error
@@ -49,7 +49,7 @@ func (e *silentError) Error() string {
 	case isNet && timed.Timeout():
 		why = "it does not answer in time"
 	}
-	return fmt.Sprintf("%s is not the address of a browser: %s. Start one with --remote-debugging-port, and give its address", e.address, why)
+	return fmt.Sprintf("%s is not the address of a browser: %s. Start one with remote debugging, and give the address that it prints", e.address, why)
 }
 
 // webSocketURL returns the browser's WebSocket address. An http address is asked

@@ -27,11 +27,12 @@ type Stream struct {
 	held   int          // status lines wait while a person is asked
 }
 
-// NewStream returns a stream that writes to w. Where a runner of workflows reads the output, nothing in
-// it is a command for that, but for those of [Stream.Commands].
+// NewStream returns a stream that writes to w. Where a runner of workflows reads the output,
+// nothing in it is a command for that, but for those of [Stream.Commands].
 func NewStream(w io.Writer) *Stream {
 	s := &Stream{w: w}
-	if os.Getenv("GITHUB_ACTIONS") == "true" || os.Getenv("TF_BUILD") != "" || os.Getenv("TEAMCITY_VERSION") != "" {
+	if os.Getenv("GITHUB_ACTIONS") == "true" || os.Getenv("TF_BUILD") != "" ||
+		os.Getenv("TEAMCITY_VERSION") != "" {
 		s.runner = new(text.Runner)
 	}
 	return s
