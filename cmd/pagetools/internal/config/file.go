@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"syscall"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // defaultFile is read when it exists and no other is named.
@@ -148,8 +151,12 @@ func (d *decoder) fields(n *yaml.Node, what string, into any) error {
 	v := reflect.ValueOf(into).Elem()
 	fields := fieldsOf(v)
 	err := d.pairs(n, what, func(k, node *yaml.Node) error {
+		var known []string
 		for _, f := range slices.Concat(fields, fieldsAlso(d.root, what)) {
-			if f.key != k.Value || f.tag.Get("only") == "command" {
+			if f.tag.Get("only") == "command" {
+				continue
+			}
+			if known = append(known, f.key); f.key != k.Value {
 				continue
 			}
 			if f.tag.Get("group") == "" { // it is in a section, and no flag
@@ -161,7 +168,8 @@ func (d *decoder) fields(n *yaml.Node, what string, into any) error {
 			d.lines[f.key] = node.Line
 			return d.take(node, f)
 		}
-		return d.errorf(k, "%s: unknown key %q; `pagetools config schema` has those that there are", what, k.Value)
+		advice := cmp.Or(text.DidYouMean(k.Value, known), "`pagetools config schema` has those that there are")
+		return d.errorf(k, "%s: unknown key %q; %s", what, k.Value, advice)
 	})
 	if err != nil {
 		return err
