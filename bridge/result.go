@@ -42,8 +42,12 @@ func present(r *Run, data json.RawMessage) Step {
 		return e.Step()
 	}
 	if isMCP && m.IsError {
-		text := cmp.Or(said.text(), "The tool says that it failed.")
-		return presentError(r, Errorf(ToolError, "", Failed, "%s", text)).Step()
+		why := said.text()
+		if structured := string(said.StructuredContent); why == "" && structured != "null" {
+			why = structured
+		}
+		why = cmp.Or(why, "The tool says that it failed.")
+		return presentError(r, Errorf(ToolError, "", Failed, "%s", why)).Step()
 	}
 	broken := r.pass.tool.violation(data, m)
 	rules := &r.pass.site.options.Results

@@ -71,11 +71,19 @@ func TestOneReading(t *testing.T) {
 
 func TestAResultThatSaysItIsAnError(t *testing.T) {
 	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("a", ""))
-	r.Answer("shop", `{"isError":true,"content":[{"type":"text","text":"No such stamp."}]}`, nil)
-	_, e := do(t, open(t, r, bridge.SiteOptions{}), "a", `{}`, "")
-	want(t, e, bridge.ToolError, "", bridge.Failed)
-	if e.Message != "No such stamp." || e.Details["untrusted"] != true {
-		t.Errorf("%q, %v", e.Message, e.Details)
+	b := open(t, r, bridge.SiteOptions{})
+	for result, says := range map[string]string{
+		`{"isError":true,"content":[{"type":"text","text":"No such stamp."}]}`:                                "No such stamp.",
+		`{"isError":true,"content":[{"type":"text","text":"No such stamp."}],"structuredContent":{"code":7}}`: "No such stamp.",
+		`{"isError":true,"structuredContent":{"message":"No such stamp."}}`:                                   `{"message":"No such stamp."}`,
+		`{"isError":true,"content":[],"structuredContent":null}`:                                              "The tool says that it failed.",
+	} {
+		r.Answer("shop", result, nil)
+		_, e := do(t, b, "a", `{}`, "")
+		want(t, e, bridge.ToolError, "", bridge.Failed)
+		if e.Message != says || e.Details["untrusted"] != true {
+			t.Errorf("%s: %q, %v", result, e.Message, e.Details)
+		}
 	}
 }
 

@@ -28,6 +28,8 @@ type Page struct {
 	Linked json.RawMessage `json:"-"`
 	// TooLarge says that the blocks are larger than allowed.
 	TooLarge bool `json:"-"`
+	// Busy says how the page shows that it is not done: "says" or "button", "" when it does not.
+	Busy string `json:"-"`
 }
 
 // InvalidField is a field of a form that is not right.
@@ -69,12 +71,13 @@ func DecodePage(text string) (*Page, error) {
 
 		Linked   string `json:"linked"`
 		TooLarge bool   `json:"tooLarge"`
+		Busy     string `json:"busy"`
 	}
 	if err := json.Unmarshal([]byte(text), &said); err != nil {
 		return nil, fmt.Errorf("what the page shows: %w", err)
 	}
 	p := &said.Page
-	p.TooLarge = said.TooLarge
+	p.TooLarge, p.Busy = said.TooLarge, said.Busy
 	if said.Linked == "" {
 		return p, nil
 	}

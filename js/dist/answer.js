@@ -4,9 +4,30 @@
 let answer;
 
 // src/answer/main.js
-var most = { texts: 16, text: 1024, title: 512, address: 8192, words: 65536, stored: 1e3 };
-var regions = { alerts: "[role=alert],[aria-live=assertive]", statuses: "[role=status],[aria-live=polite],output" };
-var shown = ["hidden", "open", "style", "class", "aria-hidden", "aria-invalid", "checked", "src", "href"];
+var most = { texts: 16, text: 1024, title: 512, address: 8192, words: 65536, stored: 1e3, heard: 200 };
+var regions = {
+	alerts: "[role~=alert i],[role~=alertdialog i],[aria-live=assertive i]",
+	statuses: "[role~=status i],[aria-live=polite i],output"
+};
+var anyRegion = `${regions.alerts},${regions.statuses}`;
+var shown = [
+	"hidden",
+	"open",
+	"style",
+	"class",
+	"aria-hidden",
+	"aria-invalid",
+	"checked",
+	"src",
+	"href",
+	"value",
+	"aria-expanded",
+	"aria-checked",
+	"aria-selected",
+	"aria-pressed",
+	"aria-current"
+];
+var late = { quiet: 500, patience: 2e3 };
 var before = null;
 var observer = new MutationObserver(note);
 function arm() {
@@ -34,14 +55,19 @@ function remember(form, unfilled) {
 		statuses: texts(regions.statuses, trees),
 		linked: linked(),
 		stored: stored(),
+		controls: controls(form),
 		touched: /* @__PURE__ */ new Set(),
+		heard: /* @__PURE__ */ new Map(),
+		hearings: 0,
+		busy: find(working, trees).length,
+		disabled: disabled(form),
 		changed: false,
 		last: performance.now()
 	};
 	for (const root of trees) observer.observe(root, { subtree: true, childList: true, characterData: true, attributeFilter: shown });
 }
-function roots() {
-	const all = [document];
+function roots(from = document) {
+	const all = [from];
 	for (const root of all) {
 		for (const { shadowRoot } of root.querySelectorAll("*")) if (shadowRoot !== null) all.push(shadowRoot);
 	}
@@ -50,14 +76,26 @@ function roots() {
 var find = (selector, trees) => trees.flatMap((root) => [...root.querySelectorAll(selector)]);
 function note(records) {
 	if (before === null) return;
-	for (const { target, type, attributeName } of records) {
+	for (const { target, type, attributeName, addedNodes } of records) {
 		const element = target instanceof Element ? target : target.parentElement;
 		if (type === "attributes" && attributeName === "class" && element !== null && isMarked(element)) continue;
+		if (attributeName === "value" && element instanceof HTMLInputElement) continue;
 		before.changed = true;
 		before.last = performance.now();
-		const region = element?.closest(`${regions.alerts},${regions.statuses}`);
-		if (region) before.touched.add(region);
+		const region = element?.closest(anyRegion);
+		if (region) {
+			before.touched.add(region);
+			hear(region, before);
+		}
+		for (const node of addedNodes) {
+			if (node instanceof Element) for (const one of [node, ...node.querySelectorAll(anyRegion)]) hear(one, before);
+		}
 	}
+}
+function hear(element, known) {
+	if (!element.matches(anyRegion) || ++known.hearings > most.heard) return;
+	const [text] = textOf(element);
+	if (text !== void 0) known.heard.set(element, { text, alert: element.matches(regions.alerts) });
 }
 var isMarked = (element) => element === before?.form || element.matches("button,input[type=submit],input[type=image]");
 function settle(quiet, patience, maxBytes) {
@@ -82,7 +120,7 @@ function came(maxBytes) {
 	all.alerts = since(known, trees, regions.alerts, all.invalid.length > 0 ? known.unfilled : known.alerts);
 	all.statuses = since(known, trees, regions.statuses, known.statuses);
 	const changes = {
-		document: known.changed,
+		document: known.changed || known.controls !== controls(known.form),
 		address: known.address !== location.href,
 		title: known.title !== document.title,
 		form: known.form !== null && known.form.isConnected && known.values !== values(known.form),
@@ -90,14 +128,31 @@ function came(maxBytes) {
 	};
 	all.changed = Object.entries(changes).flatMap(([name, is]) => is ? [name] : []);
 	if (all.linked === known.linked) all.linked = "";
+	all.busy = busy(known, trees, all.statuses);
 	return written(all, maxBytes);
 }
-function read(maxBytes) {
-	return new Promise((resolve) => {
-		const done = () => resolve(written(page(roots()), maxBytes));
-		if (document.readyState === "complete") done();
-		else addEventListener("load", () => setTimeout(done), { once: true });
+var working = "[aria-busy=true i]";
+function busy(known, trees, statuses) {
+	if (find(working, trees).length > known.busy || statuses.some((text) => /(…|\.\.\.)$/.test(text))) return "says";
+	return statuses.length === 0 && disabled(known.form) > known.disabled ? "button" : "";
+}
+var disabled = (form) => [...form?.elements ?? []].filter((field) => field.matches("button:disabled,input[type=submit i]:disabled")).length;
+function controls(form) {
+	const all = [...document.querySelectorAll("input,select,textarea")].slice(0, most.stored);
+	return JSON.stringify(all.flatMap((field) => "value" in field && "form" in field && field.form !== form ? [field.value, "checked" in field && field.checked] : []));
+}
+async function read(maxBytes) {
+	const end = performance.now() + late.patience;
+	await new Promise((resolve) => {
+		if (document.readyState === "complete") resolve(0);
+		addEventListener("load", () => setTimeout(resolve), { once: true });
+		setTimeout(resolve, late.patience);
 	});
+	const all = page(roots());
+	const says = all.linked !== "" || all.text !== "" || all.alerts.length + all.statuses.length > 0;
+	if (says || ![...document.scripts].some(({ type }) => /^(module|(text|application)\/javascript)?$/i.test(type))) return written(all, maxBytes);
+	await calm(late.quiet, Math.max(end - performance.now(), late.quiet));
+	return written(page(roots()), maxBytes);
 }
 function page(trees) {
 	const [entry] = performance.getEntriesByType("navigation");
@@ -112,6 +167,7 @@ function page(trees) {
 		text: body.slice(0, most.words),
 		invalid: [],
 		changed: [],
+		busy: "",
 		linked: linked()
 	};
 }
@@ -125,20 +181,30 @@ function textOf(element) {
 	return text === "" ? [] : [text.slice(0, most.text)];
 }
 function since(known, trees, selector, old) {
-	return find(selector, trees).flatMap((element) => textOf(element).filter((text) => !old.includes(text) || known.touched.has(element))).slice(0, most.texts);
+	const all = find(selector, trees).flatMap((element) => textOf(element).filter((text) => !old.includes(text) || known.touched.has(element)));
+	for (const [element, { text, alert }] of known.heard) {
+		if (alert === (selector === regions.alerts) && textOf(element).length === 0 && !all.includes(text)) all.push(text);
+	}
+	return all.slice(0, most.texts);
 }
 function invalid({ form, values: old }) {
 	if (form === null || !form.isConnected) return [];
 	const same = old === values(form);
-	return [...form.elements].flatMap((field) => {
+	return [.../* @__PURE__ */ new Set([...form.elements, ...find("[aria-invalid]", roots(form))])].flatMap((field) => {
 		const said = field.getAttribute("aria-invalid");
-		const wrong = "validity" in field && field.validity instanceof ValidityState && !field.validity.valid;
+		const wrong = field.matches(":invalid:not(fieldset)");
 		if (!(said !== null && said !== "false" && said !== "") && !(wrong && same)) return [];
 		const id = field.getAttribute("aria-errormessage") ?? field.getAttribute("aria-describedby") ?? "";
-		const notes = id.split(/\s+/).flatMap((one) => document.getElementById(one) ?? []).flatMap(textOf);
+		const root = field.getRootNode();
+		const tree = root instanceof ShadowRoot ? root : document;
+		const notes = id.split(/\s+/).flatMap((one) => tree.getElementById(one) ?? []).flatMap(textOf);
 		const native = wrong && "validationMessage" in field ? String(field.validationMessage) : "";
-		return [{ field: (field.getAttribute("name") ?? field.id).slice(0, 128), message: (notes.join(" ") || native).slice(0, most.text) }];
+		return [{ field: nameOf(field, root).slice(0, 128), message: (notes.join(" ") || native).slice(0, most.text) }];
 	}).slice(0, most.texts);
+}
+function nameOf(field, root) {
+	const host = root instanceof ShadowRoot ? root.host.getAttribute("name") : null;
+	return field.getAttribute("name") || host || field.id || (field.getAttribute("aria-label") ?? "");
 }
 function values(form) {
 	if (form === null) return "";
@@ -157,7 +223,7 @@ function linked() {
 }
 function stored() {
 	try {
-		return JSON.stringify([localStorage, sessionStorage].map((area) => {
+		return document.cookie + JSON.stringify([localStorage, sessionStorage].map((area) => {
 			if (area.length > most.stored) return area.length;
 			return Object.keys(area).sort().map((key) => [key, area.getItem(key)]);
 		}));

@@ -290,11 +290,12 @@ function isObject(value) {
 }
 
 // src/shim/errors.js
+var [responseStatus, responseText] = members("Response", "status", "statusText");
 var maxMessage = 16 * 1024;
 var most = { depth: 4, parts: 8, members: 16, member: 256 };
 var untold = { __proto__: (
 	null
-), name: true, message: true, stack: true, cause: true, errors: true };
+), name: true, message: true, stack: true, cause: true, errors: true, suppressed: true };
 var typeError = (message) => new NativeTypeError(message);
 var domError = (name, message) => new NativeDOMException(message, name);
 function describe(thrown) {
@@ -309,13 +310,16 @@ function reason(thrown, depth) {
 	let text = "an error that cannot be read";
 	try {
 		if (!isObject(thrown)) return NativeString(thrown);
+		if (is(responseStatus, thrown)) return `status ${responseStatus(thrown)} ${cut(responseText(thrown), most.member)}`;
 		if (typeof thrown.message !== "string") {
 			const { kind, text: json } = encode(thrown, { max: maxMessage, lenient: true, root: "" });
 			return kind === "ok" ? json : "an object that is not an Error";
 		}
 		text = cut(thrown.message, maxMessage);
+		if (text === "" && typeof thrown.name === "string" && thrown.name !== "Error") text = cut(thrown.name, most.member);
 		text += plainMembers(thrown);
-		const { cause, errors } = thrown;
+		const { cause, name, error, suppressed } = thrown;
+		const errors = name === "SuppressedError" ? [error, suppressed] : thrown.errors;
 		if (cause !== void 0 && cause !== null && depth > 0) text += `; cause: ${reason(cause, depth - 1)}`;
 		if (isArray(errors) && depth > 0) {
 			for (let i = 0; i < errors.length && i < most.parts && text.length < maxMessage; i++) text += `; ${reason(errors[i], depth - 1)}`;
@@ -350,7 +354,7 @@ var [originAgentCluster, isSecureContext] = members(window, "originAgentCluster"
 var knowsKeys = "originAgentCluster" in window;
 var [performanceOf] = members(window, "performance");
 var [entriesByType] = members("Performance", "getEntriesByType");
-var [responseStatus] = members("PerformanceResourceTiming", "responseStatus");
+var [responseStatus2] = members("PerformanceResourceTiming", "responseStatus");
 function documentInfo() {
 	const root = documentElement(document);
 	const lang = root === null ? null : getAttribute(root, "lang");
@@ -361,7 +365,7 @@ function documentInfo() {
 }
 function httpStatus() {
 	try {
-		return responseStatus(entriesByType(performanceOf(global), "navigation")[0]);
+		return responseStatus2(entriesByType(performanceOf(global), "navigation")[0]);
 	} catch {
 		return 0;
 	}
@@ -1642,7 +1646,7 @@ var maxManifest = 1024 * 1024;
 var patience2 = 1e3;
 var nativeFetch = uncurry(fetch);
 var [linkHref] = members("HTMLLinkElement", "href");
-var [responseOK, responseText] = members("Response", "ok", "text");
+var [responseOK, responseText2] = members("Response", "ok", "text");
 function readManifest() {
 	addEventListener(global, "DOMContentLoaded", load);
 	if (readyState(document) !== "loading") load();
@@ -1656,7 +1660,7 @@ async function load() {
 	try {
 		const options = { __proto__: null, mode: "same-origin", credentials: "same-origin" };
 		const response = await own(nativeFetch(global, linkHref(link), options));
-		const text = await own(responseText(response));
+		const text = await own(responseText2(response));
 		if (responseOK(response) && text.length <= maxManifest) declare(bare(jsonParse(text)).tools);
 	} catch {
 	}

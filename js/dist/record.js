@@ -252,6 +252,15 @@ var after = {
 		return result;
 	}
 };
+function refused(method, given2, message) {
+	const tools = { registerTool: [given2], provideContext: attempt(() => Array.from(given2.tools)) ?? [] }[method] ?? [];
+	for (const tool of tools) {
+		const name = attempt(() => `${tool.name}`) ?? "";
+		const before = live.get(name);
+		note("refuse", name, { message, ...words(tool) });
+		if (before !== void 0) live.set(name, before);
+	}
+}
 function watch(holder, surface2) {
 	for (const method in after) {
 		const original = holder[method];
@@ -262,7 +271,7 @@ function watch(holder, surface2) {
 				try {
 					result = Reflect.apply(original, this, method in hear ? hear[method](args) : args);
 				} catch (error) {
-					note("refuse", attempt(() => `${args[0].name}`) ?? "", { message: `${error}`, ...words(args[0]) });
+					refused(method, args[0], `${error}`);
 					throw error;
 				}
 				try {

@@ -95,6 +95,8 @@ test('what a tool throws is told without a stack, whatever it is', async () => {
     'Object.assign(new Error("x"), { cause: Object.assign(new Error("y"), { code: "E" }) })': ['Error', 'x; cause: y (code: E)'],
     '(() => { const e = new Error("loop"); e.cause = e; return e })()': ['Error', 'loop; cause: loop; cause: loop; cause: loop; cause: loop'],
     '{ message: "m", get code() { throw 1 } }': [undefined, 'm'],
+    'new RangeError("")': ['RangeError', 'RangeError'], 'new DOMException("", "NotAllowedError")': ['NotAllowedError', 'NotAllowedError'],
+    'Object.assign(new Error("both"), { name: "SuppressedError", error: new Error("a"), suppressed: "b" })': ['SuppressedError', 'both; a; b'],
     'Object.assign(new Error("x".repeat(20000)), { name: "n".repeat(200) })': ['n'.repeat(128), 'x'.repeat(16384)],
   };
   for (const [expression, [name, message]] of Object.entries(thrown)) {

@@ -6,6 +6,9 @@ declare let answer: {
   read: (maxBytes: number) => Promise<string>;
 };
 
+/** Where elements are looked for. */
+type Tree = Document | ShadowRoot | Element;
+
 /** What a document was like when a form in it was submitted. */
 interface AnswerBefore {
   form: HTMLFormElement | null;
@@ -18,8 +21,16 @@ interface AnswerBefore {
   statuses: string[];
   linked: string;
   stored: string;
+  /** The values of the controls outside of the form. */
+  controls: string;
   /** The regions in which something changed since. */
   touched: Set<Element>;
+  /** What regions said since, and how often one was read. */
+  heard: Map<Element, { text: string; alert: boolean }>;
+  hearings: number;
+  /** How many elements are busy, and how many buttons of the form disabled. */
+  busy: number;
+  disabled: number;
   changed: boolean;
   /** When something changed last, on the clock of performance. */
   last: number;
@@ -36,6 +47,8 @@ interface AnswerPage {
   text: string;
   invalid: { field: string; message: string }[];
   changed: string[];
+  /** How the page shows that it is not done. */
+  busy: '' | 'says' | 'button';
   /** The text of a JSON list. */
   linked: string;
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 
@@ -21,9 +22,11 @@ import (
 
 // What a submit that a script of the page took has started is over when no request of it is under
 // way, and the document has not changed for settledAfter. A document that always changes is looked
-// at after quietPatience, and one in which nothing happens at all is given idlePatience.
+// at after quietPatience. One in which nothing happens at all is given idlePatience, and one that
+// shows that it is at work busyPage.
 const (
 	settledAfter  = 250 * time.Millisecond
+	busyPage      = 3 * time.Second
 	quietPatience = 2 * time.Second
 	idlePatience  = time.Second
 )
@@ -171,12 +174,17 @@ func handled(d *document, p *shim.Page, sent []request) bridge.Step {
 		a.Requests = append(a.Requests, sentRequest{r.method, r.url, r.status})
 	}
 	s := bridge.Step{Document: d.id, Revision: max(d.newest.Load(), d.revision.Load()*revisions)}
-	complains := len(a.Alerts)+len(a.Invalid) > 0
-	switch refused := decisive(d, sent); {
+	complains, sends := len(a.Alerts)+len(a.Invalid) > 0, func(r request) bool { return r.changes() && !r.beacon() }
+	own := func(r request) bool {
+		return !r.beacon() || r.kind == network.ResourceTypeWebSocket || origin.Of(r.url) == d.origin
+	}
+	switch refused := decisive(d, sent, complains || len(a.Changed) > 0); {
 	case refused != nil:
 		s.Err = a.refused(refused.status)
-	case !complains && len(sent)+len(a.Changed) > 0, slices.ContainsFunc(sent, request.changes):
+	case !complains && (len(a.Changed) > 0 || slices.ContainsFunc(sent, own)), slices.ContainsFunc(sent, sends):
 		return concluded(d, a)
+	case complains && len(sent) > 0:
+		s.Err = a.fail(bridge.NotSubmitted, bridge.Failed, "The page stopped the form, and only read from the site or reported to it")
 	case complains:
 		s.Err = a.fail(bridge.NotSubmitted, bridge.Failed, "The page stopped the form, and nothing was sent")
 	default:
@@ -188,8 +196,19 @@ func handled(d *document, p *shim.Page, sent []request) bridge.Step {
 
 // decisive returns the request that the site refused, or did not answer; nil when all went well.
 // Those that change something at the document's own site count before those of others, and before
-// what is only read.
-func decisive(d *document, sent []request) *request {
+// what is only read. Of a request that was repeated the last one counts, and what the page gave up
+// or still waits for counts only where it may have changed something. Beacons, of which pages see
+// no answer, count when nothing else says what came of the submit.
+func decisive(d *document, all []request, shown bool) *request {
+	sent := make([]request, 0, len(all))
+	for i, r := range all {
+		repeated := slices.ContainsFunc(all[i+1:], r.same)
+		idle := !r.changes() && r.status == 0 && (r.given || !r.ended)
+		foreign := r.beacon() && (shown || origin.Of(r.url) != d.origin)
+		if !repeated && !idle && !foreign {
+			sent = append(sent, r)
+		}
+	}
 	for _, group := range []func(*request) bool{
 		func(r *request) bool { return r.changes() && origin.Of(r.url) == d.origin },
 		func(r *request) bool { return r.changes() },

@@ -70,12 +70,13 @@ func (d *dialog) answer(ok bool, text string) error {
 
 // dialogs holds the open dialogs of a page. Only the owner uses it.
 type dialogs struct {
-	page  *wire.Session
-	calls *calls
-	out   *outbox
-	open  []*dialog // that are questions
-	count int       // since calm
-	calm  time.Time
+	page    *wire.Session
+	calls   *calls
+	out     *outbox
+	traffic *traffic
+	open    []*dialog // that are questions
+	count   int       // since calm
+	calm    time.Time
 }
 
 // opens makes a dialog in a call a question, and answers every other one: no script of
@@ -107,6 +108,9 @@ func (ds *dialogs) opens(from *wire.Session, ev *page.EventJavascriptDialogOpeni
 	if d.kind != "" && ds.calls.hand(d) {
 		ds.open = append(ds.open, d)
 		return
+	}
+	if ev.Type == page.DialogTypeAlert {
+		ds.traffic.alert(ev.Message)
 	}
 	if ds.close(from, accept) {
 		ds.out.emit(session.DialogShown{Kind: string(ev.Type), Message: d.message, Accepted: accept})

@@ -113,7 +113,8 @@ func (n *reaching) requestPaused(o *owner, from *wire.Session, msg *cdproto.Mess
 
 // authRequired shows the credential to our proxy. A credential that was not taken is not shown
 // again: then the page is about to close. A site that asks for a login cannot be opened: one kind
-// of browser would fail, and the other take the text of the response for the page.
+// of browser would fail, and the other take the text of the response for the page. Where nobody
+// can log in, the response goes to who asked for it: a script would wait for it for ever.
 func (n *reaching) authRequired(o *owner, from *wire.Session, msg *cdproto.Message) {
 	ev, ok := wire.Decode[fetch.EventAuthRequired](msg)
 	if !ok || ev.AuthChallenge == nil {
@@ -122,8 +123,10 @@ func (n *reaching) authRequired(o *owner, from *wire.Session, msg *cdproto.Messa
 	answer := &fetch.AuthChallengeResponse{Response: fetch.AuthChallengeResponseResponseDefault}
 	n.mu.Lock()
 	switch {
+	case ev.AuthChallenge.Source != fetch.AuthChallengeSourceProxy && n.attended: // a person may log in
 	case ev.AuthChallenge.Source != fetch.AuthChallengeSourceProxy:
-		n.asked = n.asked || !n.attended && ev.FrameID == o.frames.top.id
+		n.asked = n.asked || ev.ResourceType == network.ResourceTypeDocument && ev.FrameID == o.frames.top.id
+		answer.Response = fetch.AuthChallengeResponseResponseCancelAuth
 	case n.grant == nil || n.shown == ev.RequestID:
 		answer.Response = fetch.AuthChallengeResponseResponseCancelAuth
 	default:

@@ -36,6 +36,9 @@ var wanted = map[cdproto.MethodType]bool{
 	cdproto.EventPageScreencastFrame:          true,
 	cdproto.EventNetworkRequestWillBeSent:     true,
 	cdproto.EventNetworkResponseReceived:      true,
+	cdproto.EventNetworkDataReceived:          true,
+	cdproto.EventNetworkWebSocketCreated:      true,
+	cdproto.EventNetworkWebSocketFrameSent:    true,
 	cdproto.EventNetworkLoadingFinished:       true,
 	cdproto.EventNetworkLoadingFailed:         true,
 	cdproto.EventWebMCPToolsAdded:             true,
@@ -185,8 +188,9 @@ func (o *owner) handle(msg *cdproto.Message) {
 		o.setup.reaching.requestPaused(o, from, msg)
 	case cdproto.EventFetchAuthRequired:
 		o.setup.reaching.authRequired(o, from, msg)
-	case cdproto.EventNetworkRequestWillBeSent, cdproto.EventNetworkResponseReceived, cdproto.EventNetworkLoadingFinished,
-		cdproto.EventNetworkLoadingFailed:
+	case cdproto.EventNetworkRequestWillBeSent, cdproto.EventNetworkResponseReceived, cdproto.EventNetworkDataReceived,
+		cdproto.EventNetworkWebSocketCreated, cdproto.EventNetworkWebSocketFrameSent,
+		cdproto.EventNetworkLoadingFinished, cdproto.EventNetworkLoadingFailed:
 		o.traffic.event(msg)
 	default:
 		o.targetEvent(from, msg)

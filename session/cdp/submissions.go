@@ -20,6 +20,8 @@ type submission struct {
 	handled bool      // by a script of the page
 	since   int64     // events that came before the call
 	after   int64     // events that came before the submit was told
+	told    time.Time // when it was
+	led     bool      // on, by a document that came
 	frame   *frame    // where the answer goes; the owner's
 	found   chan arrival
 }
@@ -45,6 +47,7 @@ func (c *call) follow(ctx context.Context, sub *submission) bridge.Step {
 	tick := time.NewTicker(settleEvery)
 	defer tick.Stop()
 	began := time.Now()
+	sub.told = began
 	for {
 		sub.found = make(chan arrival, 1)
 		c.of.tasks.add(ctx, sub.after, func() { c.of.submissions.add(sub) })
@@ -79,12 +82,21 @@ func (c *call) follow(ctx context.Context, sub *submission) bridge.Step {
 			if err != nil {
 				return unreadable("The page's answer cannot be read.", err).Step()
 			}
+			heard := make(chan []string, 1)
+			c.of.tasks.add(ctx, after, func() { heard <- c.of.traffic.alerts(c.since) })
+			select {
+			case alerts := <-heard:
+				p.Alerts = append(p.Alerts, alerts...)
+			case <-c.of.tasks.gone:
+			case <-ctx.Done():
+			}
 			return loaded(a.doc, p, a.status)
 		}
 		if _, ours := errors.AsType[*scriptError](err); ours || after == 0 && a.doc.target.Reason() != nil {
 			return unanswered(ctx, a.doc, err).Step()
 		}
 		sub.doc, sub.target, sub.handled, sub.since, sub.after = a.doc, "", false, max(sub.after, after), max(sub.after, after)
+		sub.told, sub.led = time.Now(), true
 	}
 }
 
@@ -109,19 +121,28 @@ func (c *call) quietened(ctx context.Context, sub *submission, began time.Time) 
 		return unreadable("The page's answer cannot be read.", err).Step(), true
 	}
 	type record struct {
-		sent []request
-		open bool
+		sent  []request
+		said  []string
+		leads bool
+		open  bool
 	}
 	found := make(chan record, 1)
 	c.of.tasks.add(ctx, after, func() {
-		sent, open := c.of.traffic.scripted(sub.since)
+		sent, open := c.of.traffic.scripted(sub.frame.id, sub.since, sub.told)
 		loads := c.of.traffic.loads(sub.frame.id, sub.since)
-		found <- record{sent, open || len(loads) > 0}
+		found <- record{sent, c.of.traffic.alerts(sub.since), len(loads) > 0 || sub.frame.leads(sub), open}
 	})
 	select {
 	case r := <-found:
-		nothing := len(r.sent)+len(p.Alerts)+len(p.Invalid)+len(p.Changed) == 0
-		if r.open || nothing && time.Since(began) < idlePatience {
+		p.Alerts = append(p.Alerts, r.said...)
+		patience := time.Duration(0)
+		switch {
+		case len(r.sent)+len(p.Alerts)+len(p.Invalid)+len(p.Changed) == 0:
+			patience = idlePatience
+		case len(p.Alerts)+len(p.Invalid) == 0 && (p.Busy == "says" || p.Busy == "button" && !slices.ContainsFunc(r.sent, request.changes)):
+			patience = busyPage
+		}
+		if r.leads || r.open || time.Since(began) < patience {
 			return s, false
 		}
 		return handled(c.doc, p, r.sent), true
@@ -244,12 +265,14 @@ func (ss *submissions) withoutDocument(sub *submission) arrival {
 	f := sub.frame
 	loads := ss.traffic.loads(f.id, sub.since)
 	if len(loads) == 0 {
-		_, open := ss.traffic.scripted(sub.since)
+		_, open := ss.traffic.scripted(f.id, sub.since, sub.told)
+		idle := f == sub.doc.frame && time.Since(sub.told) > idlePatience
+		stays := sub.handled || !sub.led && (f.moved > sub.since || idle) && !f.leads(sub)
 		switch {
-		case sub.handled && !open:
-			return arrival{quiet: true}
-		case !sub.handled && f.started > sub.since && f.stopped > f.started: // without a request
+		case !sub.handled && f.moved <= sub.since && f.started > sub.since && f.stopped > f.started: // without a request
 			return arrival{err: noAnswer("The form was submitted, and no page came in answer.", nil)}
+		case stays && !open: // a script of the page took the submit, or the navigation that it led to
+			return arrival{quiet: true}
 		}
 		return arrival{}
 	}
@@ -264,6 +287,12 @@ func (ss *submissions) withoutDocument(sub *submission) arrival {
 		return arrival{}
 	}
 	return arrival{err: noAnswer("The form was submitted, and no page came in answer.", nil)}
+}
+
+// leads reports whether a submission may still lead the frame to another document: the browser was
+// asked to go there, and has not begun.
+func (f *frame) leads(sub *submission) bool {
+	return f.requested > sub.since && f.moved < f.requested && f.stopped < f.requested && time.Since(f.asked) < loadPatience
 }
 
 // unloaded is answer for the browser's own page, in place of one that did not come.

@@ -114,7 +114,7 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 	t.calls = &calls{name: name, times: b.times, tasks: work, watcher: own.watcher,
 		traffic: own.traffic, submissions: own.submissions}
 	own.moves = &moves{frames: own.frames, watcher: own.watcher, tasks: work, stop: func() {}}
-	own.dialogs = &dialogs{page: target, calls: t.calls, out: out}
+	own.dialogs = &dialogs{page: target, calls: t.calls, out: out, traffic: own.traffic}
 	if b.native {
 		t.invoker = newNative(name, b.attended, own.watcher)
 	} else {

@@ -1,7 +1,10 @@
 package cdp
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"net/http"
 	"slices"
 	"time"
 
@@ -21,8 +24,10 @@ type request struct {
 	kind   network.ResourceType
 	method string
 	url    string
+	body   string    // its digest; empty when it is not known
 	began  int64     // events of the page until then
-	at     time.Time // when it began, was answered, or failed
+	asked  time.Time // when it began
+	at     time.Time // when it began, was answered, failed, or a part of its answer came
 	status int       // of HTTP; 0 until a response came
 	ended  bool
 	failed bool // no response came as a whole
@@ -30,8 +35,31 @@ type request struct {
 	wrote  bool // it is where a request that may change something was redirected to
 }
 
+// said is the text of a JavaScript alert.
+type said struct {
+	at   int64 // events of the page until then
+	text string
+}
+
+// alert notes a JavaScript alert.
+func (t *traffic) alert(words string) {
+	if t.calls > 0 && len(t.said) < maxSent {
+		t.said = append(t.said, said{t.frames.handled, text.Bytes(words, maxAlert)})
+	}
+}
+
+// alerts returns the JavaScript alerts that came after so many events.
+func (t *traffic) alerts(after int64) (all []string) {
+	for _, s := range t.said {
+		if s.at > after && s.text != "" {
+			all = append(all, s.text)
+		}
+	}
+	return all
+}
+
 // maxRequests bounds the requests that are noted in a page, and maxAddress the bytes of an address.
-const maxRequests, maxAddress = 512, 2048
+const maxRequests, maxAddress, maxAlert, maxSentBody = 512, 2048, 1024, 64 << 10
 
 // traffic notes the requests of a page for documents, and those of its scripts, while calls of
 // forms are under way. Only then does the browser report them: a page can make any number of them.
@@ -40,14 +68,32 @@ type traffic struct {
 	frames *frames
 	calls  int // that are under way
 	all    []*request
+	said   []said          // the alerts of the page
 	wait   []chan struct{} // for requests that may change something
 }
 
-// enable makes a target report its requests, without their bodies.
+// enable makes a target report its requests, with short bodies, and without those of answers.
 func (*traffic) enable() wire.Command {
-	none := int64(0)
+	none, short := int64(0), int64(maxSentBody)
 	return wire.Command{Method: network.CommandEnable,
-		Params: network.EnableParams{MaxTotalBufferSize: &none, MaxResourceBufferSize: &none, MaxPostDataSize: &none}}
+		Params: network.EnableParams{MaxTotalBufferSize: &none, MaxResourceBufferSize: &none, MaxPostDataSize: &short}}
+}
+
+// digest returns what a request sends, as a digest: the same for the same fields, although each
+// multipart body has a boundary of its own. It is empty when the body is too long to be known.
+func digest(r *network.Request) string {
+	if r.HasPostData && len(r.PostDataEntries) == 0 {
+		return ""
+	}
+	var body []byte
+	for _, e := range r.PostDataEntries {
+		body = append(body, e.Bytes...)
+	}
+	if boundary, _, ok := bytes.Cut(body, []byte("\r\n")); ok && bytes.HasPrefix(boundary, []byte("--")) {
+		body = bytes.ReplaceAll(body, boundary, nil)
+	}
+	sum := sha256.Sum256(body)
+	return string(sum[:])
 }
 
 // begin notes requests for one more call.
@@ -61,7 +107,7 @@ func (t *traffic) begin() {
 // end is said for each begin.
 func (t *traffic) end() {
 	if t.calls--; t.calls == 0 {
-		t.all = nil
+		t.all, t.said = nil, nil
 		t.tell(network.CommandDisable, nil)
 	}
 }
@@ -86,6 +132,18 @@ func (t *traffic) event(msg *cdproto.Message) {
 		if ev, ok := wire.Decode[network.EventResponseReceived](msg); ok && ev.Response != nil {
 			t.change(ev.RequestID, func(r *request) { r.status, r.at = int(ev.Response.Status), time.Now() })
 		}
+	case cdproto.EventNetworkDataReceived:
+		if ev, ok := wire.Decode[network.EventDataReceived](msg); ok {
+			t.change(ev.RequestID, func(r *request) { r.at = time.Now() })
+		}
+	case cdproto.EventNetworkWebSocketCreated:
+		if ev, ok := wire.Decode[network.EventWebSocketCreated](msg); ok {
+			t.add(&request{id: ev.RequestID, kind: network.ResourceTypeWebSocket, url: text.Bytes(ev.URL, maxAddress)})
+		}
+	case cdproto.EventNetworkWebSocketFrameSent:
+		if ev, ok := wire.Decode[network.EventWebSocketFrameSent](msg); ok {
+			t.wired(ev.RequestID)
+		}
 	case cdproto.EventNetworkLoadingFinished:
 		if ev, ok := wire.Decode[network.EventLoadingFinished](msg); ok {
 			t.change(ev.RequestID, func(r *request) { r.ended = true })
@@ -104,7 +162,7 @@ func (t *traffic) event(msg *cdproto.Message) {
 // the one that was redirected.
 func (t *traffic) sent(ev *network.EventRequestWillBeSent) {
 	switch ev.Type {
-	case network.ResourceTypeDocument, network.ResourceTypeFetch, network.ResourceTypeXHR:
+	case network.ResourceTypeDocument, network.ResourceTypeFetch, network.ResourceTypeXHR, network.ResourceTypePing:
 	default:
 		return
 	}
@@ -124,11 +182,28 @@ func (t *traffic) sent(ev *network.EventRequestWillBeSent) {
 		at := slices.IndexFunc(t.all, func(r *request) bool { return r.id == ev.RequestID })
 		t.all = slices.Insert(t.all, at, redirected)
 	}
-	if known || len(t.all) >= maxRequests {
-		return
+	if !known {
+		t.add(&request{id: ev.RequestID, frame: ev.FrameID, kind: ev.Type, method: ev.Request.Method,
+			url: address, body: digest(ev.Request)})
 	}
-	t.all = append(t.all, &request{id: ev.RequestID, frame: ev.FrameID, kind: ev.Type, method: ev.Request.Method,
-		url: address, began: t.frames.handled, at: time.Now()})
+}
+
+func (t *traffic) add(r *request) {
+	if len(t.all) < maxRequests {
+		r.began, r.asked, r.at = t.frames.handled, time.Now(), time.Now()
+		t.all = append(t.all, r)
+	}
+}
+
+// wired takes a message that a script sent over a WebSocket, which is one request, whose answer
+// nobody knows. A WebSocket that was open before has no address.
+func (t *traffic) wired(id network.RequestID) {
+	if !slices.ContainsFunc(t.all, func(r *request) bool { return r.id == id }) {
+		t.add(&request{id: id, kind: network.ResourceTypeWebSocket})
+	}
+	t.change(id, func(r *request) {
+		r.method, r.status, r.began, r.ended = "WEBSOCKET", http.StatusSwitchingProtocols, t.frames.handled, true
+	})
 }
 
 // settle ends the waits when nothing that may change something is under way.
@@ -201,31 +276,55 @@ func (t *traffic) loads(of cdp.FrameID, after int64) []*request {
 // bodyPatience the wait for the rest of any response.
 const streamPatience, bodyPatience = 3 * time.Second, time.Second
 
-// scripted returns the requests of scripts that began after so many events, and whether some are
-// under way.
-func (t *traffic) scripted(after int64) (all []request, open bool) {
+// chainPatience bounds the time in which requests that may change something follow each other, and
+// answers come in parts: a page that sends them for ever is not waited for.
+const chainPatience = 10 * time.Second
+
+// scripted returns the requests of scripts that began after so many events, with what they sent
+// from other frames than of, and whether some are under way that began soon after a submit.
+func (t *traffic) scripted(of cdp.FrameID, after int64, submitted time.Time) (all []request, open bool) {
 	for _, r := range t.all {
-		if r.began <= after || r.kind == network.ResourceTypeDocument {
+		document := r.kind == network.ResourceTypeDocument
+		if r.began <= after || r.method == "" || document && (r.frame == of || !r.changes()) {
 			continue
 		}
 		all = append(all, *r)
-		open = open || r.open()
+		open = open || r.open(submitted)
 	}
 	return all, open
 }
 
-// open reports whether a request is under way. A body that nobody reads never ends.
-func (r *request) open() bool {
+// open reports whether a request is under way that may be of a submit. A body that nobody reads
+// never ends.
+func (r *request) open(submitted time.Time) bool {
+	patience := streamPatience
+	if r.changes() {
+		patience = chainPatience
+	}
 	switch {
-	case r.ended:
+	case r.ended, r.asked.Sub(submitted) > patience:
 		return false
 	case r.status != 0:
-		return time.Since(r.at) < bodyPatience
+		return time.Since(r.at) < bodyPatience && time.Since(r.asked) < patience
 	}
-	return r.changes() || time.Since(r.at) < streamPatience
+	return r.changes() || time.Since(r.asked) < patience
 }
 
 // changes reports whether a request may change something at the site.
 func (r request) changes() bool {
-	return r.wrote || r.method != "GET" && r.method != "HEAD" && r.method != "OPTIONS"
+	switch r.method {
+	case "", "GET", "HEAD", "OPTIONS", "WEBSOCKET":
+		return r.wrote
+	}
+	return true
+}
+
+// same reports whether two requests ask for the same.
+func (r request) same(x request) bool {
+	return r.method == x.method && r.url == x.url && r.body == x.body && r.body != ""
+}
+
+// beacon reports whether the page sees no answer of the request.
+func (r request) beacon() bool {
+	return r.kind == network.ResourceTypePing || r.kind == network.ResourceTypeWebSocket
 }

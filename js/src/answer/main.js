@@ -2,9 +2,18 @@
 // Says what a document shows to whoever submits a form in it, or whose form led to it. It runs in a world of its own, whose
 // functions no page can change.
 
-const most = { texts: 16, text: 1024, title: 512, address: 8192, words: 65536, stored: 1000 };
-const regions = { alerts: '[role=alert],[aria-live=assertive]', statuses: '[role=status],[aria-live=polite],output' };
-const shown = ['hidden', 'open', 'style', 'class', 'aria-hidden', 'aria-invalid', 'checked', 'src', 'href'];
+const most = { texts: 16, text: 1024, title: 512, address: 8192, words: 65536, stored: 1000, heard: 200 };
+const regions = {
+  alerts: '[role~=alert i],[role~=alertdialog i],[aria-live=assertive i]',
+  statuses: '[role~=status i],[aria-live=polite i],output',
+};
+const anyRegion = `${regions.alerts},${regions.statuses}`;
+const shown = [
+  'hidden', 'open', 'style', 'class', 'aria-hidden', 'aria-invalid', 'checked', 'src', 'href', 'value',
+  'aria-expanded', 'aria-checked', 'aria-selected', 'aria-pressed', 'aria-current',
+];
+/** How long the scripts of a document that says nothing must be quiet, and how long they are waited for, in ms. */
+const late = { quiet: 500, patience: 2000 };
 
 /** What the document was like at the submit. @type {AnswerBefore | null} */
 let before = null;
@@ -35,15 +44,19 @@ function remember(form, unfilled) {
   const alerts = texts(regions.alerts, trees);
   before = {
     form, values: values(form), address: location.href, title: document.title, alerts, unfilled: unfilled ?? alerts,
-    statuses: texts(regions.statuses, trees), linked: linked(), stored: stored(), touched: new Set(), changed: false, last: performance.now(),
+    statuses: texts(regions.statuses, trees), linked: linked(), stored: stored(), controls: controls(form), touched: new Set(), heard: new Map(),
+    hearings: 0, busy: find(working, trees).length, disabled: disabled(form), changed: false, last: performance.now(),
   };
   for (const root of trees) observer.observe(root, { subtree: true, childList: true, characterData: true, attributeFilter: shown });
 }
 
-/** roots returns the document and the shadow trees in it that are open. */
-function roots() {
-  /** @type {(Document | ShadowRoot)[]} */
-  const all = [document];
+/**
+ * roots returns the document, or the element, and the shadow trees in it that are open.
+ * @param {Document | Element} [from]
+ */
+function roots(from = document) {
+  /** @type {Tree[]} */
+  const all = [from];
   for (const root of all) {
     for (const { shadowRoot } of root.querySelectorAll('*')) if (shadowRoot !== null) all.push(shadowRoot);
   }
@@ -53,21 +66,39 @@ function roots() {
 /**
  * find returns the elements of a kind in the trees.
  * @param {string} selector
- * @param {(Document | ShadowRoot)[]} trees
+ * @param {Tree[]} trees
  */
 const find = (selector, trees) => trees.flatMap((root) => [...root.querySelectorAll(selector)]);
 
 /** @param {MutationRecord[]} records */
 function note(records) {
   if (before === null) return;
-  for (const { target, type, attributeName } of records) {
+  for (const { target, type, attributeName, addedNodes } of records) {
     const element = target instanceof Element ? target : target.parentElement;
     if (type === 'attributes' && attributeName === 'class' && element !== null && isMarked(element)) continue; // by a call
+    if (attributeName === 'value' && element instanceof HTMLInputElement) continue; // libraries keep it in step
     before.changed = true;
     before.last = performance.now();
-    const region = element?.closest(`${regions.alerts},${regions.statuses}`);
-    if (region) before.touched.add(region);
+    const region = element?.closest(anyRegion);
+    if (region) {
+      before.touched.add(region);
+      hear(region, before);
+    }
+    for (const node of addedNodes) {
+      if (node instanceof Element) for (const one of [node, ...node.querySelectorAll(anyRegion)]) hear(one, before);
+    }
   }
+}
+
+/**
+ * hear remembers what a region says: it may be gone when the page is read.
+ * @param {Element} element
+ * @param {AnswerBefore} known
+ */
+function hear(element, known) {
+  if (!element.matches(anyRegion) || ++known.hearings > most.heard) return;
+  const [text] = textOf(element);
+  if (text !== undefined) known.heard.set(element, { text, alert: element.matches(regions.alerts) });
 }
 
 /** @param {Element} element */
@@ -105,29 +136,61 @@ function came(maxBytes) {
   all.alerts = since(known, trees, regions.alerts, all.invalid.length > 0 ? known.unfilled : known.alerts);
   all.statuses = since(known, trees, regions.statuses, known.statuses);
   const changes = {
-    document: known.changed, address: known.address !== location.href, title: known.title !== document.title,
+    document: known.changed || known.controls !== controls(known.form), address: known.address !== location.href, title: known.title !== document.title,
     form: known.form !== null && known.form.isConnected && known.values !== values(known.form), storage: known.stored !== stored(),
   };
   all.changed = Object.entries(changes).flatMap(([name, is]) => (is ? [name] : []));
   if (all.linked === known.linked) all.linked = '';
+  all.busy = busy(known, trees, all.statuses);
   return written(all, maxBytes);
 }
 
+const working = '[aria-busy=true i]';
+
 /**
- * read returns, once the document was loaded, what it shows.
- * @param {number} maxBytes
- * @returns {Promise<string>}
+ * busy says how the page shows that it is not done: 'says' by aria-busy or a status with an ellipsis, 'button' by a button that it
+ * disabled.
+ * @param {AnswerBefore} known
+ * @param {Tree[]} trees
+ * @param {string[]} statuses
+ * @returns {AnswerPage['busy']}
  */
-function read(maxBytes) {
-  return new Promise((resolve) => {
-    const done = () => resolve(written(page(roots()), maxBytes));
-    if (document.readyState === 'complete') done();
-    else addEventListener('load', () => setTimeout(done), { once: true });
-  });
+function busy(known, trees, statuses) {
+  if (find(working, trees).length > known.busy || statuses.some((text) => /(…|\.\.\.)$/.test(text))) return 'says';
+  return statuses.length === 0 && disabled(known.form) > known.disabled ? 'button' : '';
+}
+
+/** @param {HTMLFormElement | null} form */
+const disabled = (form) => [...form?.elements ?? []].filter((field) => field.matches('button:disabled,input[type=submit i]:disabled')).length;
+
+/** @param {HTMLFormElement | null} form whose controls do not count */
+function controls(form) {
+  const all = [...document.querySelectorAll('input,select,textarea')].slice(0, most.stored);
+  return JSON.stringify(all.flatMap((field) => ('value' in field && 'form' in field && field.form !== form ? [field.value, 'checked' in field && field.checked] : [])));
 }
 
 /**
- * @param {(Document | ShadowRoot)[]} trees
+ * read returns what the document shows once it was loaded, and, where it says nothing, once its scripts had time to. One that
+ * never ends to load is read as it is.
+ * @param {number} maxBytes
+ * @returns {Promise<string>}
+ */
+async function read(maxBytes) {
+  const end = performance.now() + late.patience;
+  await new Promise((resolve) => {
+    if (document.readyState === 'complete') resolve(0);
+    addEventListener('load', () => setTimeout(resolve), { once: true });
+    setTimeout(resolve, late.patience);
+  });
+  const all = page(roots());
+  const says = all.linked !== '' || all.text !== '' || all.alerts.length + all.statuses.length > 0;
+  if (says || ![...document.scripts].some(({ type }) => /^(module|(text|application)\/javascript)?$/i.test(type))) return written(all, maxBytes);
+  await calm(late.quiet, Math.max(end - performance.now(), late.quiet));
+  return written(page(roots()), maxBytes);
+}
+
+/**
+ * @param {Tree[]} trees
  * @returns {AnswerPage}
  */
 function page(trees) {
@@ -138,7 +201,7 @@ function page(trees) {
     status: entry instanceof PerformanceNavigationTiming ? entry.responseStatus : 0,
     address: location.href.slice(0, most.address), title: document.title.slice(0, most.title),
     alerts: texts(regions.alerts, trees), statuses: texts(regions.statuses, trees), text: body.slice(0, most.words), invalid: [], changed: [],
-    linked: linked(),
+    busy: '', linked: linked(),
   };
 }
 
@@ -154,7 +217,7 @@ function written(all, maxBytes) {
 /**
  * texts returns what the elements of a kind in the trees show.
  * @param {string} selector
- * @param {(Document | ShadowRoot)[]} trees
+ * @param {Tree[]} trees
  */
 const texts = (selector, trees) => find(selector, trees).flatMap(textOf).slice(0, most.texts);
 
@@ -165,14 +228,18 @@ function textOf(element) {
 }
 
 /**
- * since returns the texts of a kind that came: other ones than before, or said again.
+ * since returns the texts of a kind that came: other ones than before, said again, or gone meanwhile.
  * @param {AnswerBefore} known
- * @param {(Document | ShadowRoot)[]} trees
+ * @param {Tree[]} trees
  * @param {string} selector
  * @param {string[]} old
  */
 function since(known, trees, selector, old) {
-  return find(selector, trees).flatMap((element) => textOf(element).filter((text) => !old.includes(text) || known.touched.has(element))).slice(0, most.texts);
+  const all = find(selector, trees).flatMap((element) => textOf(element).filter((text) => !old.includes(text) || known.touched.has(element)));
+  for (const [element, { text, alert }] of known.heard) {
+    if (alert === (selector === regions.alerts) && textOf(element).length === 0 && !all.includes(text)) all.push(text);
+  }
+  return all.slice(0, most.texts);
 }
 
 /**
@@ -183,15 +250,26 @@ function since(known, trees, selector, old) {
 function invalid({ form, values: old }) {
   if (form === null || !form.isConnected) return [];
   const same = old === values(form);
-  return [...form.elements].flatMap((field) => {
+  return [...new Set([...form.elements, ...find('[aria-invalid]', roots(form))])].flatMap((field) => {
     const said = field.getAttribute('aria-invalid');
-    const wrong = 'validity' in field && field.validity instanceof ValidityState && !field.validity.valid;
+    const wrong = field.matches(':invalid:not(fieldset)'); // which elements with internals of their own are, too
     if (!(said !== null && said !== 'false' && said !== '') && !(wrong && same)) return [];
     const id = field.getAttribute('aria-errormessage') ?? field.getAttribute('aria-describedby') ?? '';
-    const notes = id.split(/\s+/).flatMap((one) => document.getElementById(one) ?? []).flatMap(textOf);
+    const root = field.getRootNode();
+    const tree = root instanceof ShadowRoot ? root : document;
+    const notes = id.split(/\s+/).flatMap((one) => tree.getElementById(one) ?? []).flatMap(textOf);
     const native = wrong && 'validationMessage' in field ? String(field.validationMessage) : '';
-    return [{ field: (field.getAttribute('name') ?? field.id).slice(0, 128), message: (notes.join(' ') || native).slice(0, most.text) }];
+    return [{ field: nameOf(field, root).slice(0, 128), message: (notes.join(' ') || native).slice(0, most.text) }];
   }).slice(0, most.texts);
+}
+
+/**
+ * @param {Element} field
+ * @param {Node} root
+ */
+function nameOf(field, root) {
+  const host = root instanceof ShadowRoot ? root.host.getAttribute('name') : null;
+  return field.getAttribute('name') || host || field.id || (field.getAttribute('aria-label') ?? '');
 }
 
 /** @param {HTMLFormElement | null} form */
@@ -216,7 +294,7 @@ function linked() {
 /** stored is what the document keeps in its storage; a document may have none. */
 function stored() {
   try {
-    return JSON.stringify([localStorage, sessionStorage].map((area) => {
+    return document.cookie + JSON.stringify([localStorage, sessionStorage].map((area) => {
       if (area.length > most.stored) return area.length;
       return Object.keys(area).sort().map((key) => [key, area.getItem(key)]);
     }));

@@ -190,6 +190,23 @@ const after = {
 };
 
 /**
+ * refused notes the tools of a method that threw; what was registered before under their names stays.
+ * @param {string} method
+ * @param {any} given
+ * @param {string} message
+ */
+function refused(method, given, message) {
+  /** @type {any[]} */
+  const tools = { registerTool: [given], provideContext: attempt(() => Array.from(given.tools)) ?? [] }[method] ?? [];
+  for (const tool of tools) {
+    const name = attempt(() => `${tool.name}`) ?? '';
+    const before = live.get(name);
+    note('refuse', name, { message, ...words(tool) });
+    if (before !== undefined) live.set(name, before);
+  }
+}
+
+/**
  * watch notes the calls of the methods of an object.
  * @param {any} holder
  * @param {string} [surface]
@@ -205,7 +222,7 @@ function watch(holder, surface) {
         try {
           result = Reflect.apply(original, this, method in hear ? hear[method](args) : args);
         } catch (error) {
-          note('refuse', attempt(() => `${args[0].name}`) ?? '', { message: `${error}`, ...words(args[0]) });
+          refused(method, args[0], `${error}`);
           throw error;
         }
         try {

@@ -2,14 +2,16 @@
 // Errors in both directions: the ones that the page gets from us, with Chromium's texts, and what may be told of the ones
 // that the page threw.
 
-import { NativeDOMException, NativeString, NativeTypeError, isArray, objectKeys, slice } from './natives.js';
-import { encode, isObject } from './encode.js';
+import { NativeDOMException, NativeString, NativeTypeError, isArray, members, objectKeys, slice } from './natives.js';
+import { encode, is, isObject } from './encode.js';
+
+const [responseStatus, responseText] = members('Response', 'status', 'statusText');
 
 const maxMessage = 16 * 1024;
 /** Of a failure: how deep its causes and parts are told, how many parts, how many members, and how long one may be. */
 const most = { depth: 4, parts: 8, members: 16, member: 256 };
 /** What is told in its own place, or to nobody. @type {{[name: string]: boolean}} */
-const untold = { __proto__: /** @type {any} */ (null), name: true, message: true, stack: true, cause: true, errors: true };
+const untold = { __proto__: /** @type {any} */ (null), name: true, message: true, stack: true, cause: true, errors: true, suppressed: true };
 
 /** @param {string} message */
 export const typeError = (message) => new NativeTypeError(message);
@@ -46,13 +48,16 @@ function reason(thrown, depth) {
   let text = 'an error that cannot be read';
   try {
     if (!isObject(thrown)) return NativeString(thrown);
+    if (is(responseStatus, thrown)) return `status ${responseStatus(thrown)} ${cut(responseText(thrown), most.member)}`; // as routers do
     if (typeof thrown.message !== 'string') {
       const { kind, text: json } = encode(thrown, { max: maxMessage, lenient: true, root: '' });
       return kind === 'ok' ? json : 'an object that is not an Error';
     }
     text = cut(thrown.message, maxMessage);
+    if (text === '' && typeof thrown.name === 'string' && thrown.name !== 'Error') text = cut(thrown.name, most.member);
     text += plainMembers(thrown);
-    const { cause, errors } = thrown;
+    const { cause, name, error, suppressed } = thrown;
+    const errors = name === 'SuppressedError' ? [error, suppressed] : thrown.errors;
     if (cause !== undefined && cause !== null && depth > 0) text += `; cause: ${reason(cause, depth - 1)}`;
     if (isArray(errors) && depth > 0) {
       for (let i = 0; i < errors.length && i < most.parts && text.length < maxMessage; i++) text += `; ${reason(errors[i], depth - 1)}`;

@@ -248,7 +248,7 @@ function faults(form) {
   let text = '';
   for (let i = 0; i < collectionLength(list); i++) {
     if (!matches(list[i], ':invalid:not(fieldset)')) continue;
-    text += `${getAttribute(list[i], 'name') ?? ''}: ${validationMessage(list[i])}. `;
+    text += `${getAttribute(list[i], 'name') ?? ''}: ${validationMessage(list[i]) || 'not valid'}. `; // an element of its own keeps its message
   }
   return text;
 }
