@@ -106,8 +106,8 @@ var handledForms = []handledForm{
 		`NOT_SUBMITTED failed invalid=[size] changed=[document]`, `size: Choose a size`},
 	{"at work, then refused", `handle(() => { say('status', 'Checking…'); setTimeout(async () => { await post('/422'); say('status', ''); say('alert', 'Too long') }, 600) })`,
 		`SITE_REFUSED failed alerts=[Too long] statuses=[Checking…] changed=[document] POST /422 422`, `Too long`},
-	{"a login that scripts are asked for", `handle(async () => { const r = await post('/login'); say('alert', 'Log in first: ' + r.status) })`,
-		`SITE_REFUSED failed alerts=[Log in first: 401] changed=[document] POST /login 401`, `Log in first`},
+	{"a document that asks for a login", `f.action = '/login'`,
+		`SITE_REFUSED failed status=401 alerts=[Log in first]`, `Log in first`},
 	{"the router takes the navigation", `navigation.onnavigate = (e) => { if (e.canIntercept) e.intercept({async handler() { await post('/200'); say('status', 'Saved') }}) }`,
 		`ok statuses=[Saved] changed=[document address] POST /200 200`, ``},
 	{"the next document speaks later", `handle(async () => { await post('/200'); location = '/later' })`,
@@ -200,6 +200,7 @@ func TestFormHandled(t *testing.T) {
 		"/login": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
 			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = io.WriteString(w, "<p role=alert>Log in first")
 		},
 		"/later":  plain(`<div id=app></div><script>setTimeout(() => { app.innerHTML = '<p role=status>Order 4711' }, 200)</script>`),
 		"/alerts": plain(`<script>alert('Order 4711')</script>`),

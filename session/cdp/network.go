@@ -114,7 +114,7 @@ func (n *reaching) requestPaused(o *owner, from *wire.Session, msg *cdproto.Mess
 // authRequired shows the credential to our proxy. A credential that was not taken is not shown
 // again: then the page is about to close. A site that asks for a login cannot be opened: one kind
 // of browser would fail, and the other take the text of the response for the page. Where nobody
-// can log in, the response goes to who asked for it: a script would wait for it for ever.
+// can log in, the response is shown: it may answer a form.
 func (n *reaching) authRequired(o *owner, from *wire.Session, msg *cdproto.Message) {
 	ev, ok := wire.Decode[fetch.EventAuthRequired](msg)
 	if !ok || ev.AuthChallenge == nil {
