@@ -37,6 +37,8 @@ var otherPages = []struct{ name, body, rules, tools string }{
 	{"L1 the signal was aborted before", `<script>const a = new AbortController(); a.abort(); register('list-books', {}, {signal: a.signal}); register('list-authors')</script>`, "", "list-authors"},
 	{"L1 a real duplicate", `<script>register('list-books'); register('list-books').catch(() => {})</script>`, "duplicate-tool-name", "list-books"},
 	{"L1 a real duplicate in one set", `<script>try { navigator.modelContext.provideContext({tools: [tool('list-books'), tool('list-books')]}) } catch {}</script>`, "duplicate-tool-name no-tools", ""},
+	{"L1 two forms of one name", `<form toolname=find-book tooldescription="Finds a book by its title." toolautosubmit><label>Title <input name=title></label><button>Go</button></form>
+		<form toolname=find-book tooldescription="Finds a book by its author." toolautosubmit><label>Author <input name=author></label><button>Go</button></form>`, "duplicate-tool-name", "find-book"},
 	{"L2 a script that is none", `<script>document.modelContext.registerTool({name: 'x' description: 'y'})</script>`, "no-tools uncaught-error", ""},
 	{"L2 a script that throws first", `<script>throw new TypeError('no catalog')</script><script>nothing()</script>`, "no-tools uncaught-error", ""},
 	{"L2 a promise that is rejected first", `<script>Promise.reject(new TypeError('Failed to fetch')).then(() => register('list-books'))</script>`, "no-tools unhandled-rejection", ""},

@@ -144,9 +144,9 @@ func split(seen *session.Seen, declared []check.Tool) (offered []check.Tool, ref
 			refusals[f.Tool] = f
 		}
 	}
-	for _, t := range declared {
+	for _, t := range declared { // which the page script handed over, so that it is another one that it refused
 		f, is := refusals[text.Brief(t.Name, maxFindingName)]
-		if !is || f.Rule == "duplicate-name" && !slices.ContainsFunc(offered, func(o check.Tool) bool { return o.Name == t.Name }) {
+		if !is || f.Rule == "registration-refused" || f.Rule == "duplicate-name" && !slices.ContainsFunc(offered, func(o check.Tool) bool { return o.Name == t.Name }) {
 			offered = append(offered, t)
 			continue
 		}
