@@ -44,6 +44,11 @@ type reaching struct {
 	words    text.Words            // for whoever chose what it may reach
 	refuse   func(session.Refused) // reports it; the owner calls it
 	between  *between              // nil: nobody stands between the page and the network
+	// coming is true from the request for a document at the top until that is there, and early holds
+	// what was refused meanwhile: the proxy may hear of a document's requests before we hear of the
+	// document. Only the owner uses them.
+	coming bool
+	early  []session.Refused
 
 	mu      sync.Mutex
 	last    string          // address of the last navigation at the top
@@ -106,10 +111,32 @@ func (n *reaching) requestPaused(o *owner, from *wire.Session, msg *cdproto.Mess
 		n.refuse(session.Refused{URL: ev.Request.URL, Why: n.notShown(origin.Of(ev.Request.URL))})
 		return
 	}
+	if ev.ResourceType == network.ResourceTypeDocument && o.frames.all[ev.FrameID] == o.frames.top {
+		n.coming, n.early = true, nil
+	}
 	if n.between == nil || !n.between.settles(from, &ev) {
 		o.setup.settings.requestPaused(o, from, &ev, n.between.watches(from, &ev))
 	}
 }
+
+// keptOut reports what the proxy kept the page from.
+func (n *reaching) keptOut(r session.Refused) {
+	if n.coming && len(n.early) < maxAhead {
+		n.early = append(n.early, r)
+	}
+	n.refuse(r)
+}
+
+// came reports anew, of a document that is there now, what it was kept from before.
+func (n *reaching) came() {
+	for _, r := range n.early {
+		n.refuse(r)
+	}
+	n.coming, n.early = false, nil
+}
+
+// maxAhead bounds what is reported anew of a document.
+const maxAhead = 16
 
 // authRequired shows the credential to our proxy. A credential that was not taken is not shown
 // again: then the page is about to close. A site that asks for a login cannot be opened: one kind

@@ -216,6 +216,45 @@ func TestRequestVectors(t *testing.T) {
 	}
 }
 
+// TestRefusedEarly: what a document was kept from is reported of it, also when the proxy was asked
+// before we heard of the document.
+func TestRefusedEarly(t *testing.T) {
+	t.Parallel()
+	e, proxy := proxied(t, nil)
+	asked, answer := make(chan bool), make(chan bool)
+	base := site(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, r *http.Request) {
+		asked <- true
+		<-answer
+		html(`<script src="http://127.0.0.2:18998/app.js"></script>`)(w, r)
+	}})
+	for n := range int64(8) { // which of the two the owner takes first, it draws
+		p := openWith(t, e, named(base))
+		loaded := make(chan error, 1)
+		go func() { loaded <- p.Load(t.Context(), base+"/") }()
+		<-asked
+		hold, held := make(chan bool), make(chan bool)
+		go p.calls.tasks.add(t.Context(), 0, func() { close(held); <-hold })
+		<-held
+		answer <- true
+		awaitRefused(t, proxy, n+1)
+		close(hold)
+		if err := <-loaded; err != nil {
+			t.Fatal(err)
+		}
+		there, told := false, false
+		for !told {
+			select {
+			case ev := <-p.Events():
+				_, came := ev.(session.Navigated)
+				_, refused := ev.(session.Refused)
+				there, told = there || came, there && refused
+			case <-time.After(hang):
+				t.Fatalf("%d: nothing was refused of the document (it is there: %t)", n, there)
+			}
+		}
+	}
+}
+
 // awaitRefused waits until the proxy has refused so many connections.
 func awaitRefused(t *testing.T, p *egress.Proxy, n int64) {
 	t.Helper()

@@ -237,6 +237,7 @@ func (o *owner) navigated(from *wire.Session, ev *cdp.Frame) {
 			o.target.Fail(wire.ErrFlood)
 			return
 		}
+		o.setup.reaching.came()
 		o.awaiter.start(d)
 	}
 	if f.parent == nil || f.parent.doc != nil && f.parent.doc.policy == allowed {

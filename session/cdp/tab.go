@@ -131,7 +131,7 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 		refuse: refuse}
 	t.reaching.grant, t.reaching.end = b.admit(o.Reach, func(ctx context.Context, r *egress.Refusal) {
 		refused := session.Refused{URL: net.JoinHostPort(r.Host, strconv.Itoa(int(r.To.Port()))), Why: r.Error()}
-		work.add(ctx, 0, func() { refuse(refused) })
+		work.add(ctx, 0, func() { t.reaching.keptOut(refused) })
 	})
 	if o.Network != nil {
 		t.reaching.between = &between{network: o.Network, waiting: map[exchangeKey]*session.Exchange{}}
