@@ -1,7 +1,7 @@
 package cdp
 
 import (
-	"crypto/sha1" //nolint:gosec // of the WebSocket protocol
+	"crypto/sha1" // of the WebSocket protocol
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
