@@ -116,7 +116,7 @@ var handledForms = []handledForm{
 		`ok statuses=[put] changed=[document] PUT /200 200`, ``},
 }
 
-// moreHandledForms holds the forms that make landing tries besides.
+// moreHandledForms holds the forms that make nightly tries besides.
 var moreHandledForms = []handledForm{
 	{"stopped, and counted by others", `handle(() => { navigator.sendBeacon('/200', 'count'); say('alert', 'Not an address') })`,
 		`NOT_SUBMITTED failed alerts=[Not an address] changed=[document] POST /200 200`, `only read from the site or reported to it, and the page says "Not an address"`},

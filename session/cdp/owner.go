@@ -289,3 +289,16 @@ func (t tasks) add(ctx context.Context, after int64, do func()) bool {
 	}
 	return false
 }
+
+// ask waits until a task is done, and reports false when ctx ended or the page was gone first.
+func (t tasks) ask(ctx context.Context, after int64, do func()) bool {
+	done := make(chan struct{})
+	t.add(ctx, after, func() { do(); close(done) })
+	select {
+	case <-done:
+		return true
+	case <-t.gone:
+	case <-ctx.Done():
+	}
+	return false
+}

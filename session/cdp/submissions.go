@@ -82,13 +82,9 @@ func (c *call) follow(ctx context.Context, sub *submission) bridge.Step {
 			if err != nil {
 				return unreadable("The page's answer cannot be read.", err).Step()
 			}
-			heard := make(chan []string, 1)
-			c.of.tasks.add(ctx, after, func() { heard <- c.of.traffic.alerts(c.since) })
-			select {
-			case alerts := <-heard:
-				p.Alerts = append(p.Alerts, alerts...)
-			case <-c.of.tasks.gone:
-			case <-ctx.Done():
+			var heard []string
+			if c.of.tasks.ask(ctx, after, func() { heard = c.of.traffic.alerts(c.since) }) {
+				p.Alerts = append(p.Alerts, heard...)
 			}
 			return loaded(a.doc, p, a.status)
 		}
@@ -120,37 +116,31 @@ func (c *call) quietened(ctx context.Context, sub *submission, began time.Time) 
 	if err != nil {
 		return unreadable("The page's answer cannot be read.", err).Step(), true
 	}
-	type record struct {
-		sent  []request
-		said  []string
-		leads bool
-		open  bool
-	}
-	found := make(chan record, 1)
-	c.of.tasks.add(ctx, after, func() {
-		sent, open := c.of.traffic.scripted(sub.frame.id, sub.since, sub.told)
-		loads := c.of.traffic.loads(sub.frame.id, sub.since)
-		found <- record{sent, c.of.traffic.alerts(sub.since), len(loads) > 0 || sub.frame.leads(sub), open}
-	})
-	select {
-	case r := <-found:
-		p.Alerts = append(p.Alerts, r.said...)
-		patience := time.Duration(0)
-		switch {
-		case len(r.sent)+len(p.Alerts)+len(p.Invalid)+len(p.Changed) == 0:
-			patience = idlePatience
-		case len(p.Alerts)+len(p.Invalid) == 0 && (p.Busy == "says" || p.Busy == "button" && !slices.ContainsFunc(r.sent, request.changes)):
-			patience = busyPage
+	var sent []request
+	var heard []string
+	var leads, open bool
+	if !c.of.tasks.ask(ctx, after, func() {
+		sent, open = c.of.traffic.scripted(sub.frame.id, sub.since, sub.told)
+		heard = c.of.traffic.alerts(sub.since)
+		leads = len(c.of.traffic.loads(sub.frame.id, sub.since)) > 0 || sub.frame.leads(sub)
+	}) {
+		if ctx.Err() != nil {
+			return session.Stopped(ctx, bridge.Unknown).Step(), true
 		}
-		if r.leads || r.open || time.Since(began) < patience {
-			return s, false
-		}
-		return handled(c.doc, p, r.sent), true
-	case <-c.of.tasks.gone:
 		return goneError(c.doc.target.Page().Reason(), bridge.Unknown).Step(), true
-	case <-ctx.Done():
-		return session.Stopped(ctx, bridge.Unknown).Step(), true
 	}
+	p.Alerts = append(p.Alerts, heard...)
+	patience := time.Duration(0)
+	switch {
+	case len(sent)+len(p.Alerts)+len(p.Invalid)+len(p.Changed) == 0:
+		patience = idlePatience
+	case len(p.Alerts)+len(p.Invalid) == 0 && (p.Busy == "says" || p.Busy == "button" && !slices.ContainsFunc(sent, request.changes)):
+		patience = busyPage
+	}
+	if leads || open || time.Since(began) < patience {
+		return s, false
+	}
+	return handled(c.doc, p, sent), true
 }
 
 // unanswered says why a document could not be asked.
