@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -8,34 +9,64 @@ import (
 	"github.com/pagetools/pagetools/bridge/bridgetest"
 )
 
-// BenchmarkCall makes calls of a tool that answers at once: from the text of the message
-// to that of the reply, without HTTP.
+// BenchmarkCall makes calls of a tool that answers at once.
 func BenchmarkCall(b *testing.B) {
-	router := bridgetest.NewRouter().Add("shop", bridgetest.Tool("look", ""))
+	for e, meta := range map[protocol]string{legacy: "", modern: modernMeta + ","} {
+		b.Run(string(e), func(b *testing.B) {
+			ask(b, e, rpc(1, "tools/call", `{`+meta+`"name":"look","arguments":{"n":"`+strings.Repeat("x", 200)+`"}}`),
+				bridgetest.NewRouter().Add("shop", bridgetest.Tool("look", "")))
+		})
+	}
+}
+
+// BenchmarkList lists the tools of a page with many.
+func BenchmarkList(b *testing.B) {
+	var tools []bridge.Declaration
+	for i := range 256 {
+		tools = append(tools, bridgetest.Tool(fmt.Sprint("look", i), ""))
+	}
+	ask(b, legacy, rpc(1, "tools/list", `{}`), bridgetest.NewRouter().Add("shop", tools...))
+}
+
+// BenchmarkLarge takes results of 900 kB: one text in the words of MCP, and data.
+func BenchmarkLarge(b *testing.B) {
+	text := strings.Repeat("x", 900_000)
+	for name, result := range map[string]string{
+		"text": `{"content":[{"type":"text","text":"` + text + `"}]}`,
+		"data": `{"rows":[` + strings.Repeat(`{"id":12,"name":"a row of a table"},`, 25_000) + `{}]}`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			router := bridgetest.NewRouter().Add("shop", bridgetest.Tool("look", ""))
+			router.Answer("shop", result, nil)
+			ask(b, legacy, rpc(1, "tools/call", `{"name":"look","arguments":{}}`), router)
+		})
+	}
+}
+
+// ask sends one message again and again: from its text to that of the reply, without HTTP.
+func ask(b *testing.B, e protocol, message string, router *bridgetest.Router) {
 	br, err := bridge.New(router, bridge.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer br.Close()
-	f, err := New(br, Options{})
+	f, err := New(br, Options{Tools: "direct"})
 	if err != nil {
 		b.Fatal(err)
 	}
-	for e, meta := range map[protocol]string{legacy: "", modern: modernMeta + ","} {
-		text := []byte(rpc(1, "tools/call", `{`+meta+`"name":"look","arguments":{"n":"`+strings.Repeat("x", 200)+`"}}`))
-		b.Run(string(e), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				m, failed := readMessage(text)
-				if failed != nil {
-					b.Fatal(failed.Message)
-				}
-				x := &exchange{face: f, scope: scope{caller: agent, session: defaultSession}, message: m, protocol: e, id: "x"}
-				if _, failed = x.serve(b.Context()); failed != nil {
-					b.Fatal(failed.Message)
-				}
-			}
-		})
+	text := []byte(message)
+	b.ReportAllocs()
+	for b.Loop() {
+		m, failed := readMessage(text)
+		if failed != nil {
+			b.Fatal(failed.Message)
+		}
+		x := &exchange{face: f, scope: scope{caller: agent, session: defaultSession}, message: m, protocol: e, id: "x"}
+		reply, failed := x.serve(b.Context())
+		if failed != nil {
+			b.Fatal(failed.Message)
+		}
+		b.SetBytes(int64(len(reply)))
 	}
 }
 

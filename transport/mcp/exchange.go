@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -208,15 +209,21 @@ func (x *exchange) complete(r *mcpgo.Result) {
 	r.EnsureResultMeta().SetServerInfo(x.face.info)
 }
 
-// listResult is a page of the list, whose tools were encoded when the list was made.
-// Its members are in the order of their names.
+// listResult is a page of the list without its tools. Its members are in the order of their names.
 type listResult struct {
 	Meta       *mcpgo.Meta      `json:"_meta,omitempty"`
 	CacheScope mcpgo.CacheScope `json:"cacheScope,omitempty"`
 	NextCursor string           `json:"nextCursor,omitempty"`
 	ResultType mcpgo.ResultType `json:"resultType,omitempty"`
-	Tools      json.RawMessage  `json:"tools"`
+	Tools      struct{}         `json:"tools"`
 	TTL        *int64           `json:"ttlMs,omitempty"`
+}
+
+// with puts in the tools, which were encoded when the list was made: the encoder would read all of
+// them again, which takes longer than the rest of the list.
+func (r listResult) with(tools json.RawMessage) json.RawMessage {
+	before, after, _ := bytes.Cut(encode(r), []byte(`"tools":{}`))
+	return bytes.Join([][]byte{before, []byte(`"tools":`), tools, after}, nil)
 }
 
 // listTools is tools/list.
@@ -241,12 +248,13 @@ func (x *exchange) listTools(ctx context.Context) (json.RawMessage, *rpcError) {
 		x.peer.gotList(list.Digest(x.protocol), unkept)
 	}
 	if !x.protocol.Modern() {
-		return encode(listResult{NextCursor: next, Tools: page}), nil
+		return listResult{NextCursor: next}.with(page), nil
 	}
 	var r mcpgo.CacheableResult
 	x.complete(&r.Result)
 	r.SetCacheHints(0, mcpgo.CacheScopePrivate)
-	return encode(listResult{r.Meta, r.CacheScope, next, r.ResultType, page, r.TTLMs}), nil
+	of := listResult{Meta: r.Meta, CacheScope: r.CacheScope, NextCursor: next, ResultType: r.ResultType, TTL: r.TTLMs}
+	return of.with(page), nil
 }
 
 // notify sends the client of the request a notification. A client that is gone gets
