@@ -28,7 +28,11 @@ type mcpResult struct {
 
 // present turns what the page returned into the result of the call.
 func present(r *Run, data json.RawMessage) Step {
-	if data = schema.WellFormed(data); data == nil {
+	data, err := schema.WellFormed(data)
+	if errors.Is(err, schema.ErrSameNames) {
+		return Errorf(ToolError, ResultInvalid, Unknown, "The result of %q cannot be delivered: %s.", r.pass.tool.name, err).Step()
+	}
+	if err != nil {
 		return Errorf(ToolError, ResultInvalid, Unknown,
 			"%q returned something that is not JSON.", r.pass.tool.name).Step()
 	}

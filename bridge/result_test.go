@@ -67,6 +67,14 @@ func TestOneReading(t *testing.T) {
 	r.Answer("shop", `{`, nil)
 	_, e := do(t, b, "a", `{}`, "")
 	want(t, e, bridge.ToolError, bridge.ResultInvalid, bridge.Unknown)
+	for _, twice := range []string{`{"a\ud800":1,"a\udbff":2}`, `[{"x":{"\ud800":1,"\udfff":{}}}]`, "{\"\uFFFD\":1,\"\\ud800\":2}", `{"content":[{"type":"text","text":"t","_meta":{"\ud801":1,"\ud802":2}}]}`} {
+		r.Answer("shop", twice, nil)
+		_, e := do(t, b, "a", `{}`, "")
+		want(t, e, bridge.ToolError, bridge.ResultInvalid, bridge.Unknown)
+		if !strings.Contains(e.Message, "half characters") {
+			t.Errorf("%s: %s", twice, e.Message)
+		}
+	}
 }
 
 func TestAResultThatSaysItIsAnError(t *testing.T) {

@@ -221,6 +221,22 @@ func TestPerson(t *testing.T) {
 	other.CallError(t, "emptyCart", nil).Match(t, `{"code": "APPROVAL_DENIED"}`)
 }
 
+// TestPersonActs (K3): the person clicks, fills in and chooses in the page, in shadow trees, too.
+func TestPersonActs(t *testing.T) {
+	t.Parallel()
+	page := open(t, "/pay.html")
+	page.Human(e2e.Act("", e2e.FillIn("#name", "Ada"), e2e.FillIn("#day", "2026-01-31"), e2e.Choose("#file", "testdata/stamps.lock"),
+		e2e.Choose("select", "L"), e2e.Click("#card >>> button")))
+	page.Call(t, "pay", nil).Match(t, `{"trusted": true, "name": "Ada", "day": "2026-01-31", "file": "stamps.lock", "size": "L"}`)
+	page.Human(e2e.Decline("").Acting(e2e.FillIn("#name", "Bo")))
+	page.CallError(t, "pay", nil).Match(t, `{"code": "TOOL_ERROR"}`)
+	for name, a := range map[string]e2e.Answer{"nothing to do": e2e.Act(""), "nobody acts": e2e.Ignore("").Acting(e2e.Click("#name"))} {
+		if f := try(t, func(t testing.TB) { open(t, "/pay.html").Human(a) }); !f.failed || !strings.Contains(strings.Join(f.said, "\n"), "an answer says nothing") {
+			t.Errorf("%s: %q", name, f.said)
+		}
+	}
+}
+
 // TestAlone: what a page does by itself is not its tools' doing, and hides nothing of theirs.
 func TestAlone(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/e2e/scenario"
@@ -17,6 +18,38 @@ type Answer struct {
 	kind    bridge.Kind
 	value   any
 	valued  bool
+	acts    []Gesture
+}
+
+// Gesture is one thing that the person does in the page, where a CSS selector finds one element, in
+// open shadow trees, too. "HOST >>> SELECTOR" looks in the shadow tree of a host.
+type Gesture struct{ do, selector, with string }
+
+// Click clicks an element.
+func Click(selector string) Gesture { return Gesture{do: scenario.DoClick, selector: selector} }
+
+// FillIn types a text in the place of what a field has. Dates and their like are written as HTML
+// has them, such as "2026-01-31".
+func FillIn(selector, text string) Gesture {
+	return Gesture{do: scenario.DoFill, selector: selector, with: text}
+}
+
+// Choose chooses an option of a list by its text or its value, or a file, whose path is relative to
+// the folder of the test.
+func Choose(selector, option string) Gesture {
+	return Gesture{do: scenario.DoChoose, selector: selector, with: option}
+}
+
+// Act does something in the page that asks with this message, which ends the question by itself; ""
+// is any.
+func Act(message string, all ...Gesture) Answer {
+	return Answer{act: scenario.InPage, message: message, acts: all}
+}
+
+// Acting returns the answer with what the person does in the page before it.
+func (a Answer) Acting(all ...Gesture) Answer {
+	a.acts = slices.Concat(a.acts, all)
+	return a
 }
 
 // Accept accepts a question with this message, such as "Buy product 42?"; "" is any.
@@ -77,6 +110,25 @@ func (a Answer) entry(line int) (e scenario.Entry, err error) {
 	}
 	if a.valued {
 		e.Answer.Value, err = literal(a.value)
+	}
+	if len(a.acts) == 0 && a.act == scenario.InPage || len(a.acts) > 0 && a.act == scenario.Ignore {
+		return e, fmt.Errorf("an answer says nothing: name what the person does, and use Act, Accept " +
+			"or Decline")
+	}
+	for _, g := range a.acts {
+		does := scenario.Gesture{Position: e.Position}
+		switch g.do {
+		case scenario.DoClick:
+			does.Click = g.selector
+		case scenario.DoFill:
+			does.Fill = g.selector
+		default:
+			does.Choose = g.selector
+		}
+		if g.do != scenario.DoClick && err == nil {
+			does.With, err = literal(g.with)
+		}
+		e.Answer.Gestures = append(e.Answer.Gestures, does)
 	}
 	return e, err
 }

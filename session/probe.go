@@ -85,6 +85,9 @@ type Target struct {
 	Control int `json:"control"`
 	// Empty is true of a field that has no text.
 	Empty bool `json:"empty"`
+	// Picks is true of a field with a picker, such as a date, and File of one that takes files.
+	Picks bool `json:"picks"`
+	File  bool `json:"file"`
 }
 
 // Observer tells what happened in a page, also when it is gone.

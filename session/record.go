@@ -34,6 +34,10 @@ type Note struct {
 	ExposedTo []string `json:"exposedTo"`
 	// Annotations are JSON in the page's own words; "" is none.
 	Annotations string `json:"annotations"`
+	// Others are the members that no browser reads, as a JSON object; "" is none. A function is null,
+	// and there only without an execute. An inputSchema that is a function is among them, or the
+	// names under which it has types of JavaScript, such as String.
+	Others      string `json:"others"`
 	Title       string `json:"title"`
 	Description string `json:"description"`
 	// Message is why it was not taken. Unhandled is true when the page did not look at that.

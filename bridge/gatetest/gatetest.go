@@ -28,6 +28,9 @@ func Amount[T any](day, night T) T {
 	return day
 }
 
+// Runs reports whether row i of a table runs: by day one of n does.
+func Runs(i, n int) bool { return IsNightly() || i%n == 0 }
+
 // Landing skips a test that make test leaves to make landing, which .ci/run calls. A script does
 // the same with "[!nightly] skip" as its first command.
 func Landing(t *testing.T) {

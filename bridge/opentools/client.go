@@ -234,9 +234,9 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 // document's origin, or of one that the user allowed. The error says which was left out.
 func (t *Tool) serverOf(d *Document, document *url.URL, allowed []string, w text.Words,
 ) (*url.URL, error) {
-	all, _, err := readServers(t.servers)
-	if len(all) == 0 && err == nil {
-		all, err = d.servers, d.serversErr
+	all, err := d.servers, d.serversErr
+	if t.servers != nil {
+		all, err = t.servers.addresses, t.servers.err
 	}
 	if err != nil {
 		return nil, err
@@ -275,6 +275,23 @@ const (
 	maxServers = 64 << 10 // bytes of the list
 	maxAddress = 2 << 10  // bytes of an address, and of what fills a variable
 )
+
+// serverList holds what was read of a list of servers, and what is wrong with it.
+type serverList struct {
+	addresses, wrong []string
+	err              error
+}
+
+// serversOf reads a list once, for all operations that have the same.
+func (d *Document) serversOf(words json.RawMessage) *serverList {
+	if len(words) > maxServers {
+		words = words[:maxServers+1] // too much, whatever follows
+	}
+	return once(d, &d.lists, string(words), func() *serverList {
+		addresses, wrong, err := readServers(words)
+		return &serverList{addresses, wrong, err}
+	})
+}
 
 // readServers returns the addresses of a list of servers, their variables filled with their
 // defaults (OpenAPI 4.8.5). A default is not looked into for other variables. It returns none where

@@ -54,7 +54,10 @@ type Document struct {
 	found   map[string]json.RawMessage // by reference; nil is nothing
 	work    int                        // bytes that references led to
 	schemes map[string]*heldScheme     // by name; nil is none that can be used
-	shared  [][]oauth.Scheme           // the alternatives of security
+	// What was read of lists, by their text.
+	securities map[string]*securityList
+	lists      map[string]*serverList
+	shared     [][]oauth.Scheme // the alternatives of security
 }
 
 // JSON is the text of the document.

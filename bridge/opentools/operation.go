@@ -33,9 +33,9 @@ type Tool struct {
 
 	parameters []parameter
 	body       *body
-	accept     string          // the one value that the operation has for this header; "" is none
-	security   json.RawMessage // empty: the document's
-	servers    json.RawMessage // nearest to the operation; empty: the document's
+	accept     string        // the one value that the operation has for this header; "" is none
+	security   *securityList // nil: the document's
+	servers    *serverList   // nearest to the operation; nil: the document's
 }
 
 // declared drops what the tool's declaration has now, and what is a part of the document's text,
@@ -146,15 +146,16 @@ func (d *Document) tool(p Place, e Expose, in, out *schema.Bundler) (*Tool, stri
 	case p.Method == http.MethodTrace: // RFC 9110, 9.3.8
 		return nil, "", errors.New("TRACE is not offered: its reply echoes credentials")
 	}
-	t := &Tool{Method: p.Method, Path: p.Path, Terms: terms, Marked: marked, security: o.Security, servers: p.near,
+	t := &Tool{Method: p.Method, Path: p.Path, Terms: terms, Marked: marked,
 		Title: o.Summary, Description: o.Summary}
 	for _, w := range append(wrong, o.wrong...) {
 		t.note("%s", w)
 	}
+	near := p.near
 	if o.Servers != nil {
-		t.servers = o.Servers
+		near = o.Servers
 	}
-	d.readPlace(t)
+	d.readPlace(t, near, o.Security)
 	if more := cmp.Or(terms.Hint, o.Description); more != "" && more != o.Summary { // O5
 		t.Description = strings.TrimPrefix(o.Summary+"\n"+more, "\n")
 	}
@@ -171,24 +172,24 @@ func (d *Document) tool(p Place, e Expose, in, out *schema.Bundler) (*Tool, stri
 	return t, cmp.Or(o.ID, strings.ToLower(p.Method)+"_"+strings.Trim(p.Path, "/")), nil
 }
 
-// readPlace says what is wrong with the servers and the security of a tool. A list of which nothing
-// can be read counts as one that is not there.
-func (d *Document) readPlace(t *Tool) {
-	addresses, wrong, err := readServers(t.servers)
-	for _, w := range wrong {
+// readPlace reads the servers and the security of a tool, and says what is wrong with them. A list of
+// which nothing can be read counts as one that is not there.
+func (d *Document) readPlace(t *Tool, servers, security json.RawMessage) {
+	t.servers = d.serversOf(servers)
+	for _, w := range t.servers.wrong {
 		t.note("servers: %s", w)
 	}
-	if len(addresses) == 0 && err == nil {
+	if len(t.servers.addresses) == 0 && t.servers.err == nil {
 		t.servers = nil
 	}
-	if len(t.security) == 0 {
+	if len(security) == 0 {
 		return
 	}
-	all, wrong := d.alternativesOf(t.security)
-	for _, w := range wrong {
+	t.security = d.securityOf(security)
+	for _, w := range t.security.wrong {
 		t.note("security: %s", w)
 	}
-	if kind := t.security[0]; len(all) == 0 && kind != '[' && kind != '{' {
+	if kind := security[0]; len(t.security.all) == 0 && kind != '[' && kind != '{' {
 		t.security = nil
 	}
 }

@@ -25,11 +25,42 @@ type heldScheme struct {
 // alternatives returns the security alternatives of an operation, its own or else the document's
 // (OpenAPI 4.8.30): one is enough. An alternative that names an unknown scheme is left out.
 func (d *Document) alternatives(t *Tool) [][]oauth.Scheme {
-	if len(t.security) == 0 {
+	if t.security == nil {
 		return d.shared
 	}
-	all, _ := d.alternativesOf(t.security)
-	return all
+	return t.security.all
+}
+
+// securityList holds what was read of a list of Security Requirement Objects, and what is wrong with it.
+type securityList struct {
+	all   [][]oauth.Scheme
+	wrong []string
+}
+
+// securityOf reads a list once, for all operations that have the same.
+func (d *Document) securityOf(words json.RawMessage) *securityList {
+	return once(d, &d.securities, string(words), func() *securityList {
+		all, wrong := d.alternativesOf(words)
+		return &securityList{all, wrong}
+	})
+}
+
+// once returns what was read under a name, which is read when it comes first.
+func once[T any](d *Document, held *map[string]T, name string, read func() T) T {
+	d.mu.Lock()
+	known, there := (*held)[name]
+	d.mu.Unlock()
+	if there {
+		return known
+	}
+	known = read()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if *held == nil {
+		*held = map[string]T{}
+	}
+	(*held)[name] = known
+	return known
 }
 
 // alternativesOf reads a list of Security Requirement Objects, and returns what of it is not as it
@@ -75,23 +106,14 @@ next:
 
 // scheme returns a security scheme of the document, nil when there is none.
 func (d *Document) scheme(name string) *heldScheme {
-	d.mu.Lock()
-	held, known := d.schemes[name]
-	d.mu.Unlock()
-	if known {
-		return held
-	}
-	if object, err := d.resolved(d.components["securitySchemes"][name]); err == nil {
+	return once(d, &d.schemes, name, func() *heldScheme {
+		object, err := d.resolved(d.components["securitySchemes"][name])
+		if err != nil {
+			return nil
+		}
 		sum := sha256.Sum256(object)
-		held = &heldScheme{bytes.Clone(object), hex.EncodeToString(sum[:])}
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.schemes == nil {
-		d.schemes = map[string]*heldScheme{}
-	}
-	d.schemes[name] = held
-	return held
+		return &heldScheme{bytes.Clone(object), hex.EncodeToString(sum[:])}
+	})
 }
 
 // sends identifies how a call is sent and with whose credentials, as far as its schemas, its method

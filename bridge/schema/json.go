@@ -75,22 +75,30 @@ func Valid(b []byte) bool {
 }
 
 // WellFormed returns a value with half surrogates and broken UTF-8 replaced by U+FFFD: a page makes
-// them when it cuts a text, and half of all readers refuse a message that has them. It is nil for
-// what is not JSON.
-func WellFormed(b []byte) json.RawMessage {
+// them when it cuts a text, and half of all readers refuse a message that has them. It fails for
+// what is not JSON, and where two members of an object would have one name after that.
+func WellFormed(b []byte) (json.RawMessage, error) {
 	if !Valid(b) {
-		return nil
+		return nil, errNotJSON
 	}
 	b = bytes.TrimSpace(b)
 	if utf8.Valid(b) && !bytes.Contains(b, []byte(`\ud`)) && !bytes.Contains(b, []byte(`\uD`)) {
-		return b
+		return b, nil
 	}
 	v := jsontext.Value(bytes.Clone(b))
 	if v.Compact(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(false)) != nil {
-		return nil
+		return nil, errNotJSON
 	}
-	return json.RawMessage(v)
+	if !v.IsValid() { // which takes no name twice
+		return nil, ErrSameNames
+	}
+	return json.RawMessage(v), nil
 }
+
+var errNotJSON = errors.New("it is not JSON")
+
+// ErrSameNames reports that two members of an object would have one name.
+var ErrSameNames = errors.New("two names in one object differ only in half characters, so that one member would be lost")
 
 // reader is a JSON decoder with the rules of CheckJSON.
 type reader struct {

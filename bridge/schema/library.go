@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge/text"
@@ -23,7 +24,7 @@ func definition(v *value) *value {
 	return nil
 }
 
-func isLibrary(v *value) bool { return definition(v) != nil }
+func isLibrary(v *value) bool { return definition(v) != nil || vendorOf(v) != "" }
 
 // library returns the schema that an object of a library means, or nil when it is none.
 func (m *mender) library(v *value, at []string) *value {
@@ -31,11 +32,9 @@ func (m *mender) library(v *value, at []string) *value {
 		return nil
 	}
 	m.slip(RuleMap, at, func() string {
-		vendor := "a library for schemas"
-		if name := v.get("~standard").get("vendor"); name.isString() {
-			vendor = "the library " + text.Quote(name.text)
-		}
-		return "This is an object of " + vendor + ", and not its JSON Schema: what it is made of is read. Convert it, as z.toJSONSchema does."
+		vendor := cmp.Or(vendorOf(v), textOf(v.get("~standard").get("vendor")), "zod")
+		return "This is an object of the library " + text.Quote(vendor) + ", and not its JSON Schema: what it is made of is read. Convert it to JSON Schema, " +
+			cmp.Or(conversions[vendor], "as its documentation says") + "."
 	})
 	m.wider[v] = true
 	return translated(v)
@@ -43,6 +42,10 @@ func (m *mender) library(v *value, at []string) *value {
 
 // translated reads an object of a library.
 func translated(v *value) *value {
+	if vendor := vendorOf(v); vendor != "" {
+		out, _ := readVendor(vendor, v)
+		return out
+	}
 	d := definition(v)
 	if d == nil {
 		return &value{kind: '{'}
@@ -57,8 +60,14 @@ func translated(v *value) *value {
 	switch kind := definedKind(d); kind {
 	case "string", "number", "integer", "boolean", "null":
 		word(kind)
-	case "int", "bigint":
-		word("integer")
+	case "int", "bigint", "date", "record", "tuple":
+		out = ofKind(kind)
+	case "union", "variant", "discriminatedunion":
+		var parts []*value
+		for _, part := range elements(d.get("options")) {
+			parts = append(parts, translated(part))
+		}
+		out = choiceOf(nil, parts)
 	case "array":
 		word("array")
 		for _, key := range []string{"element", "type", "item"} {
@@ -86,6 +95,14 @@ func translated(v *value) *value {
 	case "enum", "nativeenum", "picklist", "literal":
 		if values := choices(d, v); len(values) > 0 {
 			out.put("enum", &value{kind: '[', vals: values})
+		}
+	}
+	for _, part := range elements(d.get("pipe")) { // of valibot
+		switch kind := textOf(part.get("type")); kind {
+		case "integer":
+			out.put("type", &value{kind: '"', text: kind})
+		case "title", "description":
+			addWords(out, part.get("title"), part.get("description"), nil)
 		}
 	}
 	return described(out, d)
@@ -132,6 +149,12 @@ func described(schema, d *value) *value {
 func requiredOf(properties *value) *value {
 	list := &value{kind: '['}
 	for i, name := range properties.keys {
+		if vendor := vendorOf(properties.vals[i]); vendor != "" {
+			if _, optional := readVendor(vendor, properties.vals[i]); !optional {
+				list.vals = append(list.vals, &value{kind: '"', text: name})
+			}
+			continue
+		}
 		d := definition(properties.vals[i])
 		if d == nil {
 			continue

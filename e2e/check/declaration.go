@@ -41,7 +41,7 @@ var declarationRules = []Rule{
 		Bad:     `{"name":"add_one_stamp_to_the_collection_of_the_user",` + stampTexts, Good: goodStamp, At: "/name"},
 	{ID: "duplicate-tool-name", Severity: Error, find: each((*run).eachPage, findDuplicates),
 		What:   "Two tools of one page have the same name.",
-		Why:    "In one document the second registration is rejected; across frames an agent cannot say which one it means.",
+		Why:    "In one document the second registration is rejected, and a form is passed over; across frames an agent cannot say which one it means.",
 		Source: "WebMCP draft, registerTool: InvalidStateError for a duplicate name",
 		Bad:    `[{"name":"add_stamp","title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user."},{"name":"add_stamp","title":"Add wish","description":"Puts a wanted rarity on the wish list, without buying it."}]`,
 		Good:   `[{"name":"add_stamp","title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user."},{"name":"add_wish","title":"Add wish","description":"Puts a wanted rarity on the wish list, without buying it."}]`, At: "/name"},
@@ -92,7 +92,7 @@ var declarationRules = []Rule{
 		Source: "playwright-webmcp, naming-consistency",
 		Bad:    `[{"name":"add_stamp","title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user."},{"name":"wishForStamp","title":"Add wish","description":"Puts a wanted rarity on the wish list, without buying it."}]`,
 		Good:   `[{"name":"add_stamp","title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user."},{"name":"wish_for_stamp","title":"Add wish","description":"Puts a wanted rarity on the wish list, without buying it."}]`},
-	vagueRule, whenToUseRule, similarRule,
+	vagueRule, whenToUseRule, similarRule, memberRule,
 }
 
 // manyWords is an enum of n words, for an example.
@@ -136,8 +136,8 @@ var replaceable = regexp.MustCompile(`[ /:]+`)
 
 func findNameValid(r *run, t *tool) {
 	at := t.at("/name")
-	if t.mute() {
-		return // declarative-name says it where it is written
+	if t.mute() || t.unread() {
+		return // another rule says it where it is written
 	}
 	switch n := utf8.RuneCountInString(t.Name); {
 	case t.Name == "" && t.rejected != nil && t.rejected.ofPage():
@@ -236,6 +236,14 @@ func findDuplicates(r *run, p *page) {
 				"rename all but one.", text.Quote(t.Name))
 		}
 	}
+	for _, f := range p.Forms {
+		i := slices.IndexFunc(p.tools, func(t *tool) bool { return t.Name == f.Name && t.Frame == "" && !t.mute() })
+		if i >= 0 && f.Declares && text.Line(f.Description) != "" && seen[f.Name] == 1 {
+			seen[f.Name]++
+			r.report(p.tools[i].at("/name"), "A form of the page is called %s, too, and only the tool of the script is offered: rename one of them.",
+				text.Quote(f.Name))
+		}
+	}
 }
 
 // isTaken reports whether a declaration was refused because another one has its name, in the words
@@ -252,8 +260,8 @@ func findTitle(r *run, t *tool) {
 }
 
 func findDescription(r *run, t *tool) {
-	if t.mute() {
-		return // declarative-description says it where it is written
+	if t.mute() || t.unread() {
+		return // another rule says it where it is written
 	}
 	if t.rejected != nil && t.Surface == "" && t.Origin == "" && t.rejected.Reason != "description-missing" {
 		return // its description is not known

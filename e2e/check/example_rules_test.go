@@ -151,7 +151,7 @@ func checkFix(t *testing.T, f Finding, s *Snapshot) {
 // TestFixes: rules whose correction is certain have one.
 func TestFixes(t *testing.T) {
 	t.Parallel()
-	want := []string{"annotations-literal", "exposed-to-origin-only", "required-unknown", "schema-bare-map", "schema-malformed-keyword",
+	want := []string{"annotations-literal", "exposed-to-origin-only", "member-misnamed", "required-unknown", "schema-bare-map", "schema-malformed-keyword",
 		"schema-no-null-literals", "schema-shape", "schema-unknown-keyword", "tool-name-valid", "unicode-smuggling"}
 	var have []string
 	for _, rule := range Rules() {
@@ -175,7 +175,7 @@ func TestFixes(t *testing.T) {
 // default.
 var specified = map[string]string{
 	"declaration": "tool-name-valid tool-name-style tool-name-budget duplicate-tool-name tool-shadowing tool-title-missing description-missing " +
-		"description-length description-vague description-when-to-use similar-descriptions naming-consistency too-many-tools list-budget tool-tokens",
+		"description-length description-vague description-when-to-use similar-descriptions member-misnamed naming-consistency too-many-tools list-budget tool-tokens",
 	"page": "no-tools tool-refused http-status uncaught-error unhandled-rejection console-error script-missing content-security-policy network-refused " +
 		"wait-for-unmet otherwise-offered",
 	"schema": "schema-shape schema-uncompilable schema-malformed-keyword schema-unknown-keyword schema-bare-map remote-ref schema-unsupported-keywords schema-no-null-literals schema-depth required-unknown " +
@@ -199,7 +199,7 @@ var specified = map[string]string{
 
 const (
 	specifiedOff    = " tool-name-style description-when-to-use string-unconstrained output-schema-missing annotations-explicit non-deterministic "
-	specifiedErrors = " no-tools tool-refused http-status tool-name-valid duplicate-tool-name tool-shadowing description-missing schema-shape schema-uncompilable " +
+	specifiedErrors = " no-tools tool-refused http-status tool-name-valid member-misnamed duplicate-tool-name tool-shadowing description-missing schema-shape schema-uncompilable " +
 		"schema-malformed-keyword schema-bare-map remote-ref " +
 		"schema-no-null-literals required-unknown enum-empty arbitrary-exec output-schema-invalid x-mcp-header-invalid annotations-literal " +
 		"mutating-name-readonly description-injection unicode-smuggling exposed-to-secure-origins declarative-name declarative-description " +

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge/schema"
@@ -120,6 +121,10 @@ func (s *Snapshot) fromLock(v schema.Value) error {
 	return nil
 }
 
+// members lists what a declaration in a file has.
+var members = []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations", "exposedTo", "origin", "frame", "surface", "script",
+	"digest", "version", "_meta", "icons", "execution"}
+
 // toolFrom reads one declaration, but for its name.
 func toolFrom(v schema.Value, at string) (Tool, error) {
 	if !v.IsObject() {
@@ -144,6 +149,13 @@ func toolFrom(v schema.Value, at string) (Tool, error) {
 		if held := v.Get(x.name); !held.IsNull() { // lists write null where there is none
 			*x.to = held.Text()
 		}
+	}
+	others, err := v.Edit(func(name string) bool { return v.Get(name).IsNull() || slices.Contains(members, name) })
+	if err != nil {
+		return t, fmt.Errorf("%s: %w", sentence(errors.New(at)), err)
+	}
+	if others.Len() > 0 {
+		t.Others = others.Text()
 	}
 	for entry := range v.Get("exposedTo").Elements() {
 		t.ExposedTo = append(t.ExposedTo, entry.String())

@@ -44,7 +44,7 @@ func (t *tool) corrected() Tool {
 func (t *tool) fix() string {
 	if t.fixed == nil {
 		words := ""
-		if x := t.corrected(); t.rejected == nil {
+		if x := t.corrected(); t.rejected == nil && !t.loses() {
 			if b, err := schema.Encode(x); err == nil && len(b) <= maxFix {
 				words = string(b)
 			}
@@ -66,7 +66,7 @@ func verify(s *Snapshot, o Options, fixes map[string]*tool, found []Finding) {
 		}
 		n := known[t]
 		if n == nil {
-			n = &counts{t.judged(s, o, *t.Tool), t.judged(s, o, t.corrected())}
+			n = &counts{t.judged(s, o, *t.declared), t.judged(s, o, t.corrected())}
 			known[t] = n
 		}
 		brings := n.after[f.Rule] >= n.before[f.Rule]

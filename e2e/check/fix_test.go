@@ -26,6 +26,14 @@ var faulty = []string{
 	`{"name":"find_book","description":"Finds books by their title.","inputSchema":{"type":"object","properties":{"a/b":{"type":"object","properties":{"c~d":{"type":"string"}},"required":["c~e"]}}}}`,
 	`{"name":"find_book","description":"Finds books by their title.","inputSchema":{"type":"object","properties":{"n":{"type":"integer","minimum":0,"exclusiveMinimum":true,"multipleOf":"2"}}},"outputSchema":{"type":"object","propertys":{"a":{"type":"text"}}}}`,
 	`{"name":"find_book","description":"Finds books by their title.","inputSchema":{"type":"any","properties":{"a":"string","b":null}}}`,
+	// members that browsers do not read
+	`{"name":"find_book","description":"Finds books by their title.","others":{"parameters":{"type":"object","properties":{"title":{"type":"string"}},"required":["titel"]}}}`,
+	`{"name":"find_book","description":"Finds books by their title.","others":{"input_schema":{"title":{"type":"sting"}}},"annotations":{"readonlyHint":true}}`,
+	`{"name":"find_book","description":"Finds books by their title.","others":{"properties":{"title":{"type":"string"}},"required":["title"],"strict":true}}`,
+	`{"name":"find_book","description":"Finds books by their title.","others":{"args":{"title":{"type":"string"}},"readOnly":true,"destructiveHint":"FALSE","category":"books"}}`,
+	`{"name":"find_book","description":"Finds books by their title.","inputSchema":{"type":"object"},"others":{"output_schema":{"type":"object","propertys":{}},"hints":{"readOnlyHint":"true","isOpenWorld":false}}}`,
+	`{"name":"find_book","description":"Finds books by their title.","annotations":{"readOnly":true,"untrusted":true,"destructivHint":false,"title":"Find"}}`,
+	`{"name":"find_book","description":"Finds books by their title.","others":{"inputschema":{"tag":"object","fields":{"a":{"tag":"string"}}}}}`,
 }
 
 // keyed names what a finding is about: the same before and after a correction.
@@ -148,6 +156,66 @@ func TestSlipsAreFound(t *testing.T) {
 	}
 }
 
+// TestMisnamed (L4): members that browsers do not read, because other interfaces have their names, or
+// they are misspelled, are found at their places, with what was meant; others are left alone.
+func TestMisnamed(t *testing.T) {
+	t.Parallel()
+	const form = `{"type":"object","properties":{}}`
+	for _, c := range []struct{ more, pointer, says string }{
+		{`"others":{"parameters":` + form + `}`, "/parameters", `did you mean "inputSchema"?`},
+		{`"others":{"input_schema":` + form + `}`, "/input_schema", `did you mean "inputSchema"?`},
+		{`"others":{"inputschema":` + form + `}`, "/inputschema", `did you mean "inputSchema"?`},
+		{`"others":{"inputSchma":` + form + `}`, "/inputSchma", `did you mean "inputSchema"?`},
+		{`"others":{"schema":{}}`, "/schema", `did you mean "inputSchema"?`},
+		{`"others":{"args":{"a":{"type":"string"}}}`, "/args", `did you mean "inputSchema"?`},
+		{`"others":{"properties":{"a":{"type":"string"}}}`, "/properties", `did you mean "inputSchema"?`},
+		{`"others":{"inputSchema":null}`, "/inputSchema", "convert it to JSON Schema"},
+		{`"inputSchema":{"year":{}},"others":{"inputSchema":["title","type"]}`, "/inputSchema", `("title", "type")`},
+		{`"inputSchema":` + form + `,"others":{"output_schema":` + form + `}`, "/output_schema", `did you mean "outputSchema"?`},
+		{`"others":{"handler":null}`, "/handler", `did you mean "execute"?`},
+		{`"others":{"callback":null}`, "/callback", `did you mean "execute"?`},
+		{`"others":{"run":null}`, "/run", `did you mean "execute"?`},
+		{`"others":{"exectue":null}`, "/exectue", `did you mean "execute"?`},
+		{`"others":{"readOnlyHint":true}`, "/readOnlyHint", `did you mean "annotations": {"readOnlyHint": true}?`},
+		{`"others":{"destructive":true}`, "/destructive", `did you mean "annotations": {"destructiveHint": true}?`},
+		{`"others":{"hints":{"readOnlyHint":true}}`, "/hints", `did you mean "annotations"?`},
+		{`"annotations":{"readonlyHint":true}`, "/annotations/readonlyHint", `did you mean "readOnlyHint"?`},
+		{`"annotations":{"read_only_hint":true}`, "/annotations/read_only_hint", `did you mean "readOnlyHint"?`},
+		{`"annotations":{"readOnly":true}`, "/annotations/readOnly", `did you mean "readOnlyHint"?`},
+		{`"annotations":{"consequental":true}`, "/annotations/consequental", `did you mean "consequentialHint"?`},
+		{`"annotations":{"untrustedContentHnt":true}`, "/annotations/untrustedContentHnt", `did you mean "untrustedContentHint"?`},
+		{`"others":{"exposedTo":["https://a.example"]}`, "/exposedTo", "second argument of registerTool"},
+		// right, or somebody's own
+		{`"inputSchema":` + form + `,"others":{"parameters":` + form + `}`, "", ""},
+		{`"others":{"args":["a"],"input":"text","returns":5,"tags":["a"],"version":"1","icon":"x","strict":true,"enabled":true,"id":"x"}`, "", ""},
+		{`"others":{"params":{"page":1},"output":{"format":"csv"}}`, "", ""},
+		{`"annotations":{"readOnlyHint":true,"title":"A","audience":["user"],"priority":1}`, "", ""},
+		{`"annotations":{"readOnlyHint":true},"others":{"readOnly":true}`, "", ""},
+	} {
+		tool := declaredAs(t, `{"name":"add_stamp","title":"Add","description":"Adds a stamp to the collection of the user.",`+c.more+`}`)
+		found := judge(t, pageOf(tool), "member-misnamed", nil)
+		switch {
+		case c.pointer == "" && len(found) == 0:
+		case strings.HasSuffix(c.more, `"type"]}`) && found[0].Fix != "":
+			t.Errorf("%s is corrected to %s, which loses arguments", c.more, found[0].Fix)
+		case c.pointer == "" || len(found) != 1 || found[0].Where.Pointer != c.pointer || !strings.Contains(found[0].Message, c.says):
+			t.Errorf("%s: %+v, want %q at %q", c.more, found, c.says, c.pointer)
+		}
+	}
+	file := pageOf(declaredAs(t, `{"name":"add_stamp","annotations":{"readOnly":true,"consequential":false}}`))
+	file.Live = false // the DevTools protocol has these names
+	if found := judge(t, file, "member-misnamed", nil); len(found) > 0 {
+		t.Errorf("a list of the DevTools protocol: %+v", found)
+	}
+	s, err := FromFile([]byte(`[{"name":"a","description":"b","input_schema":{"type":"object"},"handler":null}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := judge(t, s, "member-misnamed", nil); len(found) != 1 || found[0].Where.Pointer != "/input_schema" || found[0].Fix == "" {
+		t.Errorf("a file: %+v", found)
+	}
+}
+
 // TestNothingOffered (L2): a page that offers nothing is an error, with why.
 func TestNothingOffered(t *testing.T) {
 	t.Parallel()
@@ -207,6 +275,8 @@ func TestOnlyTheRefusal(t *testing.T) {
 		{`{"name":"x","reason":"schema-too-large","message":"the schema is longer than 65536 bytes of JSON"}`, "tool-refused"},
 		{`{"name":"","reason":"too-many-tools","message":"The page declares 5 tools more than are offered."}`, "tool-refused"},
 		{`{"name":"x","surface":"document","description":"y","reason":"registration-refused","message":"TypeError: execute"}`, "tool-refused"},
+		{`{"name":"x","surface":"document","description":"y","others":{"handler":null,"readOnly":true},"reason":"registration-refused","message":"TypeError: execute"}`, "member-misnamed"},
+		{`{"name":"x","surface":"document","description":"y","others":{"inputSchema":null},"reason":"registration-refused","message":"TypeError: toJSON() returns undefined"}`, "member-misnamed"},
 	} {
 		s, o := example(t, `{"tools":[`+goodTool+`],"rejected":[`+c.rejected+`]}`)
 		found, err := Judge(s, o)

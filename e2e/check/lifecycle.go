@@ -169,7 +169,7 @@ func findDrifting(r *run) {
 			if before.page == p || before.page.URL == p.URL {
 				continue
 			}
-			if parts := differing(before.Tool, t.Tool); len(parts) > 0 {
+			if parts := differing(before.declared, t.declared); len(parts) > 0 {
 				r.report(t.at("/"+parts[0]), "The tool %s is another one on %s (%s "+
 					"differ): use one contract, or two names.", text.Quote(t.Name), text.Quote(before.page.URL), strings.Join(parts, ", "))
 			}
@@ -199,7 +199,7 @@ func findUnstable(r *run, p *page) {
 				"on every load.", text.Quote(t.Name))
 			continue
 		}
-		if parts := differing(t.Tool, second); len(parts) > 0 {
+		if parts := differing(t.declared, second); len(parts) > 0 {
 			r.report(t.at("/"+parts[0]), "Two loads of the page declare %s "+
 				"differently (%s): leave out what changes.", text.Quote(t.Name), strings.Join(parts, ", "))
 		}
@@ -226,10 +226,10 @@ func findContract(r *run) {
 		locked, there := r.s.Locked[t.Name]
 		switch {
 		case !there:
-			added = append(added, t.Tool)
-			places[t.Tool] = t.at("")
+			added = append(added, t.declared)
+			places[t.declared] = t.at("")
 		case locked.Description != "" || len(locked.Input) > 0: // files of version 1 have digests only
-			for _, c := range compareTools(&locked, t.Tool) {
+			for _, c := range compareTools(&locked, t.declared) {
 				r.changed(t.at(""), c)
 			}
 		}

@@ -123,6 +123,9 @@ func (r *Rejected) ofPage() bool {
 // why says in words why the declaration was refused.
 func (r *Rejected) why() string {
 	words := strings.TrimPrefix(r.Message, refused)
+	if r.unread() {
+		words += " Give registerTool one object with name, description, inputSchema and execute."
+	}
 	if words = text.Said(words); words != "" && strings.HasPrefix(r.Message, refused) {
 		words = refused + words
 	}
@@ -132,12 +135,21 @@ func (r *Rejected) why() string {
 // refused begins the findings of engines about a registration that was refused.
 const refused = "The registration was refused: "
 
+// unread reports whether what was given is not an object, so that nothing of it is known.
+func (r *Rejected) unread() bool {
+	return strings.Contains(r.Message, "is not of type 'ModelContextTool'")
+}
+
+func (t *tool) unread() bool { return t.rejected != nil && t.rejected.unread() }
+
 // explained reports whether a rule of its own says why a declaration is refused.
 func (t *tool) explained() bool {
 	x := t.rejected
 	known := t.Surface != "" || t.Origin != "" || x.Reason == "description-missing"
 	switch {
-	case x.isTaken(), x.Reason == "annotations-invalid":
+	case t.unread():
+		return false
+	case x.isTaken(), x.Reason == "annotations-invalid", slices.ContainsFunc(t.misnamed, func(m misnamed) bool { return slices.Contains(wanting, m.means) }):
 		return true
 	case x.ofPage():
 		return false

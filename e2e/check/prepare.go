@@ -22,12 +22,15 @@ const (
 
 type page struct {
 	*Page
+	live  bool    // a browser showed it
 	tools []*tool // those that are offered
 	all   []*tool // and those that are not
 }
 
 type tool struct {
-	*Tool
+	*Tool                           // as it is meant
+	declared             *Tool      // as it is declared
+	misnamed             []misnamed // where both differ
 	page                 *page
 	rejected             *Rejected    // nil when it is offered
 	written              schema.Value // the input schema as it is written
@@ -70,7 +73,7 @@ func (x *wording) fold() string {
 func prepare(s *Snapshot) []*page {
 	pages := make([]*page, len(s.Pages))
 	for i := range s.Pages {
-		p := &page{Page: &s.Pages[i]}
+		p := &page{Page: &s.Pages[i], live: s.Live}
 		for j := range p.Tools {
 			p.tools = append(p.tools, read(&p.Tools[j], p))
 		}
@@ -86,21 +89,22 @@ func prepare(s *Snapshot) []*page {
 }
 
 func read(declared *Tool, p *page) *tool {
-	t := &tool{Tool: declared, page: p, words: wordsOfName(declared.Name)}
-	t.written, t.inputErr = readSchema(declared.Input)
+	meant, wrong := declared.meant(p.live)
+	t := &tool{Tool: meant, declared: declared, misnamed: wrong, page: p, words: wordsOfName(meant.Name)}
+	t.written, t.inputErr = readSchema(meant.Input)
 	t.input, t.slips = schema.Correct(t.written)
-	output, err := readSchema(declared.Output)
+	output, err := readSchema(meant.Output)
 	t.outputErr = err
 	t.output, t.outputSlips = schema.Correct(output)
-	if len(declared.Annotations) <= maxSchema {
-		t.notes, _ = schema.Read(declared.Annotations, maxDepth) // what is not JSON claims nothing
+	if len(meant.Annotations) <= maxSchema {
+		t.notes, _ = schema.Read(meant.Annotations, maxDepth) // what is not JSON claims nothing
 	}
 	if t.input.IsObject() {
 		t.walk(node{schema: t.input, pointer: "/inputSchema"})
 	}
-	t.collect("/name", declared.Name)
-	t.collect("/title", declared.Title)
-	t.collect("/description", declared.Description)
+	t.collect("/name", meant.Name)
+	t.collect("/title", meant.Title)
+	t.collect("/description", meant.Description)
 	t.gather("/inputSchema", t.input)
 	t.gather("/outputSchema", t.output)
 	t.gather("/annotations", t.notes)
@@ -175,10 +179,10 @@ func (t *tool) gather(pointer string, v schema.Value) {
 const maxNameText = 30
 
 // hint returns what the declaration says under the name of a hint, in the spelling of the
-// specification or of the DevTools protocol ("readOnly"), and whether it says anything.
+// specification or, in a file, of the DevTools protocol ("readOnly"), and whether it says anything.
 func (t *tool) hint(name string) (yes, said bool) {
 	v := t.notes.Get(name)
-	if !v.Exists() {
+	if !v.Exists() && !t.page.live {
 		v = t.notes.Get(strings.TrimSuffix(name, "Hint"))
 	}
 	switch string(v.Text()) {

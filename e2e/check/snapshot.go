@@ -57,6 +57,10 @@ type Tool struct {
 	Input       json.RawMessage `json:"inputSchema,omitempty"`
 	Output      json.RawMessage `json:"outputSchema,omitempty"`
 	Annotations json.RawMessage `json:"annotations,omitempty"`
+	// Others are the members that no browser reads, as a JSON object in which a function is null. An
+	// inputSchema that is a function is among them, or a list of the names under which it has types of
+	// JavaScript, such as String.
+	Others json.RawMessage `json:"others,omitempty"`
 	// ExposedTo are the origins that the tool is offered to, as the page wrote them.
 	ExposedTo []string `json:"exposedTo,omitempty"`
 	// Origin is the origin of the document, and Frame names the frame; "" is the top.

@@ -39,13 +39,21 @@ var otherPages = []struct{ name, body, rules, tools string }{
 	{"L1 a real duplicate in one set", `<script>try { navigator.modelContext.provideContext({tools: [tool('list-books'), tool('list-books')]}) } catch {}</script>`, "duplicate-tool-name no-tools", ""},
 	{"L1 two forms of one name", `<form toolname=find-book tooldescription="Finds a book by its title." toolautosubmit><label>Title <input name=title></label><button>Go</button></form>
 		<form toolname=find-book tooldescription="Finds a book by its author." toolautosubmit><label>Author <input name=author></label><button>Go</button></form>`, "duplicate-tool-name", "find-book"},
+	{"L1 a form and a script of one name", `<script>register('find-book')</script><form toolname=find-book tooldescription="Finds a book by its title." toolautosubmit>
+		<label>Title <input name=title></label><button>Go</button></form>`, "duplicate-tool-name", "find-book"},
+	{"L1 a script after a form of its name", `<form toolname=find-book tooldescription="Finds a book by its title." toolautosubmit><label>Title <input name=title></label><button>Go</button></form>
+		<script>register('find-book').catch(() => {})</script>`, "duplicate-tool-name", "find-book"},
+	{"L1 a set after a form of its name", `<form toolname=find-book tooldescription="Finds a book by its title." toolautosubmit><label>Title <input name=title></label><button>Go</button></form>
+		<script>onload = () => navigator.modelContext.provideContext({tools: [tool('find-book')]})</script>`, "deprecated-surface duplicate-tool-name", "find-book"},
+	{"L1 a form that comes after a script's tool", `<script>register('find-book'); onload = () => setTimeout(() => document.body.insertAdjacentHTML('beforeend',
+		'<form toolname=find-book tooldescription="Finds a book by its title." toolautosubmit><label>Title <input name=title></label><button>Go</button></form>'), 200)</script>`, "duplicate-tool-name", "find-book"},
 	{"L2 a script that is none", `<script>document.modelContext.registerTool({name: 'x' description: 'y'})</script>`, "no-tools uncaught-error", ""},
 	{"L2 a script that throws first", `<script>throw new TypeError('no catalog')</script><script>nothing()</script>`, "no-tools uncaught-error", ""},
 	{"L2 a promise that is rejected first", `<script>Promise.reject(new TypeError('Failed to fetch')).then(() => register('list-books'))</script>`, "no-tools unhandled-rejection", ""},
 	{"L2 a script that is not there", `<script src=/nothing.js></script>`, "no-tools script-missing", ""},
 	{"L2 a script that pagetools keeps out", `<script src="http://127.0.0.1:18998/app.js"></script>`, "network-refused no-tools script-missing", ""},
 	{"L2 a policy that forbids it", `<meta http-equiv=Content-Security-Policy content="script-src 'none'"><script>register('list-books')</script>`, "content-security-policy no-tools", ""},
-	{"L2 the only one is refused", `<script>register('list-books', {execute: undefined, handler() {}}).catch(() => {})</script>`, "no-tools tool-refused", ""},
+	{"L2 the only one is refused", `<script>register('list-books', {execute: undefined}).catch(() => {})</script>`, "no-tools tool-refused", ""},
 	{"L2 refused, and nobody looked", `<script>register('list-books', {execute: 'f'}); register('list-authors')</script>`, "register-unhandled tool-refused", "list-authors"},
 	{"L2 refused by its schema", `<script>schema({$ref: 'https://schemas.example/book.json'})</script>`, "no-tools remote-ref", ""},
 	{"L2 refused by its name", `<script>register('list books').catch(() => {})</script>`, "no-tools tool-name-valid", ""},
@@ -60,6 +68,18 @@ var otherPages = []struct{ name, body, rules, tools string }{
 	{"L5 the only one after 1.6 s", `<script>setTimeout(() => register('list-books'), 1600)</script>`, "", "list-books"},
 	{"L5 the only one by a promise", `<script>fetch('/slow').then(() => register('list-books'))</script>`, "", "list-books"},
 	{"L4 misspelled keywords", `<script>schema({type: 'object', propertys: {title: {type: 'string', descrption: 'Title.'}}, require: ['title']})</script>`, "schema-unknown-keyword", "list-books"},
+	{"L4 the words of other interfaces", `<script>register('list-books', {inputSchema: undefined, parameters: {type: 'object', properties: {}}});
+		register('list-authors', {inputSchema: undefined, input_schema: {type: 'object', properties: {}}, annotations: {readonlyHint: true}})</script>`, "member-misnamed", "list-authors list-books"},
+	{"L4 another word for execute", `<script>register('list-books', {execute: undefined, handler() {}}).catch(() => {}); register('list-authors', {handler() {}})</script>`, "member-misnamed", "list-authors"},
+	{"L4 another word for execute, in a set", `<script>const {execute, ...rest} = tool('list-books'); document.modelContext.provideContext({tools: [{...rest, run() {}}]})</script>`, "deprecated-surface member-misnamed", "list-books"},
+	{"L4 a class with another word", `<script>class T { name = 'list-books'; title = 'Books'; description = 'Lists all books of the library.'; readOnlyHint = true; handler() {} }
+		document.modelContext.registerTool(new T()).catch(() => {}); register('list-authors')</script>`, "member-misnamed", "list-authors"},
+	{"L4 three arguments, as servers of MCP have them", `<script>document.modelContext.registerTool('list-books', {description: 'x'}, () => 1).catch(() => {}); register('list-authors')</script>`, "tool-refused", "list-authors"},
+	{"L4 a declaration inside of one", `<script>document.modelContext.registerTool({type: 'function', function: {name: 'list-books', description: 'Lists books.', parameters: {}}}).catch(() => {}); register('list-authors')</script>`, "member-misnamed", "list-authors"},
+	{"L7 a schema that is a function", `<script>const type = () => {}; schema(type).catch(() => {}); register('list-authors', {inputSchema: Object.assign(() => {}, {toJSON: () => ({type: 'object', properties: {}})})})</script>`, "member-misnamed", "list-authors"},
+	{"L7 types of JavaScript", `<script>schema({type: 'object', properties: {title: {type: String, description: 'Title.'}}}); register('list-authors', {inputSchema: {name: String}})</script>`,
+		"member-misnamed param-type-missing schema-shape", "list-authors list-books"},
+	{"L7 an object of yup", `<script>schema({type: 'object', spec: {strict: false, optional: true}, tests: [], fields: {q: {type: 'string', spec: {strict: false, optional: true, meta: {description: 'Words.'}}, tests: [() => 1]}}})</script>`, "schema-bare-map", "list-books"},
 	{"L7 a map of parameters", `<script>schema({title: {type: 'string', description: 'Title.'}, description: {type: 'string', description: 'Text.'}})</script>`, "schema-bare-map", "list-books"},
 	{"L7 a shape of a library", `<script>class S { '~standard' = {vendor: 'zod', version: 1, validate() {}}; _def = {typeName: 'ZodString', description: 'Words.'} }
 		schema({q: new S()})</script>`, "schema-bare-map", "list-books"},

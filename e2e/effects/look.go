@@ -87,14 +87,23 @@ func tools(seen *session.Seen) []check.Tool {
 			t.Surface = surface(seen, d.Name)
 			if n := registration(seen.Record, d.Name); n != nil {
 				t.Surface, t.Script, t.ExposedTo = n.Surface, position(n.Script), n.ExposedTo
-				if json.Valid([]byte(n.Annotations)) {
-					t.Annotations = json.RawMessage(n.Annotations)
+				t.Others = noted(n.Others)
+				if said := noted(n.Annotations); said != nil {
+					t.Annotations = said
 				}
 			}
 		}
 		all = append(all, t)
 	}
 	return all
+}
+
+// noted returns JSON that a page was seen to write, or nil.
+func noted(words string) json.RawMessage {
+	if !json.Valid([]byte(words)) {
+		return nil
+	}
+	return json.RawMessage(words)
 }
 
 // surface is how a tool came that no script of the top document registered.
@@ -134,13 +143,16 @@ func split(seen *session.Seen, declared []check.Tool) (offered []check.Tool, ref
 		}
 		told[n.Tool] = true
 		t := check.Tool{Name: n.Tool, Title: n.Title, Description: n.Description, Surface: n.Surface, Script: position(n.Script),
-			ExposedTo: n.ExposedTo}
+			ExposedTo: n.ExposedTo, Others: noted(n.Others)}
 		refused = append(refused, check.Rejected{Tool: t,
 			Reason: reason(seen.Catalog, n.Tool), Message: n.Message, Unhandled: n.Unhandled})
 	}
+	known := func(f bridge.Finding) bool { // without a name it may be about the page
+		return told[f.Tool] && (f.Tool != "" || f.Rule == "registration-refused")
+	}
 	refusals := map[string]bridge.Finding{}
 	for _, f := range seen.Catalog.Findings() {
-		if f.Refused && !told[f.Tool] {
+		if f.Refused && !known(f) {
 			refusals[f.Tool] = f
 		}
 	}
@@ -154,7 +166,7 @@ func split(seen *session.Seen, declared []check.Tool) (offered []check.Tool, ref
 		refused = append(refused, check.Rejected{Tool: t, Reason: f.Rule, Message: f.Message})
 	}
 	for _, f := range seen.Catalog.Findings() { // of what the page script did not hand over
-		if _, left := refusals[f.Tool]; left && f.Refused && !told[f.Tool] {
+		if _, left := refusals[f.Tool]; left && f.Refused && !known(f) {
 			refused = append(refused, check.Rejected{Tool: check.Tool{Name: f.Tool}, Reason: f.Rule, Message: f.Message})
 		}
 	}

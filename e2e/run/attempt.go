@@ -143,7 +143,7 @@ func (t *attempt) start(ctx context.Context) *report.Failure {
 	caller, leave := t.on.admit(may...)
 	t.ref.Caller, t.leave = caller.Caller, leave
 	t.takesTrack()
-	t.person = &person{bridge: t.on.app.Bridge, ref: t.ref, host: t.o.Host, tracing: t.tracing,
+	t.person = &person{bridge: t.on.app.Bridge, ref: t.ref, host: t.o.Host, tracing: t.tracing, from: t.on.file,
 		decided: map[string]scenario.Answer{}}
 	err := t.person.humans.Add(t.scope, t.c.Human...)
 	if err != nil {

@@ -1,14 +1,22 @@
 package run
 
 import (
+	"cmp"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"mime"
+	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/files"
+	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/scenario"
 	"github.com/pagetools/pagetools/session"
@@ -43,10 +51,15 @@ func (p *person) gesture(ctx context.Context, g *scenario.Gesture) error {
 	if err != nil {
 		return err
 	}
-	switch g.Kind() {
-	case scenario.DoFill:
+	switch kind := g.Kind(); {
+	case to.Picks:
+		_, err = p.aim(ctx, "picked", g.Selector(), with)
+		return err
+	case to.File:
+		return p.give(ctx, g.Selector(), with)
+	case kind == scenario.DoFill:
 		return p.fill(ctx, g.Selector(), with, to)
-	case scenario.DoChoose:
+	case kind == scenario.DoChoose:
 		return p.choose(ctx, g.Selector(), with, to)
 	}
 	return p.click(ctx, to, 0)
@@ -152,6 +165,41 @@ func (p *person) choose(ctx context.Context, selector, with string, to session.T
 	}
 	_, err = p.aim(ctx, "chosen", selector, with)
 	return err
+}
+
+// mostFile bounds a file that the person chooses, in bytes.
+const mostFile = 1 << 20
+
+// give chooses a file in a field that takes files. The page gets its content, and the browser no path.
+func (p *person) give(ctx context.Context, selector, name string) error {
+	content, err := p.content(name)
+	if err != nil {
+		return err
+	}
+	kind, _, err := mime.ParseMediaType(cmp.Or(mime.TypeByExtension(filepath.Ext(name)), http.DetectContentType(content)))
+	if err != nil {
+		kind = ""
+	}
+	words := schema.MustEncode(map[string]string{"name": filepath.Base(name), "type": kind, "data": base64.StdEncoding.EncodeToString(content)})
+	_, err = p.aim(ctx, "files", selector, string(words))
+	return err
+}
+
+// content reads a file beside the scenario. A scenario that was found and that nobody named gives no
+// file away that is outside of the folder in which it was found.
+func (p *person) content(name string) ([]byte, error) {
+	path := beside(p.from, name)
+	if p.from.Within != "" && files.Inside(p.from.Within, path) != nil {
+		return nil, fmt.Errorf("the file %s is outside of %s, and nobody named this scenario", scenario.Quoted(name), scenario.Quoted(p.from.Within))
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("there is no file %s beside the scenario", scenario.Quoted(name))
+	case !info.Mode().IsRegular() || info.Size() > mostFile:
+		return nil, fmt.Errorf("%s is not a file of at most %d KiB", scenario.Quoted(name), mostFile>>10)
+	}
+	return os.ReadFile(path)
 }
 
 // respond decides what the person does with a question, and does what of that is in the page. Left

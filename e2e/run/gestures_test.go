@@ -2,6 +2,8 @@ package run_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -40,6 +42,12 @@ var gestures = []struct{ name, tool, human, expect, fails string }{
 	{"fills and submits", "order", `{on: interact, answer: [{fill: "[name=what]", with: tea}, accept]}`, `{page: {address: {$contains: what=tea}}}`, ""},
 	{"leaves the page", "leaves", `{answer: {click: "#far"}}`, "", "PAGE_NAVIGATED"},
 
+	{"picks a day", "pay", `{answer: [{fill: "#day", with: "2026-01-31"}, {click: "#far"}]}`, `{day: "2026-01-31", picks: 1}`, ""},
+	{"picks all else", "pay", `{answer: [{fill: "#hours", with: "13:30"}, {fill: "#color", with: "#FF8800"}, {fill: "#loud", with: "11"}, {click: "#far"}]}`,
+		`{hours: "13:30", color: "#ff8800", loud: "11", picks: 3}`, ""},
+	{"chooses a file", "pay", `{answer: [{choose: "#file", with: testdata/note.txt}, {click: "#far"}]}`, `{file: note.txt text/plain 6, picks: 1}`, ""},
+	{"acts in a shadow tree", "shadow", `{answer: [{fill: "#inner", with: new}, {choose: "#card >>> #sizes", with: L}, {click: ".go:first-child"}]}`, `{trusted: true, inner: new, inSize: L}`, ""},
+	{"acts in a shadow tree that it names", "shadow", `{answer: {click: "#card >>> #deep >>> .go:first-child"}}`, `{trusted: true}`, ""},
 	{"meets nothing", "pay", `{answer: {click: "#pay"}}`, "", `line 4: the person cannot click "#pay": no element matches "#pay"`},
 	{"meets several", "pay", `{answer: {click: .two}}`, "", `2 elements match ".two", such as <button class="two"> and <button class="two">: write a selector of one`},
 	{"writes no selector", "pay", `{answer: {click: "p["}}`, "", `is not a CSS selector: correct it`},
@@ -51,7 +59,15 @@ var gestures = []struct{ name, tool, human, expect, fails string }{
 	{"types what is fixed", "pay", `{answer: {fill: "#fixed", with: x}}`, "", `<input id="fixed"> is read-only`},
 	{"types too much", "pay", `{answer: {fill: "#short", with: long}}`, "", `<input id="short"> takes 3 characters, and the text has 4: shorten it`},
 	{"types no number", "pay", `{answer: {fill: "#count", with: "-"}}`, "", `<input id="count"> of the type number does not take "-"`},
-	{"picks a day", "pay", `{answer: {fill: "#day", with: "2026-01-01"}}`, "", `has the type date, whose picker the test kit cannot use`},
+	{"picks no day", "pay", `{answer: {fill: "#day", with: "1.1.2026"}}`, "", `<input id="day"> of the type date does not take "1.1.2026": write 2026-01-31`},
+	{"picks too much", "pay", `{answer: {fill: "#loud", with: "12"}}`, "", `of the type range does not take "12"`},
+	{"picks what is fixed", "pay", `{answer: {fill: "#locked", with: "2026-01-01"}}`, "", `<input id="locked"> is read-only`},
+	{"chooses no file", "pay", `{answer: {choose: "#file", with: nothing.pdf}}`, "", `there is no file "nothing.pdf" beside the scenario`},
+	{"chooses a folder", "pay", `{answer: {choose: "#file", with: testdata}}`, "", `"testdata" is not a file of at most 1024 KiB`},
+	{"chooses a file in a disabled field", "pay", `{answer: {choose: "#none", with: note.txt}}`, "", `<input id="none"> is disabled`},
+	{"types a file", "pay", `{answer: {fill: "#none", with: x}}`, "", `<input id="none"> is disabled`},
+	{"meets several in shadow trees", "shadow", `{answer: {click: ".go"}}`, "", `2 elements match ".go", such as <button class="go">`},
+	{"meets nothing in a shadow tree", "shadow", `{answer: {click: "#card >>> #far"}}`, "", `no element matches "#card >>> #far"`},
 	{"chooses what is not there", "pay", `{answer: {choose: "#size", with: XXL}}`, "", `<select id="size"> has no option "XXL": write one of "S", "M", "L", "XL"`},
 	{"chooses what is disabled", "pay", `{answer: {choose: "#size", with: M}}`, "", `the option "M" of <select id="size"> is disabled`},
 	{"chooses one of two", "pay", `{answer: {choose: "#twice", with: same}}`, "", `<select id="twice"> has 2 options "same": write the value of one`},
@@ -70,7 +86,7 @@ func TestPeopleAct(t *testing.T) {
 	t.Parallel()
 	rows := gestures[:0:0]
 	for i, g := range gestures {
-		if i%2 == 0 || gatetest.IsNightly() { // by day every second one
+		if gatetest.Runs(i, 2) {
 			rows = append(rows, g)
 		}
 	}
@@ -143,6 +159,50 @@ func TestNoElement(t *testing.T) {
 			if x.want == "" && got != "" || !strings.Contains(got, x.want) && (accept == nil || strings.HasPrefix(x.want, "no")) || strings.Contains(got, "null") {
 				t.Errorf("%s (accept: %t): %q, want %q", x.look, accept != nil, got, x.want)
 			}
+		}
+	}
+}
+
+// TestNoFileElsewhere (S1): the person of a scenario that was found, and that nobody named, chooses no file
+// outside of the folder in which it was found; one of a scenario that was named does.
+func TestNoFileElsewhere(t *testing.T) {
+	t.Parallel()
+	outside := t.TempDir()
+	if err := os.WriteFile(filepath.Join(outside, "secret.txt"), []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	here, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "found")
+	if err := os.Mkdir(link, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(outside, "secret.txt"), filepath.Join(link, "note.txt")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, within, file string
+		gives              bool
+	}{
+		{"inside", here, "testdata/note.txt", true},
+		{"above", here, "gestures.go", false},
+		{"by its whole path", here, filepath.Join(outside, "secret.txt"), false},
+		{"by dots", here, "testdata/../../../README.md", false},
+		{"by a link", link, filepath.Join(link, "note.txt"), false},
+		{"named", "", filepath.Join(outside, "secret.txt"), true},
+	} {
+		f := readScenario(t, fmt.Sprintf("site: {dir: testdata/site, url: /checkout.html}\nvia: webtool\ncases:\n- {name: gives, "+
+			"human: [{answer: [{choose: \"#file\", with: %q}, {click: \"#far\"}]}], steps: [{call: pay, expect: {picks: 1}}]}\n", c.file))
+		f.Within = c.within
+		done, err := run.Files(t.Context(), []*scenario.File{f}, run.Options{Open: open, Site: scenario.Site{Dir: "testdata/site", URL: "/checkout.html"}})
+		if err != nil || len(done.Cases) != 1 {
+			t.Fatalf("%s: %d cases ended: %v", c.name, len(done.Cases), err)
+		}
+		failure := done.Cases[0].Failure
+		if c.gives != (failure == nil) || !c.gives && !strings.Contains(failure.Message, "nobody named this scenario") {
+			t.Errorf("%s: %+v", c.name, failure)
 		}
 	}
 }

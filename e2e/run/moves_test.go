@@ -127,11 +127,11 @@ func TestPagesThatMove(t *testing.T) {
 	fmt.Fprintf(&b, "site: {url: %s}\ncases:\n", movedSite(t))
 	want := map[string]report.Status{}
 	for i, m := range movers {
-		if !gatetest.IsNightly() && i%2 == 1 { // by day every second one
+		if !gatetest.Runs(i, 2) {
 			continue
 		}
 		via := "page"
-		if m.via == "" && (gatetest.IsNightly() || i%6 == 0) { // by day few of them in all ways
+		if m.via == "" && gatetest.Runs(i, 6) { // in all ways
 			via = "all"
 		}
 		fmt.Fprintf(&b, "- {name: %q, via: %s, steps: [{open: /%d}, %s}\n", m.name, via, i, m.steps[1:])

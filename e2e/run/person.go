@@ -25,6 +25,7 @@ type person struct {
 	host    *hosts.Host
 	tracing *tracing // of its attempt; nil without one
 	hand    session.Driver
+	from    *scenario.File // whose person it is: files that it chooses are beside it
 
 	deciding sync.Mutex // guards the rest
 	decided  map[string]scenario.Answer

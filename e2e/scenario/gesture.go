@@ -17,8 +17,8 @@ type Gesture struct {
 	Click  string
 	Fill   string
 	Choose string
-	// With holds the text to type in the place of the field's own, or the text or the value of the
-	// option to choose.
+	// With holds the text to type in the place of the field's own, the text or the value of the
+	// option to choose, or the file, beside the scenario.
 	With Value
 }
 
@@ -58,8 +58,8 @@ type reply struct {
 	Value  Value  `key:"value" value:"sent" help:"accepts with this value"`
 	Click  string `key:"click" help:"a selector: the element that the person clicks"`
 	Fill   string `key:"fill" help:"a selector: the field that the person types into, in the place of what it has"`
-	Choose string `key:"choose" help:"a selector: the list in which the person chooses an option"`
-	With   Value  `key:"with" value:"sent" help:"what is typed; or the text or the value of the option"`
+	Choose string `key:"choose" help:"a selector: the list in which the person chooses an option, or the field in which they choose a file"`
+	With   Value  `key:"with" value:"sent" help:"what is typed; or the text or the value of the option; or a file beside the scenario"`
 }
 
 var replyKeys = []string{"value", DoClick, DoFill, DoChoose}

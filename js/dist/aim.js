@@ -3,6 +3,37 @@
 "use strict";
 let aim;
 
+// src/aim/deep.js
+function findAll(selector) {
+	let roots = [document];
+	let found = [];
+	for (const part of selector.split(">>>")) {
+		found = roots.flatMap((root) => within(root, part));
+		roots = found.flatMap((host) => host.shadowRoot ?? []);
+	}
+	return found;
+}
+function within(root, selector) {
+	const here = Array.from(root.querySelectorAll(selector));
+	if (here.length > 0) return here;
+	return Array.from(root.querySelectorAll("*")).flatMap((host) => host.shadowRoot === null ? [] : within(host.shadowRoot, selector));
+}
+function holds(outer, inner) {
+	for (let node = inner; node !== null; node = node.parentNode ?? node.host ?? null) {
+		if (node === outer) return true;
+	}
+	return false;
+}
+function deepest(ask) {
+	let element = ask(document);
+	for (let root = element?.shadowRoot; root !== null && root !== void 0; root = element?.shadowRoot) {
+		const inner = ask(root);
+		if (inner === null || inner === element) break;
+		element = inner;
+	}
+	return element;
+}
+
 // src/aim/main.js
 var most = 80;
 var short = (text) => text.length > most ? `${text.slice(0, most)}\u2026` : text;
@@ -19,32 +50,48 @@ var Fault = class extends Error {
 	}
 };
 var typed = ["text", "search", "email", "url", "tel", "password", "number"];
-var picked = ["date", "time", "datetime-local", "month", "week", "color", "range", "file"];
+var picked = {
+	date: "2026-01-31",
+	time: "13:30",
+	"datetime-local": "2026-01-31T13:30",
+	month: "2026-01",
+	week: "2026-W05",
+	color: "#ff8800",
+	range: "a number that min, max and step allow"
+};
+var takesFiles = (element) => element instanceof HTMLInputElement && element.type === "file";
 function usable(element) {
 	element.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
 	const box = Array.from(element.getClientRects()).find((one) => one.width > 0 && one.height > 0);
 	if (box === void 0 || !element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) {
 		throw new Fault(`${named(element)} is hidden: name what the person sees, or let the page show it first`);
 	}
-	if (element.matches(":disabled") || element.closest("[aria-disabled=true]") !== null) {
-		throw new Fault(`${named(element)} is disabled: let the page enable it before the person uses it`);
-	}
+	enabledNow(element);
 	return box;
+}
+function enabledNow(element) {
+	for (let one = element; one !== void 0; one = one.getRootNode().host) {
+		if (one.matches(":disabled") || one.closest("[aria-disabled=true]") !== null) {
+			throw new Fault(`${named(element)} is disabled: let the page enable it before the person uses it`);
+		}
+	}
 }
 function place(element) {
 	const box = usable(element);
 	const x = (Math.max(box.left, 0) + Math.min(box.right, innerWidth)) / 2;
 	const y = (Math.max(box.top, 0) + Math.min(box.bottom, innerHeight)) / 2;
-	const met = box.right <= 0 || box.bottom <= 0 || box.left >= innerWidth || box.top >= innerHeight ? null : document.elementFromPoint(x, y);
+	const met = box.right <= 0 || box.bottom <= 0 || box.left >= innerWidth || box.top >= innerHeight ? null : deepest((root) => root.elementFromPoint(x, y));
 	if (met === null) throw new Fault(`${named(element)} is outside of the window, and cannot be scrolled into it`);
-	const own = element.contains(met) || met.contains(element) && met.closest("label") === met || met.shadowRoot?.contains(element);
+	const own = holds(element, met) || holds(met, element) && met.closest("label") === met;
 	if (!own) throw new Fault(`${named(met)} covers ${named(element)}: let the person close it first`);
 	return { x, y };
 }
 function field(element, text) {
 	const input = element instanceof HTMLInputElement;
-	if (input && picked.includes(element.type)) {
-		throw new Fault(`${named(element)} has the type ${element.type}, whose picker the test kit cannot use: only fields of text can be filled`, true);
+	if (takesFiles(element)) throw new Fault(`${named(element)} takes files: write choose in the place of fill, with a file`, true);
+	if (input && element.type in picked) {
+		if (element.readOnly) throw new Fault(`${named(element)} is read-only: a person cannot change it`);
+		return true;
 	}
 	if (input ? !typed.includes(element.type) : !(element instanceof HTMLTextAreaElement) && !element.isContentEditable) {
 		const instead = element instanceof HTMLSelectElement ? "choose" : "click";
@@ -53,6 +100,7 @@ function field(element, text) {
 	if (element.readOnly) throw new Fault(`${named(element)} is read-only: a person cannot type into it`);
 	const bound = element.maxLength ?? -1;
 	if (bound >= 0 && text.length > bound) throw new Fault(`${named(element)} takes ${bound} characters, and the text has ${text.length}: shorten it`, true);
+	return false;
 }
 var words = (option) => option.label.replace(/\s+/g, " ").trim();
 var enabled = (option) => !option.matches(":disabled, :disabled > option") && !option.hidden;
@@ -67,19 +115,44 @@ function optionOf(list, text) {
 	if (!enabled(found[0])) throw new Fault(`the option ${quoted(text)} of ${named(list)} is disabled: choose another one, or let the page enable it`);
 	return { list, option: found[0] };
 }
-var focused = (element) => element === document.activeElement || element.contains(document.activeElement);
+var focused = (element) => holds(element, deepest((root) => root.activeElement));
+function tell(element) {
+	element.dispatchEvent(new Event("input", { bubbles: true, composed: true }));
+	element.dispatchEvent(new Event("change", { bubbles: true }));
+}
 var looks = {
 	click(element) {
 		if (element instanceof HTMLSelectElement || element instanceof HTMLOptionElement) {
 			throw new Fault(`${named(element)} is a list: write choose in the place of click`, true);
 		}
-		if (element instanceof HTMLInputElement && element.type === "file") throw new Fault(`${named(element)} chooses files, which the test kit cannot do`, true);
+		if (takesFiles(element)) throw new Fault(`${named(element)} takes files: write choose in the place of click, with a file`, true);
 		return place(element);
 	},
 	fill(element, text) {
 		usable(element);
-		field(element, text);
-		return place(element);
+		return { picks: field(element, text), ...place(element) };
+	},
+	picked(element, text) {
+		element.focus();
+		const before = element.value;
+		element.value = text;
+		const { type, value } = element;
+		const plain = value !== "" || text === "";
+		if (!(type === "color" ? value === text.toLowerCase() : type === "range" ? Number(value) === Number(text) : plain)) {
+			element.value = before;
+			throw new Fault(`${named(element)} of the type ${type} does not take ${quoted(text)}: write ${picked[type]}`, true);
+		}
+		if (value !== before) tell(element);
+		return {};
+	},
+	files(element, text) {
+		const { name, type, data } = JSON.parse(text);
+		const all = new DataTransfer();
+		all.items.add(new File([Uint8Array.from(atob(data), (one) => one.charCodeAt(0))], name, { type }));
+		element.focus();
+		element.files = all.files;
+		tell(element);
+		return {};
 	},
 	focused(element) {
 		if (!focused(element)) throw new Fault(`${named(element)} does not take the focus when it is clicked`);
@@ -92,6 +165,10 @@ var looks = {
 		return {};
 	},
 	choose(element, text) {
+		if (takesFiles(element)) {
+			enabledNow(element);
+			return { file: true };
+		}
 		usable(element);
 		const { list, option } = optionOf(element, text);
 		const chosen = option.selected;
@@ -109,8 +186,8 @@ var looks = {
 	}
 };
 aim = (what, selector, text) => {
-	const target = { fault: "", final: false, x: 0, y: 0, down: 0, chosen: false, several: false, control: 0, empty: false };
-	const all = document.querySelectorAll(selector);
+	const target = { fault: "", final: false, x: 0, y: 0, down: 0, chosen: false, several: false, control: 0, empty: false, picks: false, file: false };
+	const all = findAll(selector);
 	if (all.length === 0) return { ...target, fault: `no element matches ${quoted(selector)}` };
 	if (all.length > 1) {
 		return { ...target, fault: `${all.length} elements match ${quoted(selector)}, such as ${named(all[0])} and ${named(all[1])}: write a selector of one` };

@@ -3,10 +3,26 @@
 "use strict";
 let look;
 
+// src/aim/deep.js
+function findAll(selector) {
+	let roots = [document];
+	let found = [];
+	for (const part of selector.split(">>>")) {
+		found = roots.flatMap((root) => within(root, part));
+		roots = found.flatMap((host) => host.shadowRoot ?? []);
+	}
+	return found;
+}
+function within(root, selector) {
+	const here = Array.from(root.querySelectorAll(selector));
+	if (here.length > 0) return here;
+	return Array.from(root.querySelectorAll("*")).flatMap((host) => host.shadowRoot === null ? [] : within(host.shadowRoot, selector));
+}
+
 // src/look/main.js
 var most = 65536;
 look = (selector) => {
-	const all = document.querySelectorAll(selector);
+	const all = findAll(selector);
 	const first = all[0];
 	if (first === void 0) return JSON.stringify({ text: "", value: "", count: 0, visible: false });
 	const text = first instanceof HTMLElement ? first.innerText : first.textContent ?? "";

@@ -111,6 +111,16 @@ var [eventType] = members("Event", "type");
 var records = { __proto__: (
 	null
 ), Object: true, Arguments: true, Module: true, Storage: true, DOMStringMap: true };
+var advices = {
+	__proto__: (
+		null
+	),
+	Response: "; return what it holds, such as await response.json()",
+	Promise: "; await it",
+	Headers: "; return Object.fromEntries(headers)",
+	FormData: "; return Object.fromEntries(data)",
+	URLSearchParams: "; return Object.fromEntries(params)"
+};
 var maxDepth = 200;
 var maxPrototypes = 1e3;
 var maxPathName = 100;
@@ -140,7 +150,7 @@ function utf8Length(text) {
 }
 function prepare(job, value, key) {
 	let result = value;
-	if (typeof result === "object" && result !== null) {
+	if (isObject(result)) {
 		const method = toJSONOf(result);
 		if (method !== void 0) result = apply(method, result, [key]);
 	}
@@ -149,7 +159,7 @@ function prepare(job, value, key) {
 }
 function toJSONOf(object) {
 	let holder = object;
-	for (let i = 0; holder !== null && holder !== ObjectPrototype && holder !== ArrayPrototype && i < maxPrototypes; i++) {
+	for (let i = 0; holder !== null && holder !== ObjectPrototype && holder !== ArrayPrototype && holder !== FunctionPrototype && i < maxPrototypes; i++) {
 		if (hasOwn(holder, "toJSON")) return typeof object.toJSON === "function" ? object.toJSON : void 0;
 		holder = getPrototypeOf(holder);
 	}
@@ -173,10 +183,7 @@ function emitObject(job, value) {
 	if (prototype === ObjectPrototype || prototype === null) return emitRecord(job, value, value);
 	if (isView(value) && typedArrayName(value) !== void 0) return emitList(job, value, value, typedArrayLength(value));
 	const tag = slice(objectToString(value), 8, -1);
-	if (tag === "Error" || tag === "DOMException") {
-		const { name, message } = value;
-		return emitRecord(job, value, { name: typeof name === "string" ? name : "Error", message: typeof message === "string" ? message : "" });
-	}
+	if (isFailure(tag)) return emitRecord(job, value, recordOf(value));
 	if (brands[tag] === void 0 || !is(brands[tag], value)) {
 		if (!job.lenient) refuseUnreadable(job, value, tag);
 		return emitRecord(job, value, value);
@@ -206,12 +213,31 @@ function emitObject(job, value) {
 	}
 	emitList(job, value, list, tag === "ArrayBuffer" ? typedArrayLength(list) : list.length);
 }
+var isFailure = (tag) => tag === "Error" || tag === "DOMException";
+function recordOf(error) {
+	const { name, message } = error;
+	const record = { __proto__: null, name: typeof name === "string" ? name : "Error", message: typeof message === "string" ? message : "" };
+	const keys = objectKeys(error);
+	for (let i = 0; i < keys.length; i++) {
+		const key = keys[i];
+		if (key !== "name" && key !== "message" && key !== "stack" && isTold(error[key], false)) record[key] = error[key];
+	}
+	if (hasOwn(error, "cause") && isTold(error.cause, true)) record.cause = error.cause;
+	if (hasOwn(error, "errors") && isArray(error.errors)) record.errors = error.errors;
+	return record;
+}
+function isTold(value, errors) {
+	if (!isObject(value)) return value !== void 0 && typeof value !== "symbol";
+	return errors && isFailure(slice(objectToString(value), 8, -1));
+}
 function refuseUnreadable(job, value, tag) {
 	const built = is(nodeType, value) || is(eventType, value);
-	if (!built && (records[tag] || objectKeys(value).length > 0)) return;
-	const advice = { __proto__: (
-		null
-	), Response: "; return what it holds, such as await response.json()", Promise: "; await it" }[tag] ?? "";
+	if (!built && objectKeys(value).length > 0) return;
+	if (records[tag]) {
+		if (tag !== "Object" || getPrototypeOf(getPrototypeOf(value)) === null) return;
+		fail(job, "invalid", "an object of a class without members of its own, which is no JSON; return a plain object, or give its class toJSON");
+	}
+	const advice = advices[tag] ?? "";
 	fail(job, "invalid", `a value of the kind ${slice(tag, 0, maxPathName)}, which is no JSON${advice}`);
 }
 function is(method, value) {

@@ -162,8 +162,45 @@ function note(kind, tool, more = {}) {
 	if (window !== top) attempt(() => top?.postMessage({ [mark]: { url: location.href, origin: self.origin, tool } }, "*"));
 	return entry;
 }
+var nameOf = (tool) => attempt(() => `${typeof tool === "object" ? tool.name ?? "" : tool}`) ?? "";
+var known = /* @__PURE__ */ new Set(["name", "title", "description", "inputSchema", "outputSchema", "annotations", "execute", "constructor"]);
+var mostOthers = 64;
+var room = 4 << 20;
+var written = (value) => attempt(() => stringify(value)) ?? (typeof value === "function" ? "null" : void 0);
+var languageTypes = /* @__PURE__ */ new Set([String, Number, Boolean, Array, Object, Date, BigInt]);
+function typesIn(schema) {
+	const names = [];
+	attempt(() => stringify(schema, (name, value) => {
+		if (languageTypes.has(value) && names.length < 5) names.push(name);
+		return value;
+	}));
+	return names;
+}
+function others(tool) {
+	let text = "";
+	const runs = typeof tool.execute === "function";
+	const seen = new Set(known);
+	const add = (name, value) => {
+		const held = value === null || runs && typeof value === "function" ? void 0 : written(value);
+		if (held === void 0 || held.length > 65536 || (room -= name.length + held.length) < 0) return;
+		text += `${text === "" ? "{" : ","}${stringify(name)}:${held}`;
+	};
+	const schema = attempt(() => tool.inputSchema);
+	const types = typesIn(schema);
+	if (typeof schema === "function" && written(schema) === "null") text = '{"inputSchema":null';
+	else if (types.length > 0) text = `{"inputSchema":${stringify(types)}`;
+	for (let holder = tool; holder !== null && holder !== Object.prototype; holder = Object.getPrototypeOf(holder)) {
+		for (const name of Object.getOwnPropertyNames(holder)) {
+			if (seen.has(name) || seen.size >= mostOthers) continue;
+			seen.add(name);
+			add(name, attempt(() => tool[name]));
+		}
+	}
+	return text === "" ? void 0 : `${text}}`;
+}
 function words(tool) {
 	return {
+		others: typeof tool === "object" && tool !== null ? attempt(() => others(tool)) : void 0,
 		annotations: attempt(() => tool?.annotations === void 0 ? void 0 : stringify(tool.annotations)),
 		title: attempt(() => tool?.title === void 0 ? void 0 : `${tool.title}`),
 		description: attempt(() => tool?.description === void 0 ? void 0 : `${tool.description}`)
@@ -217,7 +254,7 @@ var hear = {
 };
 var after = {
 	registerTool([tool, options], result, surface2) {
-		const name = attempt(() => `${tool.name}`) ?? "";
+		const name = nameOf(tool);
 		const exposedTo = attempt(() => options?.exposedTo === void 0 ? void 0 : Array.from(options.exposedTo, String));
 		const before = live.get(name);
 		const entry = note("register", name, { surface: surface2, exposedTo, ...words(tool) });
@@ -235,13 +272,13 @@ var after = {
 		return outcome;
 	},
 	unregisterTool([tool], result, surface2) {
-		note("unregister", attempt(() => `${typeof tool === "object" ? tool.name : tool}`) ?? "", { surface: surface2 });
+		note("unregister", nameOf(tool), { surface: surface2 });
 		return result;
 	},
 	provideContext([context2], result) {
 		const before = new Set(live.keys());
 		for (const tool of attempt(() => Array.from(context2?.tools ?? [])) ?? []) {
-			const name = attempt(() => `${tool.name}`) ?? "";
+			const name = nameOf(tool);
 			note(before.delete(name) ? "replace" : "register", name, { surface: "provideContext", ...words(tool) });
 		}
 		for (const name of before) note("unregister", name, { surface: "provideContext" });
@@ -255,7 +292,7 @@ var after = {
 function refused(method, given2, message) {
 	const tools = { registerTool: [given2], provideContext: attempt(() => Array.from(given2.tools)) ?? [] }[method] ?? [];
 	for (const tool of tools) {
-		const name = attempt(() => `${tool.name}`) ?? "";
+		const name = nameOf(tool);
 		const before = live.get(name);
 		note("refuse", name, { message, ...words(tool) });
 		if (before !== void 0) live.set(name, before);

@@ -26,7 +26,13 @@ const good = {
   '{ k: { toJSON(key) { return key } } }': '{"k":"k"}', 'class { toJSON() { return "c" } }.prototype': '"c"',
   '(() => { const shared = { s: 1 }; return [shared, shared] })()': '[{"s":1},{"s":1}]', '{ get [Symbol.toStringTag]() { return "Map" }, a: 1 }': '{"a":1}',
   'Object.setPrototypeOf({ a: 1 }, { [Symbol.toStringTag]: "Map" })': '{"a":1}', 'Promise.resolve(7)': '7', '{ then(f) { f("thenable") } }': '"thenable"',
-  'new (class { #hidden = 1 })()': '{}', '(function () { return arguments })()': '{}', 'Object.assign(/a/, { flags2: "g" })': '{"flags2":"g"}', '[["nested"]]': '[["nested"]]', '(() => { let d = 1; for (let i = 0; i < 200; i++) d = [d]; return d })()': '['.repeat(200) + '1' + ']'.repeat(200),
+  'Object.assign(() => 1, { toJSON: () => 7 })': '7', 'Object.create(Object.create(null))': '{}', '{ [Symbol("s")]: 1 }': '{}', 'new (class { #hidden = 1; shown = 2 })()': '{"shown":2}',
+  'new (class { #a = 1; toJSON() { return { a: this.#a } } })()': '{"a":1}', 'new (class extends Map { #n = 1 })([[1, 2]])': '[[1,2]]', 'new (class extends Array { #n = 1 })()': '[]',
+  '{ error: Object.assign(new Error("m", { cause: new TypeError("c") }), { code: 7, stack: "s", request: { a: () => 1 }, run() {} }) }':
+    '{"error":{"name":"Error","message":"m","code":7,"cause":{"name":"TypeError","message":"c"}}}',
+  'new AggregateError([new Error("a"), "b"], "two")': '{"name":"AggregateError","message":"two","errors":[{"name":"Error","message":"a"},"b"]}',
+  'new Error("m", { cause: "why" })': '{"name":"Error","message":"m","cause":"why"}', 'new Error("m", { cause: Symbol("s") })': '{"name":"Error","message":"m"}', 'new Error("m", { cause: { toString() {} } })': '{"name":"Error","message":"m"}',
+  '(function () { return arguments })()': '{}', 'Object.assign(/a/, { flags2: "g" })': '{"flags2":"g"}', '[["nested"]]': '[["nested"]]', '(() => { let d = 1; for (let i = 0; i < 200; i++) d = [d]; return d })()': '['.repeat(200) + '1' + ']'.repeat(200),
 };
 
 test('every value with a JSON form has exactly this one', async () => {
@@ -36,6 +42,7 @@ test('every value with a JSON form has exactly this one', async () => {
   }
 });
 
+const ofClass = 'an object of a class without members of its own, which is no JSON; return a plain object, or give its class toJSON';
 const bad = {
   '(function* () {})()': ['invalid', 'result: a value of the kind Generator, which is no JSON'], '{ list: (async function* () {})() }': ['invalid', 'result.list: a value of the kind AsyncGenerator, which is no JSON'],
   'new Response("{}")': ['invalid', 'result: a value of the kind Response, which is no JSON; return what it holds, such as await response.json()'],
@@ -43,6 +50,12 @@ const bad = {
   '/a/': ['invalid', 'result: a value of the kind RegExp, which is no JSON'], 'new Map().entries()': ['invalid', 'result: a value of the kind Map Iterator, which is no JSON'],
  
   'new Event("x")': ['invalid', 'result: a value of the kind Event, which is no JSON'], 'new DataView(new ArrayBuffer(1))': ['invalid', 'result: a value of the kind DataView, which is no JSON'],
+  'new (class { #hidden = 1 })()': ['invalid', `result: ${ofClass}`], '{ a: [new (class Money { #v = 1; get value() { return this.#v } })()] }': ['invalid', `result.a[0]: ${ofClass}`],
+  'new (class extends class { #a = 1 } { #b = 2 })()': ['invalid', `result: ${ofClass}`], 'Object.create({ inherited: 1 })': ['invalid', `result: ${ofClass}`],
+  'new Proxy(new (class { #p = 1 })(), {})': ['invalid', `result: ${ofClass}`], 'Object.defineProperty(new (class { #p })(), "h", { value: 1 })': ['invalid', `result: ${ofClass}`],
+  'new Proxy(new Map([[1, 2]]), {})': ['invalid', 'result: a value of the kind Map, which is no JSON'], 'new WeakSet()': ['invalid', 'result: a value of the kind WeakSet, which is no JSON'],
+  'new WeakRef({})': ['invalid', 'result: a value of the kind WeakRef, which is no JSON'], 'new Intl.NumberFormat()': ['invalid', 'result: a value of the kind Intl.NumberFormat, which is no JSON'],
+  'new SharedArrayBuffer(8)': ['invalid', 'result: a value of the kind SharedArrayBuffer, which is no JSON'],
   '() => 1': ['invalid', 'result: a function'], '{ a: Symbol("s") }': ['invalid', 'result.a: a symbol'], '{ a: { "b c": [1, () => 1] } }': ['invalid', 'result.a["b c"][1]: a function'],
   '(() => { const o = { items: [0, 1, {}] }; o.items[2].owner = o; return o })()': ['invalid', 'result.items[2].owner: circular reference'],
   '(() => { const m = new Map(); m.set("me", m); return { m } })()': ['invalid', 'result.m[0][1]: circular reference'],

@@ -9,4 +9,6 @@ declare let aim: (what: string, selector: string, text: string) => {
   several: boolean;
   control: number;
   empty: boolean;
+  picks: boolean;
+  file: boolean;
 };

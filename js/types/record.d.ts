@@ -18,6 +18,8 @@ interface RecordedNote {
   exposedTo?: string[];
   /** JSON, in the page's own words. */
   annotations?: string;
+  /** Members that no browser reads, as JSON; null is a function. */
+  others?: string;
   title?: string;
   description?: string;
   message?: string;

@@ -98,7 +98,7 @@ func (b *instance) startError(ctx context.Context, err error) error {
 	}
 	printed := ". It printed nothing"
 	if words := b.process.Output(5); words != "" {
-		printed = ". It printed: " + words
+		printed = ". It printed: " + strings.TrimRight(words, ". \n") // the sentence has an end of its own
 	}
 	if ended {
 		return fmt.Errorf("%s is not a Chromium, or cannot run here: it ended before it answered%s", b.process.Path(), printed)

@@ -62,7 +62,7 @@ func readMessage(text []byte) (m *message, e *rpcError) {
 	members, err := bridge.ReadValue("The message", text)
 	if err != nil && utf8.Valid(text) && bytes.Contains(bytes.ToLower(text), []byte(`\ud`)) {
 		// Half a surrogate, as whoever cuts a text makes it: the tool gets U+FFFD.
-		if sound := schema.WellFormed(text); sound != nil {
+		if sound, broken := schema.WellFormed(text); broken == nil {
 			members, err = bridge.ReadValue("The message", sound)
 		}
 	}

@@ -249,8 +249,8 @@ func FuzzResult(f *testing.F) {
 	}
 	tools := []*bridge.Tool{toolWith(""), toolWith(`{"type":"object"}`)}
 	f.Fuzz(func(t *testing.T, data string, promises bool) {
-		value := schema.WellFormed([]byte(data))
-		if value == nil {
+		value, err := schema.WellFormed([]byte(data))
+		if err != nil {
 			return // the bridge returns none such
 		}
 		tool := tools[0]

@@ -15,6 +15,7 @@ var tables = suite.Once(func() []string {
 	return []string{
 		"--approval", "auto", "--warm", "1", suite.OwnBrowser, "--chrome-arg=--js-flags=--max-old-space-size=128",
 		"bad=" + site.Page("bad.html"), "live=" + site.Page("live.html"), "weather=" + site.Page("weather.html"),
+		"readings=" + site.Page("readings.html"),
 	}
 })
 

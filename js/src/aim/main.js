@@ -2,6 +2,8 @@
 // Says where a person meets the element that a selector finds, or in words why a person cannot do something with it. It runs in a
 // world of its own, whose functions no page can change.
 
+import { deepest, findAll, holds } from './deep.js';
+
 const most = 80;
 
 /** @param {string} text */
@@ -31,8 +33,14 @@ class Fault extends Error {
 
 /** The types of input that a person types text into. */
 const typed = ['text', 'search', 'email', 'url', 'tel', 'password', 'number'];
-/** The types that have a picker of the browser's. */
-const picked = ['date', 'time', 'datetime-local', 'month', 'week', 'color', 'range', 'file'];
+/** The types that have a picker of the browser's, with a value of each. @type {{[type: string]: string}} */
+const picked = {
+  date: '2026-01-31', time: '13:30', 'datetime-local': '2026-01-31T13:30', month: '2026-01', week: '2026-W05', color: '#ff8800',
+  range: 'a number that min, max and step allow',
+};
+
+/** Whether a field takes files. @param {Element} element */
+const takesFiles = (element) => element instanceof HTMLInputElement && element.type === 'file';
 
 /**
  * usable checks that a person can see and use the element.
@@ -44,10 +52,17 @@ function usable(element) {
   if (box === undefined || !element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) {
     throw new Fault(`${named(element)} is hidden: name what the person sees, or let the page show it first`);
   }
-  if (element.matches(':disabled') || element.closest('[aria-disabled=true]') !== null) {
-    throw new Fault(`${named(element)} is disabled: let the page enable it before the person uses it`);
-  }
+  enabledNow(element);
   return box;
+}
+
+/** @param {Element} element */
+function enabledNow(element) {
+  for (/** @type {any} */ let one = element; one !== undefined; one = one.getRootNode().host) {
+    if (one.matches(':disabled') || one.closest('[aria-disabled=true]') !== null) {
+      throw new Fault(`${named(element)} is disabled: let the page enable it before the person uses it`);
+    }
+  }
 }
 
 /**
@@ -58,22 +73,24 @@ function place(element) {
   const box = usable(element);
   const x = (Math.max(box.left, 0) + Math.min(box.right, innerWidth)) / 2;
   const y = (Math.max(box.top, 0) + Math.min(box.bottom, innerHeight)) / 2;
-  const met = box.right <= 0 || box.bottom <= 0 || box.left >= innerWidth || box.top >= innerHeight ? null : document.elementFromPoint(x, y);
+  const met = box.right <= 0 || box.bottom <= 0 || box.left >= innerWidth || box.top >= innerHeight ? null : deepest((root) => root.elementFromPoint(x, y));
   if (met === null) throw new Fault(`${named(element)} is outside of the window, and cannot be scrolled into it`);
-  const own = element.contains(met) || met.contains(element) && met.closest('label') === met || met.shadowRoot?.contains(element);
+  const own = holds(element, met) || holds(met, element) && met.closest('label') === met;
   if (!own) throw new Fault(`${named(met)} covers ${named(element)}: let the person close it first`);
   return { x, y };
 }
 
 /**
- * field checks that a person can type into the element.
+ * field checks that a person can type into the element, and returns whether it has a picker instead.
  * @param {any} element
  * @param {string} text
  */
 function field(element, text) {
   const input = element instanceof HTMLInputElement;
-  if (input && picked.includes(element.type)) {
-    throw new Fault(`${named(element)} has the type ${element.type}, whose picker the test kit cannot use: only fields of text can be filled`, true);
+  if (takesFiles(element)) throw new Fault(`${named(element)} takes files: write choose in the place of fill, with a file`, true);
+  if (input && element.type in picked) {
+    if (element.readOnly) throw new Fault(`${named(element)} is read-only: a person cannot change it`);
+    return true;
   }
   if (input ? !typed.includes(element.type) : !(element instanceof HTMLTextAreaElement) && !element.isContentEditable) {
     const instead = element instanceof HTMLSelectElement ? 'choose' : 'click';
@@ -82,6 +99,7 @@ function field(element, text) {
   if (element.readOnly) throw new Fault(`${named(element)} is read-only: a person cannot type into it`);
   const bound = element.maxLength ?? -1;
   if (bound >= 0 && text.length > bound) throw new Fault(`${named(element)} takes ${bound} characters, and the text has ${text.length}: shorten it`, true);
+  return false;
 }
 
 /** @param {HTMLOptionElement} option */
@@ -108,7 +126,13 @@ function optionOf(list, text) {
 }
 
 /** Whether an element, or what it holds, has the focus. @param {Element} element */
-const focused = (element) => element === document.activeElement || element.contains(document.activeElement);
+const focused = (element) => holds(element, deepest((root) => root.activeElement));
+
+/** Tells the page that a field was changed. @param {Element} element */
+function tell(element) {
+  element.dispatchEvent(new Event('input', { bubbles: true, composed: true }));
+  element.dispatchEvent(new Event('change', { bubbles: true }));
+}
 
 /** What is looked at for each thing that a person does. @type {{[what: string]: (element: any, text: string) => object}} */
 const looks = {
@@ -116,13 +140,34 @@ const looks = {
     if (element instanceof HTMLSelectElement || element instanceof HTMLOptionElement) {
       throw new Fault(`${named(element)} is a list: write choose in the place of click`, true);
     }
-    if (element instanceof HTMLInputElement && element.type === 'file') throw new Fault(`${named(element)} chooses files, which the test kit cannot do`, true);
+    if (takesFiles(element)) throw new Fault(`${named(element)} takes files: write choose in the place of click, with a file`, true);
     return place(element);
   },
   fill(element, text) {
     usable(element);
-    field(element, text);
-    return place(element);
+    return { picks: field(element, text), ...place(element) };
+  },
+  picked(element, text) {
+    element.focus();
+    const before = element.value;
+    element.value = text;
+    const { type, value } = element;
+    const plain = value !== '' || text === '';
+    if (!(type === 'color' ? value === text.toLowerCase() : type === 'range' ? Number(value) === Number(text) : plain)) {
+      element.value = before;
+      throw new Fault(`${named(element)} of the type ${type} does not take ${quoted(text)}: write ${picked[type]}`, true);
+    }
+    if (value !== before) tell(element);
+    return {};
+  },
+  files(element, text) {
+    const { name, type, data } = JSON.parse(text);
+    const all = new DataTransfer();
+    all.items.add(new File([Uint8Array.from(atob(data), (one) => one.charCodeAt(0))], name, { type }));
+    element.focus();
+    element.files = all.files;
+    tell(element);
+    return {};
   },
   focused(element) {
     if (!focused(element)) throw new Fault(`${named(element)} does not take the focus when it is clicked`);
@@ -135,6 +180,10 @@ const looks = {
     return {};
   },
   choose(element, text) {
+    if (takesFiles(element)) { // which pages often hide behind a button
+      enabledNow(element);
+      return { file: true };
+    }
     usable(element);
     const { list, option } = optionOf(element, text);
     const chosen = option.selected;
@@ -153,8 +202,8 @@ const looks = {
 };
 
 aim = (what, selector, text) => {
-  const target = { fault: '', final: false, x: 0, y: 0, down: 0, chosen: false, several: false, control: 0, empty: false };
-  const all = document.querySelectorAll(selector);
+  const target = { fault: '', final: false, x: 0, y: 0, down: 0, chosen: false, several: false, control: 0, empty: false, picks: false, file: false };
+  const all = findAll(selector);
   if (all.length === 0) return { ...target, fault: `no element matches ${quoted(selector)}` };
   if (all.length > 1) {
     return { ...target, fault: `${all.length} elements match ${quoted(selector)}, such as ${named(all[0])} and ${named(all[1])}: write a selector of one` };

@@ -1,10 +1,12 @@
 // @ts-check
 // Says what a person sees of the elements that match a selector. It runs in a world of its own, whose functions no page can change.
 
+import { findAll } from '../aim/deep.js';
+
 const most = 65536;
 
 look = (selector) => {
-  const all = document.querySelectorAll(selector);
+  const all = findAll(selector);
   const first = all[0];
   if (first === undefined) return JSON.stringify({ text: '', value: '', count: 0, visible: false });
   const text = first instanceof HTMLElement ? first.innerText : first.textContent ?? '';

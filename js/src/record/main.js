@@ -66,9 +66,67 @@ function note(kind, tool, more = {}) {
   return entry;
 }
 
+/** What a page calls a tool, which it may name alone. @param {any} tool */
+const nameOf = (tool) => attempt(() => `${typeof tool === 'object' ? tool.name ?? '' : tool}`) ?? '';
+
+/** The members of a declaration that browsers read, and what is none of its author's. */
+const known = new Set(['name', 'title', 'description', 'inputSchema', 'outputSchema', 'annotations', 'execute', 'constructor']);
+const mostOthers = 64;
+/** How much of them is noted yet, of one page. */
+let room = 4 << 20;
+
+/** Returns a value as JSON, where a function that has none is null. @param {any} value */
+const written = (value) => attempt(() => stringify(value)) ?? (typeof value === 'function' ? 'null' : undefined);
+
+/** What people write for the names of types. @type {Set<any>} */
+const languageTypes = new Set([String, Number, Boolean, Array, Object, Date, BigInt]);
+
+/**
+ * typesIn returns the names under which a schema has types of JavaScript, which JSON leaves out.
+ * @param {any} schema
+ */
+function typesIn(schema) {
+  /** @type {string[]} */
+  const names = [];
+  attempt(() => stringify(schema, (name, value) => {
+    if (languageTypes.has(value) && names.length < 5) names.push(name);
+    return value;
+  }));
+  return names;
+}
+
+/**
+ * others returns the members of a declaration that no browser reads, as JSON, and what of the schema is none because it is a function.
+ * Functions count where there is no execute.
+ * @param {any} tool
+ */
+function others(tool) {
+  let text = '';
+  const runs = typeof tool.execute === 'function';
+  const seen = new Set(known);
+  const add = (/** @type {string} */ name, /** @type {any} */ value) => {
+    const held = value === null || runs && typeof value === 'function' ? undefined : written(value);
+    if (held === undefined || held.length > 65536 || (room -= name.length + held.length) < 0) return;
+    text += `${text === '' ? '{' : ','}${stringify(name)}:${held}`;
+  };
+  const schema = attempt(() => tool.inputSchema);
+  const types = typesIn(schema);
+  if (typeof schema === 'function' && written(schema) === 'null') text = '{"inputSchema":null';
+  else if (types.length > 0) text = `{"inputSchema":${stringify(types)}`;
+  for (let holder = tool; holder !== null && holder !== Object.prototype; holder = Object.getPrototypeOf(holder)) {
+    for (const name of Object.getOwnPropertyNames(holder)) {
+      if (seen.has(name) || seen.size >= mostOthers) continue;
+      seen.add(name);
+      add(name, attempt(() => tool[name]));
+    }
+  }
+  return text === '' ? undefined : `${text}}`;
+}
+
 /** What a declaration says in the page's own words. @param {any} tool */
 function words(tool) {
   return {
+    others: typeof tool === 'object' && tool !== null ? attempt(() => others(tool)) : undefined,
     annotations: attempt(() => (tool?.annotations === undefined ? undefined : stringify(tool.annotations))),
     title: attempt(() => (tool?.title === undefined ? undefined : `${tool.title}`)),
     description: attempt(() => (tool?.description === undefined ? undefined : `${tool.description}`)),
@@ -152,7 +210,7 @@ const hear = {
 /** What follows a call of each method; it returns what the page gets. @type {{[method: string]: (args: any[], result: any, surface: string) => any}} */
 const after = {
   registerTool([tool, options], result, surface) {
-    const name = attempt(() => `${tool.name}`) ?? '';
+    const name = nameOf(tool);
     const exposedTo = attempt(() => (options?.exposedTo === undefined ? undefined : Array.from(options.exposedTo, String)));
     const before = live.get(name);
     const entry = note('register', name, { surface, exposedTo, ...words(tool) });
@@ -171,13 +229,13 @@ const after = {
     return outcome;
   },
   unregisterTool([tool], result, surface) {
-    note('unregister', attempt(() => `${typeof tool === 'object' ? tool.name : tool}`) ?? '', { surface });
+    note('unregister', nameOf(tool), { surface });
     return result;
   },
   provideContext([context], result) {
     const before = new Set(live.keys());
     for (const tool of attempt(() => Array.from(context?.tools ?? [])) ?? []) {
-      const name = attempt(() => `${tool.name}`) ?? '';
+      const name = nameOf(tool);
       note(before.delete(name) ? 'replace' : 'register', name, { surface: 'provideContext', ...words(tool) });
     }
     for (const name of before) note('unregister', name, { surface: 'provideContext' });
@@ -199,7 +257,7 @@ function refused(method, given, message) {
   /** @type {any[]} */
   const tools = { registerTool: [given], provideContext: attempt(() => Array.from(given.tools)) ?? [] }[method] ?? [];
   for (const tool of tools) {
-    const name = attempt(() => `${tool.name}`) ?? '';
+    const name = nameOf(tool);
     const before = live.get(name);
     note('refuse', name, { message, ...words(tool) });
     if (before !== undefined) live.set(name, before);

@@ -3,7 +3,7 @@
 // object of ours that a polluted `toJSON` could reach, and writing stops at the first byte over the limit.
 
 import {
-  ArrayPrototype, NativeUint8Array, ObjectPrototype, append, apply, bigintValueOf, booleanValueOf, bufferLength, charCodeAt,
+  ArrayPrototype, FunctionPrototype, NativeUint8Array, ObjectPrototype, append, apply, bigintValueOf, booleanValueOf, bufferLength, charCodeAt,
   encodeText, exec, getPrototypeOf, hasOwn, isArray, isRawJSON, isView, jsonStringify, mapForEach, mapSize, members,
   numberValueOf, objectKeys, objectToString, setForEach, setSize, slice, stringValueOf, textEncoder, typedArrayLength,
   typedArrayName,
@@ -28,6 +28,11 @@ const [nodeType] = members('Node', 'nodeType');
 const [eventType] = members('Event', 'type');
 /** Records of the language and the browser that may be empty. */
 const records = { __proto__: /** @type {any} */ (null), Object: true, Arguments: true, Module: true, Storage: true, DOMStringMap: true };
+/** What is said to whoever returned what is no JSON. */
+const advices = {
+  __proto__: /** @type {any} */ (null), Response: '; return what it holds, such as await response.json()', Promise: '; await it',
+  Headers: '; return Object.fromEntries(headers)', FormData: '; return Object.fromEntries(data)', URLSearchParams: '; return Object.fromEntries(params)',
+};
 const maxDepth = 200;
 const maxPrototypes = 1000;
 const maxPathName = 100;
@@ -84,7 +89,7 @@ export function utf8Length(text) {
  */
 function prepare(job, value, key) {
   let result = value;
-  if (typeof result === 'object' && result !== null) {
+  if (isObject(result)) {
     const method = toJSONOf(result);
     if (method !== undefined) result = apply(method, result, [key]);
   }
@@ -93,13 +98,13 @@ function prepare(job, value, key) {
 }
 
 /**
- * toJSONOf returns the object's toJSON method, unless it comes from Object.prototype or Array.prototype: what sits there was
- * not meant by whoever made this value.
+ * toJSONOf returns the object's toJSON method, unless it comes from the prototype of all objects, lists or functions: what sits
+ * there was not meant by whoever made this value.
  * @param {any} object
  */
 function toJSONOf(object) {
   let holder = object;
-  for (let i = 0; holder !== null && holder !== ObjectPrototype && holder !== ArrayPrototype && i < maxPrototypes; i++) {
+  for (let i = 0; holder !== null && holder !== ObjectPrototype && holder !== ArrayPrototype && holder !== FunctionPrototype && i < maxPrototypes; i++) {
     if (hasOwn(holder, 'toJSON')) return typeof object.toJSON === 'function' ? object.toJSON : undefined;
     holder = getPrototypeOf(holder);
   }
@@ -133,10 +138,7 @@ function emitObject(job, value) {
   if (prototype === ObjectPrototype || prototype === null) return emitRecord(job, value, value);
   if (isView(value) && typedArrayName(value) !== undefined) return emitList(job, value, value, typedArrayLength(value));
   const tag = slice(objectToString(value), 8, -1);
-  if (tag === 'Error' || tag === 'DOMException') {
-    const { name, message } = value;
-    return emitRecord(job, value, { name: typeof name === 'string' ? name : 'Error', message: typeof message === 'string' ? message : '' });
-  }
+  if (isFailure(tag)) return emitRecord(job, value, recordOf(value));
   if (brands[tag] === undefined || !is(brands[tag], value)) {
     if (!job.lenient) refuseUnreadable(job, value, tag);
     return emitRecord(job, value, value);
@@ -157,16 +159,53 @@ function emitObject(job, value) {
   emitList(job, value, list, tag === 'ArrayBuffer' ? typedArrayLength(list) : list.length);
 }
 
+/** @param {string} tag */
+const isFailure = (tag) => tag === 'Error' || tag === 'DOMException';
+
 /**
- * refuseUnreadable fails for what would be an empty object although it is something: a generator, a Response, an element.
+ * recordOf returns what is told of an error: its name and message, its own plain members, its cause and its parts.
+ * @param {any} error
+ */
+function recordOf(error) {
+  const { name, message } = error;
+  /** @type {any} */
+  const record = { __proto__: null, name: typeof name === 'string' ? name : 'Error', message: typeof message === 'string' ? message : '' };
+  const keys = objectKeys(error);
+  for (let i = 0; i < keys.length; i++) {
+    const key = keys[i];
+    if (key !== 'name' && key !== 'message' && key !== 'stack' && isTold(error[key], false)) record[key] = error[key];
+  }
+  if (hasOwn(error, 'cause') && isTold(error.cause, true)) record.cause = error.cause;
+  if (hasOwn(error, 'errors') && isArray(error.errors)) record.errors = error.errors;
+  return record;
+}
+
+/**
+ * isTold tells whether a member of an error is told with it: what is plain, or, of its cause, an error.
+ * @param {any} value
+ * @param {boolean} errors
+ */
+function isTold(value, errors) {
+  if (!isObject(value)) return value !== undefined && typeof value !== 'symbol';
+  return errors && isFailure(slice(objectToString(value), 8, -1));
+}
+
+/**
+ * refuseUnreadable fails for what would be an empty object although it is something: a generator, a Response, an element, an object
+ * whose class keeps its state private.
  * @param {EncodeJob} job
  * @param {any} value
  * @param {string} tag
  */
 function refuseUnreadable(job, value, tag) {
   const built = is(nodeType, value) || is(eventType, value);
-  if (!built && (records[tag] || objectKeys(value).length > 0)) return;
-  const advice = { __proto__: /** @type {any} */ (null), Response: '; return what it holds, such as await response.json()', Promise: '; await it' }[tag] ?? '';
+  if (!built && objectKeys(value).length > 0) return;
+  if (records[tag]) {
+    // The prototype of plain objects, of this window or another one, has no prototype itself.
+    if (tag !== 'Object' || getPrototypeOf(getPrototypeOf(value)) === null) return;
+    fail(job, 'invalid', 'an object of a class without members of its own, which is no JSON; return a plain object, or give its class toJSON');
+  }
+  const advice = advices[tag] ?? '';
   fail(job, 'invalid', `a value of the kind ${slice(tag, 0, maxPathName)}, which is no JSON${advice}`);
 }
 
