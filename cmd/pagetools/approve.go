@@ -255,6 +255,9 @@ func described(q bridge.Question) string {
 	for _, fact := range q.Facts() {
 		words += "  " + fact.Name + ": " + text.Line(fact.Text) + "\n"
 	}
+	if len(q.Secrets) > 0 {
+		words += "  Of the arguments, *** is a secret that nobody is shown.\n"
+	}
 	return words + "  Arguments: " + text.Escape(indented(q.Input)) + "\n"
 }
 
