@@ -68,6 +68,26 @@ type Question struct {
 	auto   policy.Decision // what the operator's mode auto would decide of consent
 }
 
+// conceal masks secrets in what the page says, and where it is: it may repeat them.
+func (q *Question) conceal(secrets *schema.Concealer) {
+	q.Detail = secrets.In(q.Detail)
+	if p := q.Page; p != nil {
+		q.Page = &ConfiguredPage{URL: secrets.In(p.URL), Title: secrets.In(p.Title), Config: p.Config}
+	}
+	if !secrets.Shows(string(q.Schema)) {
+		return
+	}
+	// A default that is masked would be sent back as an answer.
+	if described, err := ReadValue("the schema", q.Schema); err == nil {
+		if described, err = described.Edit(func(name string) bool { return name == "default" }); err == nil {
+			q.Schema = described.Text()
+		}
+	}
+	if secrets.Shows(string(q.Schema)) {
+		q.Schema = nil
+	}
+}
+
 // AskedByMode reports whether consent is needed only because the operator's mode is not auto:
 // neither a rule, nor what the page claims, nor the request wants it.
 func (q *Question) AskedByMode() bool { return q.Kind == Approve && q.auto.Level == policy.Auto }

@@ -120,8 +120,10 @@ func (inv Invocation) Complete(q Question) Question {
 	q.ID, q.Tool, q.Input = rand.Text(), inv.Tool.Name(), inv.Input
 	if inv.Tool.secrets {
 		if input, err := ReadValue("request", inv.Input); err == nil {
-			q.Input = inv.Tool.shown(input).Text()
-			q.Secrets = slices.Sorted(maps.Keys(inv.Tool.secretsIn(input)))
+			marked := inv.Tool.secretsIn(input)
+			q.Input = input.Mask(marked).Text()
+			q.Secrets = slices.Sorted(maps.Keys(marked))
+			q.conceal(schema.Conceal(input.LeavesAt(q.Secrets)))
 		}
 	}
 	q.Hints, q.Frame = inv.Tool.hints.Claimed(), inv.Tool.frame

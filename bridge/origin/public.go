@@ -21,9 +21,16 @@ func endsIn(host string, names []string) bool {
 	})
 }
 
-// Reserved reports whether a host is a name that the public DNS does not have: of this machine, or
-// one that a standard reserves.
-func Reserved(host string) bool { return Loopback(host) || endsIn(host, reserved) }
+// Reserved reports whether a host is a name that the public DNS does not have: of this machine, one
+// that a standard reserves, or one that only a network gives to its own machines, such as "router" or
+// "metadata.google.internal".
+func Reserved(host string) bool {
+	if endsIn(host, reserved) || endsIn(host, privateNames) || Loopback(host) {
+		return true
+	}
+	_, err := netip.ParseAddr(host)
+	return err != nil && !strings.Contains(strings.Trim(Host(host), "."), ".")
+}
 
 // notPublic are the ranges of addresses that are neither private by netip's word nor public.
 var notPublic = []netip.Prefix{
@@ -53,5 +60,5 @@ func Public(address string) bool {
 	last := host[strings.LastIndex(host, ".")+1:]
 	ascii := !strings.ContainsFunc(host, func(r rune) bool { return r > 0x7e || r <= ' ' })
 	return ascii && last != "" && last != host && (last[0] < '0' || last[0] > '9') &&
-		!Reserved(host) && !endsIn(host, privateNames)
+		!Reserved(host)
 }

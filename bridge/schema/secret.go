@@ -160,6 +160,14 @@ func (v Value) At(pointer string) Value {
 	return v.child(v.tree.lookup(tokens))
 }
 
+// LeavesAt returns the leaves of those parts of a value that JSON pointers name.
+func (v Value) LeavesAt(pointers []string) (all []string) {
+	for _, at := range pointers {
+		all = append(all, v.At(at).Leaves()...)
+	}
+	return all
+}
+
 // Leaves returns the texts and numbers in a value: what a secret looks like where it is repeated.
 func (v Value) Leaves() (all []string) {
 	switch {

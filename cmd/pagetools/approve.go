@@ -85,7 +85,7 @@ func approveCommand(p *program) *cobra.Command {
 	c.Flags().StringVar(&g.picture, "picture", "",
 		"write a picture of the page that asks to this file, as a PNG")
 	c.Flags().BoolVar(&g.list, "list", false, "list the consent that was kept")
-	c.Flags().StringVar(&g.revoke, "revoke", "", "take back the kept consent with this ID")
+	c.Flags().StringVar(&g.revoke, "revoke", "", "take back the kept consent with this ID, or its beginning")
 	return c
 }
 
@@ -120,27 +120,42 @@ func (a *approver) holder(ctx context.Context, id string) (http.RoundTripper, st
 	if holder != nil {
 		return holder, id, nil
 	}
-	var meant []string
+	var ids []string
 	for _, q := range console.Ask(ctx, live) {
-		if len(id) >= minPrefix && strings.HasPrefix(strings.ToUpper(q.ID), strings.ToUpper(id)) {
-			meant = append(meant, q.ID)
+		ids = append(ids, q.ID)
+	}
+	whole, err := beginning(id, ids)
+	if whole != "" {
+		holder = console.Holder(ctx, live, whole)
+	}
+	if holder == nil && err == nil {
+		err = bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
+			"There is no question %q. `pagetools approve` lists those that wait.", id)
+	}
+	return holder, whole, err
+}
+
+// minPrefix is how much of an ID names a question, or kept consent.
+const minPrefix = 3
+
+// beginning returns the one ID that begins so, in whatever case, or "" where none does.
+func beginning(id string, all []string) (string, error) {
+	var meant []string
+	for _, one := range all {
+		if id != "" && len(id) <= len(one) && strings.EqualFold(one[:len(id)], id) {
+			meant = append(meant, one)
 		}
 	}
 	switch {
-	case len(meant) > 1:
-		return nil, "", terminal.Usage("%q is the beginning of %s: give more of it", text.Line(id), text.List(meant, "and"))
-	case len(meant) == 1:
-		holder = console.Holder(ctx, live, meant[0])
+	case len(meant) > 1 && len(id) >= minPrefix:
+		return "", terminal.Usage("%q is the beginning of %s: give more of it", text.Line(id), text.List(meant, "and"))
+	case len(meant) > 0 && len(id) < minPrefix:
+		return "", terminal.Usage("%q is too little of an ID: give at least %d characters", text.Line(id), minPrefix)
+	case len(meant) == 0:
+		return "", nil
 	}
-	if holder == nil {
-		return nil, "", bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
-			"There is no question %q. `pagetools approve` lists those that wait.", id)
-	}
-	return holder, meant[0], nil
+	return meant[0], nil
 }
-
-// minPrefix is how much of an ID names a question.
-const minPrefix = 3
 
 // request sends a request to a process, and reads its reply: bytes as they are, anything
 // else as JSON.
@@ -239,6 +254,9 @@ func described(q bridge.Question) string {
 	}
 	for _, fact := range q.Facts() {
 		words += "  " + fact.Name + ": " + text.Line(fact.Text) + "\n"
+	}
+	if len(q.Secrets) > 0 {
+		words += "  Of the arguments, *** is a secret that nobody is shown.\n"
 	}
 	return words + "  Arguments: " + text.Escape(indented(q.Input)) + "\n"
 }
@@ -377,7 +395,19 @@ func revokeGrant(ctx context.Context, p *program, id string) error {
 		return err
 	}
 	defer p.end(s)
-	there, err := s.Grants.Revoke(ctx, id)
+	all, err := s.Grants.All(ctx)
+	if err != nil {
+		return err
+	}
+	ids := make([]string, len(all))
+	for i, g := range all {
+		ids[i] = g.ID
+	}
+	whole, err := beginning(id, ids)
+	if err != nil {
+		return err
+	}
+	there, err := s.Grants.Revoke(ctx, whole)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -142,11 +143,13 @@ func (a *terminalAsker) Ask(ctx context.Context, q bridge.Question) (bridge.Answ
 // askText reads the text of a prompt. Nothing is the page's own default.
 func (a *terminalAsker) askText(ctx context.Context, q bridge.Question) (bridge.Answer, error) {
 	var shape struct {
-		Default string `json:"default"`
+		Default *string `json:"default"`
 	}
-	_ = json.Unmarshal(q.Schema, &shape)
-	fmt.Fprintf(a.out, "Your answer (Enter alone is %q, Ctrl-D cancels): ",
-		text.Line(shape.Default))
+	usual := "what the page proposes" // which nobody may read
+	if json.Unmarshal(q.Schema, &shape) == nil && shape.Default != nil {
+		usual = strconv.Quote(text.Line(*shape.Default))
+	}
+	fmt.Fprintf(a.out, "Your answer (Enter alone is %s, Ctrl-D cancels): ", usual)
 	said, err := a.line(ctx)
 	answer := bridge.Answer{OK: err == nil && !said.end}
 	if !answer.OK || said.text == "" {

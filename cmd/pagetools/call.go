@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -72,7 +71,7 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 		return err
 	}
 	if known := catalog.Tool(tool); known != nil {
-		sayMisspelled(p, c.Input.Names(), parameters(known.InputSchema()))
+		sayMisspelled(p, c.Input, known.InputSchema())
 	}
 	page, err := to.page(ctx, a, t)
 	if err != nil {
@@ -108,19 +107,14 @@ func readCall(catalog *bridge.Catalog, tool string, pairs []string, input string
 
 // sayMisspelled names arguments that the tool does not declare, and that are probably misspelled: a
 // schema that allows others takes them without a word.
-func sayMisspelled(p *program, given []string, known []parameter) {
-	names := make([]string, len(known))
-	for i, k := range known {
-		names[i] = k.name
-	}
-	for _, name := range given {
-		if slices.Contains(names, name) {
-			continue
+func sayMisspelled(p *program, given bridge.Value, schema json.RawMessage) {
+	said := map[string]bool{}
+	misspelled(schema, given, func(name, near string) {
+		if !said[name] && len(said) < maxNamed {
+			p.say("warning: the tool declares no argument %s; did you mean %s?", text.Quote(name), text.Line(near))
 		}
-		if near := text.DidYouMean(name, names); near != "" {
-			p.say("warning: the tool declares no argument %s; %s", text.Quote(name), text.Line(near))
-		}
-	}
+		said[name] = true
+	})
 }
 
 // runCall runs a call, and says that it does. Its error is in words for a person.

@@ -145,18 +145,13 @@ func readInput(schema json.RawMessage, from string, pairs []string,
 	for name, v := range base.Members() {
 		in[name] = v.Text()
 	}
-	known := parameters(schema)
 	for _, pair := range pairs {
 		key, words, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
 			return bridge.Value{}, terminal.Usage("%q must be key=value, such as name=Ada; "+
 				"or give --input JSON", text.Brief(pair, maxShown))
 		}
-		i := slices.IndexFunc(known, func(p parameter) bool { return p.name == key })
-		types := []string{"any"}
-		if i >= 0 {
-			types = known[i].types
-		}
+		types := typesFor(schema, key)
 		if in[key], err = argument(words, types); err != nil {
 			return bridge.Value{}, terminal.Usage("%s must be JSON of the type %s, not %q",
 				text.Line(key), text.Line(text.List(types, "or")), text.Line(words))

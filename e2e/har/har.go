@@ -255,6 +255,27 @@ func (r *Response) Body() ([]byte, bool) {
 	return body, true
 }
 
+// Rewrite changes all texts of the entry that a site or a page wrote.
+func (e *Entry) Rewrite(words func(string) string) {
+	rewrite := func(headers []Pair) {
+		for i := range headers {
+			headers[i] = Pair{words(headers[i].Name), words(headers[i].Value)}
+		}
+	}
+	in, out := &e.Request, &e.Response
+	in.URL, out.RedirectURL = words(in.URL), words(out.RedirectURL)
+	in.QueryString = Query(in.URL)
+	rewrite(in.Headers)
+	rewrite(out.Headers)
+	out.StatusText = words(out.StatusText)
+	if in.Post != nil {
+		in.SetBody([]byte(words(string(in.Body()))), in.Post.MimeType)
+	}
+	if body, there := out.Body(); there {
+		out.SetBody([]byte(words(string(body))))
+	}
+}
+
 // secrets are headers that are left out of what we write.
 var secrets = []string{"Authorization", "Cookie", "Proxy-Authorization", "Set-Cookie",
 	"Set-Cookie2"}

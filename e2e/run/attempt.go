@@ -44,6 +44,7 @@ type attempt struct {
 
 	tracing *tracing // for a trace; nil without one
 	suffix  string   // of its folder
+	secrets secrets
 }
 
 func (on *Stand) attempt(s *scenario.Selected) *attempt {
@@ -144,7 +145,7 @@ func (t *attempt) start(ctx context.Context) *report.Failure {
 	t.ref.Caller, t.leave = caller.Caller, leave
 	t.takesTrack()
 	t.person = &person{bridge: t.on.app.Bridge, ref: t.ref, host: t.o.Host, tracing: t.tracing, from: t.on.file,
-		decided: map[string]scenario.Answer{}}
+		secrets: &t.secrets, decided: map[string]scenario.Answer{}}
 	err := t.person.humans.Add(t.scope, t.c.Human...)
 	if err != nil {
 		return trouble(err)
@@ -291,7 +292,11 @@ func (t *attempt) picture(ctx context.Context, within time.Duration) []byte {
 
 // explain adds what the page shows and said to a failure, as far as it still tells, and returns it.
 func (t *attempt) explain(ctx context.Context, f *report.Failure) *report.Failure {
-	if f == nil || t.probe == nil {
+	if f == nil {
+		return f
+	}
+	defer t.secrets.hideIn(f)
+	if t.probe == nil {
 		return f
 	}
 	if t.o.Pictures {

@@ -69,8 +69,9 @@ func (t *attempt) played(ctx context.Context, s *scenario.Step, call *scenario.M
 	began := time.Now()
 	t.tracing.begin(s, nil, s.Title(), t.on.file.Name, s.Line)
 	defer t.tracing.over(s, nil)
+	shown := t.hide(call.Name, call.Arguments)
 	r, err := t.way.call(ctx, call.Name, call.Arguments)
-	t.tracing.called(s, call.Arguments, &r, err)
+	t.tracing.called(s, shown, &r, err)
 	if err != nil || ctx.Err() != nil {
 		return nil, failed(s, said(ctx, err))
 	}

@@ -94,6 +94,7 @@ func (t *attempt) takesTrack() {
 	r.tracking.Lock()
 	defer r.tracking.Unlock()
 	t.track = r.tape.Track(t.c.Name, r.served)
+	t.track.Hide = func(words string) string { return t.secrets.concealer().In(words) }
 	r.tracks[t.ref.Caller.Name] = t.track
 }
 

@@ -24,6 +24,7 @@ type person struct {
 	ref     bridge.Ref // whose questions they are
 	host    *hosts.Host
 	tracing *tracing // of its attempt; nil without one
+	secrets *secrets // those too
 	hand    session.Driver
 	from    *scenario.File // whose person it is: files that it chooses are beside it
 
@@ -91,6 +92,11 @@ func (p *person) decide(ctx context.Context, q *bridge.Question) (a scenario.Ans
 			p.complain("the page asks by %s, which a person cannot be shown by %s", q.Kind, p.host.Name)
 		}
 	}
+	defer func() {
+		if value, err := a.Value.JSON(); a.Value.Exists() && err == nil {
+			p.secrets.add(q.Schema, value)
+		}
+	}()
 	asked := scenario.Question{Kind: q.Kind, Tool: q.Tool, Title: q.Title, Message: q.Detail}
 	a, err := p.humans.Next(asked)
 	for err == nil && a.Act == scenario.Refused {

@@ -3,54 +3,73 @@ package run
 import (
 	"encoding/json"
 	"net/http"
-	"net/url"
-	"slices"
-	"strings"
+	"sync"
 
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/e2e/report"
 	"github.com/pagetools/pagetools/e2e/scenario"
 	"github.com/pagetools/pagetools/e2e/trace"
 )
 
-// hide returns the arguments of a call for a trace: without what the tool's schema marks as secret,
-// which is masked also wherever else the trace repeats it.
-func (t *attempt) hide(tool string, with json.RawMessage) json.RawMessage {
-	r := t.tracing
-	c, err := t.on.app.Manager.Catalog(t.ref)
-	if r == nil || err != nil || c.Tool(tool) == nil {
-		return with
+// secrets keeps what an attempt sent that a schema marks as secret: no file has it. It is safe for
+// concurrent use.
+type secrets struct {
+	mu   sync.Mutex
+	all  []string
+	made *schema.Concealer // of all; nil before it is asked for
+}
+
+// add adds what a schema marks in a value, and returns the value without.
+func (s *secrets) add(declared, value json.RawMessage) json.RawMessage {
+	if len(declared) == 0 || len(value) == 0 {
+		return value
 	}
-	v := scenario.ReadAgain(with)
-	marked := schema.Secrets(scenario.ReadAgain(c.Tool(tool).InputSchema()), v)
-	r.collecting.Lock()
-	defer r.collecting.Unlock()
+	v := scenario.ReadAgain(value)
+	marked := schema.Secrets(scenario.ReadAgain(declared), v)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for at := range marked {
-		r.secrets = append(r.secrets, v.At(at).Leaves()...)
+		s.all, s.made = append(s.all, v.At(at).Leaves()...), nil
 	}
 	return v.Mask(marked).Text()
 }
 
-// inBrowser makes of what Go escapes for a query what a browser's encodeURIComponent does.
-var inBrowser = strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*")
+// concealer masks what was added until now.
+func (s *secrets) concealer() *schema.Concealer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.made == nil {
+		s.made = schema.Conceal(s.all)
+	}
+	return s.made
+}
+
+// hideIn masks the secrets in what a report has of a failure.
+func (s *secrets) hideIn(f *report.Failure) {
+	hidden := s.concealer().In
+	for _, words := range []*string{&f.Message, &f.Path, &f.Expected, &f.Actual} {
+		*words = hidden(*words)
+	}
+	for _, lines := range [][]string{f.Console, f.Requests} {
+		for i := range lines {
+			lines[i] = hidden(lines[i])
+		}
+	}
+}
+
+// hide returns the arguments of a call without what the tool's schema marks as secret, which is
+// masked from then on wherever else a file repeats it.
+func (t *attempt) hide(tool string, with json.RawMessage) json.RawMessage {
+	c, err := t.on.app.Manager.Catalog(t.ref)
+	if err != nil || c.Tool(tool) == nil {
+		return with
+	}
+	return t.secrets.add(c.Tool(tool).InputSchema(), with)
+}
 
 // mask masks the secrets in all texts of the trace. Called with r.collecting held.
-func (r *tracing) mask() {
-	slices.SortFunc(r.secrets, func(a, b string) int { return len(b) - len(a) }) // one may hold another
-	var pairs []string
-	for _, secret := range r.secrets {
-		if len(secret) < scenario.ShortestSecret {
-			continue
-		}
-		quoted, query := string(schema.MustEncode(secret)), url.QueryEscape(secret)
-		for _, form := range []string{secret, quoted[1 : len(quoted)-1], query, url.PathEscape(secret),
-			strings.ReplaceAll(query, "+", "%20"), inBrowser.Replace(query)} {
-			pairs = append(pairs, form, schema.Masked)
-		}
-	}
-	if pairs == nil {
-		return
-	}
-	hidden := strings.NewReplacer(pairs...).Replace
+func (r *tracing) mask(hidden func(string) string) {
+	r.all.URL = hidden(r.all.URL)
 	for _, a := range r.all.Actions {
 		maskAction(a, hidden)
 	}
@@ -60,7 +79,7 @@ func (r *tracing) mask() {
 	}
 	for i := range r.all.Requests {
 		x := &r.all.Requests[i]
-		x.URL, x.Failed = hidden(x.URL), hidden(x.Failed)
+		x.URL, x.Failed, x.StatusText = hidden(x.URL), hidden(x.Failed), hidden(x.StatusText)
 		x.RequestHeaders, x.ResponseHeaders = maskHeader(x.RequestHeaders, hidden), maskHeader(x.ResponseHeaders, hidden)
 	}
 	for name, text := range r.all.Sources {
@@ -69,13 +88,14 @@ func (r *tracing) mask() {
 }
 
 func maskHeader(h http.Header, hidden func(string) string) http.Header {
-	h = h.Clone() // it is the page's
-	for _, values := range h {
-		for i := range values {
-			values[i] = hidden(values[i])
+	out := make(http.Header, len(h)) // h is the page's
+	for name, values := range h {
+		name = hidden(name)
+		for _, value := range values {
+			out[name] = append(out[name], hidden(value))
 		}
 	}
-	return h
+	return out
 }
 
 func maskAction(a *trace.Action, hidden func(string) string) {

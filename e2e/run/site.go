@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/report"
 	"github.com/pagetools/pagetools/e2e/scenario"
@@ -322,10 +323,10 @@ func (n *tally) ran(tool string) {
 	n.called[tool] = true
 }
 
-func (n *tally) changed(want scenario.Value, actual []byte) {
+func (n *tally) changed(want scenario.Value, actual []byte, secrets *schema.Concealer) {
 	n.counting.Lock()
 	defer n.counting.Unlock()
-	n.changes = append(n.changes, scenario.Change{Expected: want, Actual: actual})
+	n.changes = append(n.changes, scenario.Change{Expected: want, Actual: actual, Secrets: secrets})
 }
 
 // accept hands over the changes after which the cases pass.

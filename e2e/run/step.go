@@ -70,10 +70,11 @@ func (t *attempt) call(ctx context.Context, s *scenario.Step) *report.Failure {
 	if err != nil {
 		return failed(s, said(ctx, err))
 	}
+	shown := t.hide(s.Call, with)
 	began := time.Now()
 	r, err := t.way.call(ctx, s.Call, with)
 	took := time.Since(began)
-	t.tracing.called(s, t.hide(s.Call, with), &r, err)
+	t.tracing.called(s, shown, &r, err)
 	if errors.Is(err, errNotWaited) {
 		t.halt(lack(s.Line, err.Error()))
 	}
@@ -141,7 +142,7 @@ func (t *attempt) compare(s *scenario.Step, r *result, want scenario.Value) *rep
 	}
 	if t.o.Accept != nil {
 		if t.door == decides(t.c) {
-			t.on.tools.changed(want, actual)
+			t.on.tools.changed(want, actual, t.secrets.concealer())
 		}
 		return nil
 	}
@@ -316,7 +317,7 @@ func (t *attempt) looks(ctx context.Context, s *scenario.Step) *report.Failure {
 			return f
 		case m != nil && t.o.Accept != nil && l.Matches.Position() != l.Position:
 			if t.door == decides(t.c) {
-				t.on.tools.changed(want, actual)
+				t.on.tools.changed(want, actual, t.secrets.concealer())
 			}
 		case m != nil:
 			return mismatched(s, "the page, "+text.EscapeLine(lookedAt(l)), l.Position, m)

@@ -17,6 +17,7 @@ import (
 	"unicode"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/e2e/report"
 	"github.com/pagetools/pagetools/e2e/scenario"
 	"github.com/pagetools/pagetools/e2e/trace"
@@ -50,8 +51,6 @@ type tracing struct {
 	// ended is the action that ended last, and failed is true when one did not succeed.
 	ended  *trace.Action
 	failed bool
-	// secrets are arguments that are in no trace.
-	secrets []string
 }
 
 // openAction is one that runs now; the step is nil for what comes before the first.
@@ -264,7 +263,7 @@ func (t *attempt) traced(ctx context.Context, c *report.Case) {
 	if text, err := os.ReadFile(t.on.file.Name); err == nil {
 		r.all.Sources[t.on.file.Name] = string(text)
 	}
-	if err := r.write(folder, name); err != nil {
+	if err := r.write(folder, name, t.secrets.concealer()); err != nil {
 		t.on.runner.note("the trace of %s was not written: %s.", t.c.Name, err.Error())
 		return
 	}
@@ -287,11 +286,11 @@ func (r *tracing) tell(seen *session.Traced) {
 	}
 }
 
-func (r *tracing) write(folder, name string) error {
+func (r *tracing) write(folder, name string, secrets *schema.Concealer) error {
 	r.collecting.Lock()
 	defer r.collecting.Unlock()
 	var b bytes.Buffer
-	r.mask()
+	r.mask(secrets.In)
 	if err := trace.Write(&b, &r.all); err != nil {
 		return err
 	}

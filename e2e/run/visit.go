@@ -165,6 +165,7 @@ func (v *Visit) Call(ctx context.Context, tool string, with json.RawMessage,
 		v.alone.Add(own)
 	}
 	v.t.from = &c.from
+	v.t.hide(tool, with)
 	if c.got, err = v.t.way.call(ctx, tool, with); err != nil {
 		return nil, nil, err
 	}

@@ -82,7 +82,7 @@ func ExampleUpdate() {
 		fmt.Println(err)
 		return
 	}
-	text, err = Update(text, []Change{{f.Cases[0].Steps[0].Expect, []byte(`{"id": 1, "text": "new", "more": true}`)}})
+	text, err = Update(text, []Change{{Expected: f.Cases[0].Steps[0].Expect, Actual: []byte(`{"id": 1, "text": "new", "more": true}`)}})
 	fmt.Print(string(text), err)
 	// Output:
 	// cases:

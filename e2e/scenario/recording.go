@@ -215,7 +215,9 @@ func (c *RecordedCase) step(i int, v *vault) *yaml.Node {
 	}
 	var differ []string
 	for _, at := range call.at {
-		differ = append(differ, text.EscapeLine(cmp.Or(at.String(), "all of it")))
+		if words := at.String(); !v.repeats(words) {
+			differ = append(differ, text.EscapeLine(cmp.Or(words, "all of it")))
+		}
 	}
 	if differ != nil {
 		key.HeadComment = "differs from run to run: " + strings.Join(differ, ", ")
@@ -256,7 +258,8 @@ func (c *RecordedCase) sent(v schema.Value, before int, secrets *vault) *yaml.No
 		for i := before - 1; i >= 0 && !v.IsArray() && !v.IsObject(); i-- {
 			call := c.Calls[i]
 			for _, at := range call.at {
-				if was := at.in(ReadAgain(call.Result)); was.Exists() && was.Equal(v) && len(v.Text()) > 1 {
+				if was := at.in(ReadAgain(call.Result)); was.Exists() && was.Equal(v) && len(v.Text()) > 1 &&
+					!secrets.repeats(at.String()) {
 					return wordOf("${steps." + c.named(i) + dotted(at) + "}"), true
 				}
 			}

@@ -21,6 +21,8 @@ type Change struct {
 	// Expected is the value of the file, such as [Step.Expect], with its references expanded.
 	Expected Value
 	Actual   json.RawMessage
+	// Secrets, when set, are not written.
+	Secrets *schema.Concealer
 }
 
 // Update returns the text of a scenario file in which what is expected matches what is. Only what
@@ -42,7 +44,13 @@ func Update(text []byte, changes []Change) ([]byte, error) {
 			return nil, errors.New("a change has no expected value: only a value that is in the file " +
 				"can be changed")
 		}
-		edits = append(edits, accept(c.Expected.n, actual)...)
+		for _, e := range accept(c.Expected.n, actual) {
+			if c.Secrets != nil && c.Secrets.Shows(string(e.value.Text())) {
+				return nil, fmt.Errorf("line %d: the actual value repeats an argument that the schema marks as "+
+					"secret: expect a matcher such as $any; change it by hand", e.at.Line)
+			}
+			edits = append(edits, e)
+		}
 	}
 	slices.SortFunc(edits, func(a, b edit) int {
 		return cmp.Or(cmp.Compare(b.at.Line, a.at.Line), cmp.Compare(b.at.Column, a.at.Column))

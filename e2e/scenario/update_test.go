@@ -9,6 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/pagetools/pagetools/bridge/schema"
 	. "github.com/pagetools/pagetools/e2e/scenario"
 )
 
@@ -45,7 +46,7 @@ func TestUpdate(t *testing.T) {
 		}
 		var changes []Change
 		for j, v := range expectations(f) {
-			changes = append(changes, Change{v, actual[j]})
+			changes = append(changes, Change{Expected: v, Actual: actual[j]})
 		}
 		got, err := Update(text, changes)
 		if err != nil {
@@ -76,7 +77,7 @@ func holds(t *testing.T, name string, text []byte, actual []json.RawMessage) {
 	}
 	var changes []Change
 	for j, v := range expectations(f) {
-		changes = append(changes, Change{v, actual[j]})
+		changes = append(changes, Change{Expected: v, Actual: actual[j]})
 		if m := Match(v, actual[j]); m != nil {
 			t.Errorf("%s: after the update, %s\n%s", name, m.Why, text)
 		}
@@ -92,7 +93,7 @@ func TestUpdateKeepsLineEnds(t *testing.T) {
 	text := "cases:\r\n- name: a\r\n  steps:\r\n  - call: x\r\n    expect:\r\n      a: old\r\n      b:\r\n        c: 1\r\n  - call: y\r\n"
 	want := "cases:\r\n- name: a\r\n  steps:\r\n  - call: x\r\n    expect:\r\n      a: new\r\n      b: []\r\n  - call: y\r\n"
 	f := mustRead(t, text)
-	got, err := Update([]byte(text), []Change{{f.Cases[0].Steps[0].Expect, json.RawMessage(`{"a":"new","b":[]}`)}})
+	got, err := Update([]byte(text), []Change{{Expected: f.Cases[0].Steps[0].Expect, Actual: json.RawMessage(`{"a":"new","b":[]}`)}})
 	if err != nil || string(got) != want {
 		t.Errorf("the file is %q, %v", got, err)
 	}
@@ -109,10 +110,10 @@ func TestUpdateErrors(t *testing.T) {
 		change Change
 		want   string
 	}{
-		{"a: [", Change{one, json.RawMessage("1")}, "reading the file to update"},
-		{"a: 1", Change{Value{}, json.RawMessage("1")}, "no expected value"},
-		{"a: 1", Change{one, json.RawMessage("{")}, "the actual value"},
-		{"a: 1", Change{one, json.RawMessage("2")}, "change it by hand"},
+		{"a: [", Change{Expected: one, Actual: json.RawMessage("1")}, "reading the file to update"},
+		{"a: 1", Change{Expected: Value{}, Actual: json.RawMessage("1")}, "no expected value"},
+		{"a: 1", Change{Expected: one, Actual: json.RawMessage("{")}, "the actual value"},
+		{"a: 1", Change{Expected: one, Actual: json.RawMessage("2")}, "change it by hand"},
 	} {
 		if _, err := Update([]byte(c.text), []Change{c.change}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.text, err)
@@ -137,7 +138,7 @@ func FuzzUpdate(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		after, err := Update(text, []Change{{before.Cases[0].Steps[0].Expect, json.RawMessage(actual)}})
+		after, err := Update(text, []Change{{Expected: before.Cases[0].Steps[0].Expect, Actual: json.RawMessage(actual)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,4 +177,33 @@ func FuzzRead(f *testing.F) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestUpdateHidesSecrets holds S2: no result that repeats a secret is accepted.
+func TestUpdateHidesSecrets(t *testing.T) {
+	t.Parallel()
+	text := []byte("site: {dir: .}\ncases: [{name: x, steps: [{call: a, expect: {said: old, n: 1}}]}]\n")
+	f, err := Read("x", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := expectations(f)[0]
+	for _, x := range []struct{ actual, refused string }{
+		{`{"said":"it is hunter2 \"now\"","n":1}`, "repeats an argument"},
+		{`{"said":"hunter2%20%22now%22","n":1}`, "repeats an argument"},
+		{`{"said":"old","n":8642}`, "repeats an argument"},
+		{`{"said":"PIN 8,642","n":1}`, "repeats an argument"},
+		{`{"said":["it is",{"a":"hunter2 &quot;now&quot;"}],"n":1}`, "repeats an argument"},
+		{`{"said":"new","n":1,"more":"hunter2 \"now\""}`, ""}, // which is not expected
+		{`{"said":"new","n":2}`, ""},
+	} {
+		out, err := Update(text, []Change{{Expected: want, Actual: json.RawMessage(x.actual),
+			Secrets: schema.Conceal([]string{`hunter2 "now"`, "8642"})}})
+		switch {
+		case x.refused == "" && (err != nil || !strings.Contains(string(out), "said: new")):
+			t.Errorf("%s: %v\n%s", x.actual, err, out)
+		case x.refused != "" && (err == nil || !strings.Contains(err.Error(), x.refused)):
+			t.Errorf("%s: %v\n%s", x.actual, err, out)
+		}
+	}
 }

@@ -15,7 +15,10 @@ import (
 
 // vault holds the secrets of a recording, each with the variable of the environment that stands for
 // it in the file.
-type vault struct{ all []secret }
+type vault struct {
+	all       []secret
+	disguised *schema.Concealer // of all of them
+}
 
 type secret struct{ name, text string }
 
@@ -27,34 +30,63 @@ func secretsOf(declared, value json.RawMessage) map[string]bool {
 	return schema.Secrets(ReadAgain(declared), ReadAgain(value))
 }
 
-// ShortestSecret is the length in bytes from which a secret is looked for inside other texts: a
-// shorter one is part of too many.
-const ShortestSecret = 3
-
 func (v *vault) fill(cases []*RecordedCase) {
-	v.all = nil
-	for _, c := range cases {
-		for _, call := range c.Calls {
-			v.add(call.Tool, call.With, call.secret)
+	v.all, v.disguised = nil, &schema.Concealer{}
+	v.each(cases, func(tool string, value schema.Value, marked map[string]bool) {
+		for _, at := range slices.Sorted(maps.Keys(marked)) {
+			_, member := cutLast(at)
+			v.add(tool+"_"+member, value.At(at).Leaves()...)
 		}
-		for i := range c.Human {
-			v.add(c.Human[i].Tool, c.Human[i].Value, c.Human[i].secret)
-		}
-	}
-	// One that holds another is looked for first.
-	slices.SortStableFunc(v.all, func(a, b secret) int { return len(b.text) - len(a.text) })
-}
-
-func (v *vault) add(tool string, value json.RawMessage, marked map[string]bool) {
-	whole := ReadAgain(value)
-	for _, at := range slices.Sorted(maps.Keys(marked)) {
-		_, member := cutLast(at)
-		for _, text := range whole.At(at).Leaves() {
-			if text != "" && v.of(text) == "" {
-				v.all = append(v.all, secret{v.free(tool + "_" + member), text})
+	})
+	v.sort()
+	v.each(cases, func(tool string, value schema.Value, _ map[string]bool) {
+		for _, text := range value.Leaves() { // one in a form for which no reference stands is one more
+			if v.disguised.Shows(v.unnamed(text)) {
+				v.add(tool+"_text", text)
 			}
 		}
+	})
+	v.sort()
+}
+
+// each calls a function with all that is sent.
+func (v *vault) each(cases []*RecordedCase, visit func(string, schema.Value, map[string]bool)) {
+	for _, c := range cases {
+		for _, call := range c.Calls {
+			visit(call.Tool, ReadAgain(call.With), call.secret)
+		}
+		for i := range c.Human {
+			visit(c.Human[i].Tool, ReadAgain(c.Human[i].Value), c.Human[i].secret)
+		}
 	}
+}
+
+func (v *vault) add(words string, texts ...string) {
+	for _, text := range texts {
+		if text != "" && v.of(text) == "" {
+			v.all = append(v.all, secret{v.free(words), text})
+		}
+	}
+}
+
+// sort orders the secrets, so that one that holds another is looked for first.
+func (v *vault) sort() {
+	slices.SortStableFunc(v.all, func(a, b secret) int { return len(b.text) - len(a.text) })
+	texts := make([]string, len(v.all))
+	for i, s := range v.all {
+		texts[i] = s.text
+	}
+	v.disguised = schema.Conceal(texts)
+}
+
+// unnamed returns a text without what references stand for.
+func (v *vault) unnamed(text string) string {
+	for _, s := range v.all {
+		if len(s.text) >= schema.ShortestSecret {
+			text = strings.ReplaceAll(text, s.text, "")
+		}
+	}
+	return text
 }
 
 // cutLast splits a JSON pointer at its last name.
@@ -105,9 +137,7 @@ func (v *vault) named(at path) bool {
 
 // repeats reports whether a text has a secret in it.
 func (v *vault) repeats(text string) bool {
-	return slices.ContainsFunc(v.all, func(s secret) bool {
-		return text == s.text || len(s.text) >= ShortestSecret && strings.Contains(text, s.text)
-	})
+	return v.of(text) != "" || v.disguised.Shows(text)
 }
 
 // shows reports whether a part of a result is a secret, repeats one, or has the name of one.
@@ -152,7 +182,7 @@ func (v *vault) sent(value schema.Value, marked map[string]bool,
 func (v *vault) referring(text string) string {
 	for _, s := range v.all {
 		before, after, found := strings.Cut(text, s.text)
-		if found && (len(s.text) >= ShortestSecret || text == s.text) {
+		if found && (len(s.text) >= schema.ShortestSecret || text == s.text) {
 			return v.referring(before) + "${env." + s.name + "}" + v.referring(after)
 		}
 	}

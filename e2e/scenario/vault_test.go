@@ -43,6 +43,9 @@ func TestRecordedSecrets(t *testing.T) {
 	observe(`{"user":"anna","password":"hunter2 \"${x}\"","code":8642,"keys":[{"pin":"90210"},{"pin":"31337"},{"pin":"7"}]}`,
 		`{"said":"your password is hunter2 \"${x}\"!","session":"s-4711","pin":"90210","hunter2 \"${x}\"":1,"total":3,"accessToken":"eyJ-not-marked"}`, nil)
 	observe(`{"user":"31337 is my pin","password":"other-secret"}`, `{"ok":true}`, nil)
+	observe(`{"user":"bob","password":"gr\u00fc\u00df&gott"}`, `{"link":"/in?key=gr%C3%BC%C3%9F%26gott","html":"<b>gr\u00fc\u00df&amp;gott</b>","basic":"Basic Ym9iOmdyw7zDnyZnb3R0",
+		"hex":"6772c3bcc39f26676f7474","code":"8,642","ascii":"{\"a\":\"gr\\\\u00fc\\\\u00df&gott\"}","twice":"gr%25C3%25BC%25C3%259F%2526gott","deep":[{"gr%C3%BC%C3%9F%26gott":2}]}`, nil)
+	observe(`{"user":"Ym9iOmdyw7zDnyZnb3R0"}`, `{"ok":true}`, nil)
 	observe(`{"user":"bob"}`, "", bridge.Errorf(bridge.ToolError, "", bridge.Failed, "%s", "No other-secret here"))
 	recording, _ := r.Recording("a")
 	recording.URL = "https://shop.example/"
@@ -50,13 +53,15 @@ func TestRecordedSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, secret := range []string{"hunter2", "90210", "31337", "other-secret", "s-4711", "eyJ-not-marked", "8642"} {
+	for _, secret := range []string{"hunter2", "90210", "31337", "other-secret", "s-4711", "eyJ-not-marked", "8642",
+		"gott", "yw7zDnyZnb3R0", "c3bcc39f26676f", "8,642"} {
 		if strings.Contains(string(text), secret) {
 			t.Errorf("%s is in the file", secret)
 		}
 	}
 	for _, want := range []string{"anna", "total: 3", "${env.LOG_IN_PASSWORD}", "${env.LOG_IN_PASSWORD_2}", "${env.LOG_IN_PIN}",
-		"${env.LOG_IN_PIN_2} is my pin", "# Set these variables of the environment before it runs: LOG_IN_CODE, LOG_IN_PASSWORD, LOG_IN_PASSWORD_2, LOG_IN_PIN, LOG_IN_PIN_2, LOG_IN_PIN_3"} {
+		"${env.LOG_IN_PIN_2} is my pin", "# Set these variables of the environment before it runs: LOG_IN_CODE, LOG_IN_PASSWORD, LOG_IN_PASSWORD_2, LOG_IN_PASSWORD_3, LOG_IN_PIN, LOG_IN_PIN_2, LOG_IN_PIN_3, LOG_IN_TEXT",
+		"user: '${env.LOG_IN_TEXT}'"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%s is not in the file", want)
 		}

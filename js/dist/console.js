@@ -256,7 +256,7 @@ function card(q) {
 	const element = make("article", { tabIndex: -1 }, make("h3", {}, visible(q.title), badge(q)), facts(q));
 	element.dataset.id = q.id;
 	if (q.detail !== "") element.append(make("p", {}, `${visible(q.origin)} says:`), make("blockquote", {}, visible(q.detail)));
-	element.append(make("p", {}, "Arguments, all of them:"), make("pre", { tabIndex: 0 }, visible(written(q.input))));
+	element.append(make("p", {}, q.secrets?.length ? "Arguments, all of them; *** is a secret that nobody is shown:" : "Arguments, all of them:"), make("pre", { tabIndex: 0 }, visible(written(q.input))));
 	const [yes, no] = q.form ? ["Submit", "Do not submit"] : words[
 		q.kind
 	] ?? words.confirm;
@@ -310,7 +310,7 @@ var claims = {
 };
 function badge(q) {
 	const has = (hint) => q.hints?.includes(hint) ?? false;
-	const [level, words2] = has("destructiveHint") ? ["high", "destroys something"] : has("consequentialHint") ? ["high", "has consequences"] : q.secrets?.length ? ["high", "has a password"] : q.kind !== "approve" ? ["middle", "the page asks"] : has("readOnlyHint") && !q.frame ? ["low", "only reads"] : ["middle", "may change something"];
+	const [level, words2] = has("destructiveHint") ? ["high", "destroys something"] : has("consequentialHint") ? ["high", "has consequences"] : q.secrets?.length ? ["high", "has a secret"] : q.kind !== "approve" ? ["middle", "the page asks"] : has("readOnlyHint") && !q.frame ? ["low", "only reads"] : ["middle", "may change something"];
 	return make("span", { className: `badge ${level}` }, words2);
 }
 function written(input) {

@@ -972,6 +972,7 @@ var formats = {
 };
 var ignored = { __proto__: null, submit: 1, reset: 1, button: 1, image: 1, file: 1 };
 var labelable = "button,input:not([type=hidden i]),meter,output,progress,select,textarea";
+var secret2 = "[autocomplete*=-password i],[autocomplete*=one-time-code i],[autocomplete*=cc-number i],[autocomplete*=cc-csc i],[autocomplete*=cc-exp i]";
 var dates = "Dates MUST be provided in 'YYYY-MM-DD' format.";
 function readForm(form) {
 	const params = new NativeMap();
@@ -1033,7 +1034,8 @@ function property(param) {
 	const control = param.first.element;
 	let description = isGroup(param) && param.first.next !== null ? groupDescription(param) : describe2(control);
 	if (type === "date") description = description === "" ? dates : `${description} (${dates})`;
-	const ending = description === "" ? "" : `,"description":${jsonStringify(description)}`;
+	const marked = type !== "password" && matches(control, secret2) ? ',"writeOnly":true' : "";
+	const ending = marked + (description === "" ? "" : `,"description":${jsonStringify(description)}`);
 	switch (type) {
 		case "number":
 		case "range":

@@ -109,6 +109,13 @@ func TestFormSchemas(t *testing.T) {
 		"select-empty": `{"type":"object","properties":{"a":{"type":"string"}},"required":[]}`,
 		"pattern-v":    `{"type":"object","properties":{"a":{"type":"string"}},"required":[]}`,
 		"password":     `{"type":"object","properties":{"a":{"type":"string","format":"password","writeOnly":true,"pattern":"x"}},"required":[]}`, // so that nobody reads it
+		"secret-shown": `{"type":"object","properties":{"a":{"type":"string","writeOnly":true,"description":"Secret"}},"required":[]}`,
+		"secret-new":   `{"type":"object","properties":{"a":{"type":"string","writeOnly":true}},"required":["a"]}`,
+		"secret-code":  `{"type":"object","properties":{"a":{"type":"string","pattern":"x","writeOnly":true}},"required":[]}`,
+		"secret-card":  `{"type":"object","properties":{"a":{"type":"string","writeOnly":true}},"required":[]}`,
+		"secret-csc":   `{"type":"object","properties":{"a":{"type":"number","multipleOf":1,"writeOnly":true}},"required":[]}`,
+		"secret-year":  `{"type":"object","properties":{"a":{"type":"string","anyOf":[{"type":"string","const":"27","title":"27"}],"enum":["27"],"writeOnly":true}},"required":[]}`,
+		"secret-area":  `{"type":"object","properties":{"a":{"type":"string","writeOnly":true}},"required":[]}`,
 	}
 	for _, w := range want {
 		got := s.find(w.Name)

@@ -90,13 +90,16 @@ func TestUpstreamNames(t *testing.T) {
 		t.Errorf("a tunnel to this machine: %d", status)
 	}
 	for address, ok := range map[string]bool{
-		"http://shop.example/": true, "http://named.example/": true, "http://atest/": true, "http://invalid.example/": true,
+		"http://shop.example/": true, "http://named.example/": true, "http://shop.contest/": true, "http://invalid.example/": true,
+		"http://internal.example/": true, "http://93.184.215.14/": true, "http://corp.shop.example/": true,
 		"http://shop.test/": true, "http://nas.local:8080/": true,
 
 		"http://localhost/": false, "http://LOCALHOST/": false, "http://localhost./": false, "http://app.localhost/": false,
 		"http://a.b.localhost/": false, "http://admin.test/": false, "http://ADMIN.TEST./": false, "http://x.invalid/": false,
 		"http://printer.local/": false, "http://nas.local/": false, "http://router.home.arpa/": false, "http://x.onion/": false,
 		"http://test/": false, "http://127.0.0.1/": false, "http://localhost:8098/": false,
+		"http://router/": false, "http://metadata./": false, "http://metadata.google.internal/computeMetadata/v1/": false,
+		"http://nas.lan/": false, "http://wiki.corp/": false, "http://fritz.home./": false, "http://app.intranet/": false,
 	} {
 		status, words := get(t, c, address)
 		if ok != (words == "yes") || !ok && status != http.StatusForbidden {

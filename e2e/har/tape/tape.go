@@ -174,6 +174,10 @@ func requestOf(e *har.Entry) string {
 
 // Track is the part of a tape that is for one page.
 type Track struct {
+	// Hide, when set, masks in the recording what the page must not leave there, from the time on
+	// at which it is known. It is set before the page asks for anything.
+	Hide func(string) string
+
 	tape   *Tape
 	title  string
 	served string
@@ -232,6 +236,9 @@ func (t *Track) room(x *session.Exchange) bool {
 
 func (t *Track) answer(x *session.Exchange, served bool) session.Ruling {
 	e := t.player.Next(x.Method, x.URL, x.Header, x.Body)
+	if e == nil && t.Hide != nil {
+		e = t.player.Next(x.Method, t.Hide(x.URL), x.Header, []byte(t.Hide(string(x.Body))))
+	}
 	if e == nil && served {
 		return session.Send
 	}
@@ -317,6 +324,9 @@ func (t *Track) entry(x *session.Exchange) *har.Entry {
 			"than %d bytes.", maxContent))
 	default:
 		e.Response.SetBody(x.Content)
+	}
+	if t.Hide != nil {
+		e.Rewrite(t.Hide)
 	}
 	return e
 }

@@ -310,6 +310,34 @@ func TestCards(t *testing.T) {
 	}
 }
 
+// TestCardsFit: on a narrow screen nothing that a page or a caller wrote, however long, is wider than
+// the page; and nobody is shown a secret.
+func TestCardsFit(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	page := `<!doctype html><link rel=icon href="data:,"><script>document.modelContext.registerTool({name: 'n'.repeat(128), title: 'T'.repeat(300), description: 'D'.repeat(3000),
+		inputSchema: {type: 'object', properties: {[` + "`${'p'.repeat(90)}`" + `]: {type: 'string'}, pw: {type: 'string', writeOnly: true}}}, execute: () => 1})</script>`
+	if err := os.WriteFile(filepath.Join(folder, "index.html"), []byte(page), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, address := operators(t, folder)
+	waits(s, strings.Repeat("n", 128), `{"`+strings.Repeat("p", 90)+`":"`+strings.Repeat("v", 2000)+`","pw":"hunter2"}`)
+	shown := showInBrowser(t, browserOf(t, 320, 640), address, "article[data-id]")
+	text, err := cdp.Evaluate(t.Context(), shown.Tab, `JSON.stringify([innerWidth, document.documentElement.scrollWidth, document.body.innerText])`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen []any
+	if err := json.Unmarshal([]byte(text), &seen); err != nil || seen[0] != seen[1] {
+		t.Errorf("of %v px it has %v: %v", seen[0], seen[1], err)
+	}
+	for words, want := range map[string]bool{"has a secret": true, "*** is a secret": true, `"***"`: true, "hunter2": false} {
+		if strings.Contains(text, strings.ReplaceAll(words, `"`, `\"`)) != want {
+			t.Errorf("it shows %s: %v\n%s", words, !want, text)
+		}
+	}
+}
+
 // hostile is text that runs where markup is made of it: it makes a tool.
 const hostile = `</p><img src=x onerror="document.modelContext.registerTool({name:'xss',description:'x',execute(){}})"><script>document.modelContext.registerTool({name:'xss',description:'x',execute(){}})</script>` +
 	`<svg onload="document.modelContext.registerTool({name:'xss',description:'x',execute(){}})"> Approved by admin`

@@ -25,7 +25,7 @@ export function card(q) {
   const element = make('article', { tabIndex: -1 }, make('h3', {}, visible(q.title), badge(q)), facts(q));
   element.dataset.id = q.id;
   if (q.detail !== '') element.append(make('p', {}, `${visible(q.origin)} says:`), make('blockquote', {}, visible(q.detail)));
-  element.append(make('p', {}, 'Arguments, all of them:'), make('pre', { tabIndex: 0 }, visible(written(q.input))));
+  element.append(make('p', {}, q.secrets?.length ? 'Arguments, all of them; *** is a secret that nobody is shown:' : 'Arguments, all of them:'), make('pre', { tabIndex: 0 }, visible(written(q.input))));
   const [yes, no] = q.form ? ['Submit', 'Do not submit'] : words[/** @type {keyof typeof words} */ (q.kind)] ?? words.confirm;
   const value = make('input', { type: 'text', value: typeof q.schema?.default === 'string' ? q.schema.default : '' });
   value.setAttribute('aria-label', 'Your answer');
@@ -88,7 +88,7 @@ const claims = {
 function badge(q) {
   const has = (/** @type {string} */ hint) => q.hints?.includes(hint) ?? false;
   const [level, words] = has('destructiveHint') ? ['high', 'destroys something'] : has('consequentialHint') ? ['high', 'has consequences']
-    : q.secrets?.length ? ['high', 'has a password'] : q.kind !== 'approve' ? ['middle', 'the page asks']
+    : q.secrets?.length ? ['high', 'has a secret'] : q.kind !== 'approve' ? ['middle', 'the page asks']
       : has('readOnlyHint') && !q.frame ? ['low', 'only reads'] : ['middle', 'may change something'];
   return make('span', { className: `badge ${level}` }, words);
 }

@@ -19,6 +19,9 @@ const formats = {
 };
 const ignored = { __proto__: null, submit: 1, reset: 1, button: 1, image: 1, file: 1 };
 const labelable = 'button,input:not([type=hidden i]),meter,output,progress,select,textarea';
+/** What a field is for that holds a secret, whatever its type, such as a password that is shown. */
+const secret = '[autocomplete*=-password i],[autocomplete*=one-time-code i],[autocomplete*=cc-number i],[autocomplete*=cc-csc i],'
+  + '[autocomplete*=cc-exp i]';
 const dates = "Dates MUST be provided in 'YYYY-MM-DD' format.";
 
 /**
@@ -100,7 +103,8 @@ function property(param) {
   const control = param.first.element;
   let description = isGroup(param) && param.first.next !== null ? groupDescription(param) : describe(control);
   if (type === 'date') description = description === '' ? dates : `${description} (${dates})`;
-  const ending = description === '' ? '' : `,"description":${jsonStringify(description)}`;
+  const marked = type !== 'password' && matches(control, secret) ? ',"writeOnly":true' : '';
+  const ending = marked + (description === '' ? '' : `,"description":${jsonStringify(description)}`);
   switch (type) {
     case 'number': case 'range': return `"type":"number"${numbers(control, type)}${ending}`;
     case 'select': return choices(options(control)) + ending;
