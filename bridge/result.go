@@ -29,12 +29,8 @@ type mcpResult struct {
 // present turns what the page returned into the result of the call.
 func present(r *Run, data json.RawMessage) Step {
 	data, err := schema.WellFormed(data)
-	if errors.Is(err, schema.ErrSameNames) {
-		return Errorf(ToolError, ResultInvalid, Unknown, "The result of %q cannot be delivered: %s.", r.pass.tool.name, err).Step()
-	}
 	if err != nil {
-		return Errorf(ToolError, ResultInvalid, Unknown,
-			"%q returned something that is not JSON.", r.pass.tool.name).Step()
+		return malformed(r.pass.tool.name, err).Step()
 	}
 	var m mcpResult
 	isMCP := mayBeMCP(data) && json.Unmarshal(data, &m) == nil
@@ -85,6 +81,14 @@ func present(r *Run, data json.RawMessage) Step {
 		broken = r.pass.changedByRules(data)
 	}
 	return Step{Data: data, Violation: broken, LeftOut: left}
+}
+
+// malformed says why a result that is not well-formed is not delivered.
+func malformed(tool string, err error) *Error {
+	if errors.Is(err, schema.ErrSameNames) {
+		return Errorf(ToolError, ResultInvalid, Unknown, "The result of %q cannot be delivered: %s.", tool, err)
+	}
+	return Errorf(ToolError, ResultInvalid, Unknown, "%q returned something that is not JSON.", tool)
 }
 
 // mcpNames are the members that mcpResult reads.

@@ -23,6 +23,8 @@ func TestServersAreBounded(t *testing.T) { //nolint:paralleltest // it measures 
 		"one":         {top(`[{"url":"/{a}/x","variables":{"a":{"default":"{b}"},"b":{"default":"c"}}}]`), "https://api.example/%7Bb%7D/x"},
 		"doubling":    {top(`[{"url":"` + strings.Repeat("{a}", 10_000) + `","variables":{"a":{"default":"` + strings.Repeat("a", 100_000) + `"}}}]`), ""},
 		"a long list": {top(`[` + repeated(400_000, func(int) string { return `{"url":"http://other.example/"}` }) + `]`), ""},
+		"one list of many paths": {hostile(repeated(2000, func(i int) string { return fmt.Sprintf(`"/p%d":{"$ref":"#/components/pathItems/x"}`, i) }),
+			`"pathItems":{"x":{"get":{},"servers":[`+repeated(1500, func(int) string { return `{"url":"http://other.example/"}` })+`,{"url":"/"}]}}`), "https://api.example/"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()

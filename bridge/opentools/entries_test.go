@@ -200,6 +200,32 @@ func TestServersOfOneOrigin(t *testing.T) {
 	}
 }
 
+// TestPlacesAreReadOnce: operations with the same servers and the same security share what was read of
+// them, and what is wrong with it is noted for each.
+func TestPlacesAreReadOnce(t *testing.T) {
+	t.Parallel()
+	const security = `"security":[{"key":[]},{"none":[]}]`
+	d, err := ReadDocument([]byte(`{"openapi":"3.1.0","components":{"securitySchemes":{"key":{"type":"apiKey","in":"header","name":"X-Key"}}},"paths":{` +
+		`"/a":{"servers":[{"url":"/near"},{}],"get":{` + security + `},"put":{` + security + `},"delete":{"servers":[{"url":"/own"}],"security":[]}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools, _ := d.Tools(All)
+	by := map[string]*Tool{}
+	for _, one := range tools {
+		by[one.Method] = one
+	}
+	get, put, del := by["GET"], by["PUT"], by["DELETE"]
+	if get.servers != put.servers || get.security != put.security || get.servers == del.servers || del.security == nil || len(d.alternatives(del)) > 0 {
+		t.Errorf("%+v %+v %+v", get, put, del)
+	}
+	for _, one := range []*Tool{get, put} {
+		if notes := strings.Join(one.Notes, "\n"); !strings.Contains(notes, "servers: ") || !strings.Contains(notes, "security: ") || len(d.alternatives(one)) != 1 {
+			t.Errorf("%s: %q, %v", one.Method, notes, d.alternatives(one))
+		}
+	}
+}
+
 // TestServerAddresses: addresses of servers are read where they can be known, and are named where
 // they cannot. O1.
 func TestServerAddresses(t *testing.T) {

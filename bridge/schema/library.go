@@ -97,7 +97,13 @@ func translated(v *value) *value {
 			out.put("enum", &value{kind: '[', vals: values})
 		}
 	}
-	for _, part := range elements(d.get("pipe")) { // of valibot
+	piped(out, d)
+	return described(out, d)
+}
+
+// piped adds what the steps of a pipe of valibot say.
+func piped(out, d *value) {
+	for _, part := range elements(d.get("pipe")) {
 		switch kind := textOf(part.get("type")); kind {
 		case "integer":
 			out.put("type", &value{kind: '"', text: kind})
@@ -105,7 +111,6 @@ func translated(v *value) *value {
 			addWords(out, part.get("title"), part.get("description"), nil)
 		}
 	}
-	return described(out, d)
 }
 
 // definedKind returns the name of a definition's kind, the same for all libraries.

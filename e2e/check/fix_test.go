@@ -182,7 +182,7 @@ func TestMisnamed(t *testing.T) {
 		{`"annotations":{"readonlyHint":true}`, "/annotations/readonlyHint", `did you mean "readOnlyHint"?`},
 		{`"annotations":{"read_only_hint":true}`, "/annotations/read_only_hint", `did you mean "readOnlyHint"?`},
 		{`"annotations":{"readOnly":true}`, "/annotations/readOnly", `did you mean "readOnlyHint"?`},
-		{`"annotations":{"consequental":true}`, "/annotations/consequental", `did you mean "consequentialHint"?`},
+		{`"annotations":{"consequentail":true}`, "/annotations/consequentail", `did you mean "consequentialHint"?`},
 		{`"annotations":{"untrustedContentHnt":true}`, "/annotations/untrustedContentHnt", `did you mean "untrustedContentHint"?`},
 		{`"others":{"exposedTo":["https://a.example"]}`, "/exposedTo", "second argument of registerTool"},
 		// right, or somebody's own

@@ -141,7 +141,7 @@ func memberOf(plain string) (means string, weak bool) {
 	for i, x := range elsewhere {
 		names[i] = x.member
 		switch {
-		case plain == strings.ToLower(x.member), slices.Contains(strings.Fields(x.certain), plain):
+		case strings.EqualFold(plain, x.member), slices.Contains(strings.Fields(x.certain), plain):
 			return x.member, false
 		case slices.Contains(strings.Fields(x.perhaps), plain):
 			return x.member, true
@@ -262,7 +262,7 @@ func hintOf(plain string) string {
 	stems := make([]string, len(hintNames))
 	for i, hint := range hintNames {
 		stems[i] = strings.TrimSuffix(strings.ToLower(hint), "hint")
-		if plain == strings.ToLower(hint) || word == stems[i] {
+		if strings.EqualFold(plain, hint) || word == stems[i] {
 			return hint
 		}
 	}
