@@ -117,7 +117,7 @@ func formsOf(secret string) []string {
 	return append(all, inBase64(secret)...)
 }
 
-// inJSON is a text as JSON has it between quotes.
+// inJSON returns a text as JSON has it between quotes.
 func inJSON(text string) string {
 	quoted := string(MustEncode(text))
 	return quoted[1 : len(quoted)-1]
@@ -140,7 +140,7 @@ func inASCII(quoted string) string {
 	return b.String()
 }
 
-// markedUp is a text as HTML and XML have it, where it needs to be escaped.
+// markedUp returns a text as HTML and XML have it, where it needs to be escaped.
 func markedUp(text string) (all []string) {
 	plain := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\u00a0", "&nbsp;").Replace(text)
 	named := strings.ReplaceAll(plain, `"`, "&quot;")
@@ -153,7 +153,7 @@ func markedUp(text string) (all []string) {
 // inBrowser makes of what Go escapes for a query what a browser's encodeURIComponent does.
 var inBrowser = strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*")
 
-// inAddress is a text as a query, a path and a form have it.
+// inAddress returns a text as a query, a path and a form have it.
 func inAddress(text string) []string {
 	query := url.QueryEscape(text)
 	return []string{query, strings.ReplaceAll(query, "+", "%20"), inBrowser.Replace(query),

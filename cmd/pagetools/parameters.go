@@ -20,7 +20,7 @@ type parameter struct {
 	of          []shape // what says so
 }
 
-// shape is what one place of a schema says of a value: the subschema there, what it refers to, and
+// shape lists what one place of a schema says of a value: the subschema there, what it refers to, and
 // the parts of its allOf. What comes first wins.
 type shape []bridge.Value
 
@@ -148,6 +148,9 @@ func (d *outline) members(of []shape) (out []parameter) {
 		for _, one := range d.perhaps(s) {
 			add(one, false)
 		}
+		for _, name := range d.always(s) {
+			required[name] = required[name] || len(of) == 1
+		}
 	}
 	for i := range out {
 		p := &out[i]
@@ -155,6 +158,18 @@ func (d *outline) members(of []shape) (out []parameter) {
 		p.describe(d)
 	}
 	return out
+}
+
+// always returns what each alternative requires.
+func (d *outline) always(s shape) (names []string) {
+	for i, one := range d.forms(s) {
+		wants := textsOf(one.get("required"))
+		if i == 0 {
+			names = wants
+		}
+		names = slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(wants, name) })
+	}
+	return names
 }
 
 // others returns parameters for names that the schema does not list, where it says what these take.
@@ -226,7 +241,7 @@ func (d *outline) typesOf(s shape, depth int) []string {
 	return types
 }
 
-// typeOf is the type of a value, as schemas call it.
+// typeOf returns the type of a value, as schemas call it.
 func typeOf(v bridge.Value) string {
 	switch {
 	case v.IsString():

@@ -2,7 +2,6 @@ package cdp
 
 import (
 	"context"
-	"maps"
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -40,33 +39,35 @@ func (b *instance) weigh(limit uint64) {
 	}
 	next := time.NewTimer(lookEvery)
 	defer next.Stop()
-	known := map[int64]bool{}
+	shared := &commons{}
 	for {
 		select {
 		case <-next.C:
 		case <-b.life.Done():
 			return
 		}
-		next.Reset(b.weighOnce(limit, known))
+		next.Reset(b.weighOnce(limit, shared))
 	}
 }
 
 // weighOnce returns when to look again.
-func (b *instance) weighOnce(limit uint64, known map[int64]bool) time.Duration {
+func (b *instance) weighOnce(limit uint64, shared *commons) time.Duration {
 	ctx, cancel := context.WithTimeout(b.life, lookEvery)
 	defer cancel()
 	all, err := cdp.Call(ctx, b.root, systeminfo.GetProcessInfo, cdp.Empty{})
 	if err != nil {
 		return lookEvery // ping finds out
 	}
-	again, now := lookEvery, map[int64]bool{}
+	again, ran, others := lookEvery, map[int64]float64{}, uint64(0)
 	for _, p := range all.ProcessInfo {
 		if p.Type != rendererType {
+			others += b.process.Usage(int(p.ID))
 			continue
 		}
-		if now[p.ID] = true; !known[p.ID] {
+		if _, known := shared.ran[p.ID]; !known {
 			b.process.FirstToDie(int(p.ID))
 		}
+		ran[p.ID] = p.CPUTime
 		switch used := b.process.Usage(int(p.ID)); {
 		case used > limit:
 			b.large(used)
@@ -75,8 +76,13 @@ func (b *instance) weighOnce(limit uint64, known map[int64]bool) time.Duration {
 			again = lookSoon
 		}
 	}
-	clear(known)
-	maps.Copy(known, now)
+	shared.look(others, ran)
+	if pid, over := shared.over(limit, time.Now()); over {
+		b.large(others)
+		b.process.GiveUp(int(pid))
+	} else if shared.grows(limit) {
+		again = lookSoon
+	}
 	return again
 }
 

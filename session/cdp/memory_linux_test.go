@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
@@ -29,6 +30,9 @@ tool('pictures', async ({mib}) => { for (let i = 0; i < often(mib); i++) { kept.
 tool('texts', async ({mib}) => { for (let i = 0; i < often(mib); i++) { kept.push(new TextDecoder('latin1').decode(fill()) + i); kept.at(-1).charCodeAt(9); await rest(); } return held(mib); });
 tool('worker', async ({mib}) => { const w = new Worker(URL.createObjectURL(new Blob(['const kept = []; onmessage = ({data}) => { for (let i = 0; i < data; i++) kept.push(new Uint8Array(8 << 20).fill(1)); postMessage(1); }'])));
 	await new Promise((done) => { w.onmessage = done; w.postMessage(often(mib)); }); kept.push(w); return held(mib); });
+tool('blobs', async ({mib}) => { for (let i = 0; i < often(mib); i++) { kept.push(new Blob([noise()])); await rest(); } return held(mib); });
+tool('textures', async ({mib}) => { const g = document.createElement('canvas').getContext('webgl2'); if (!g) return mib > 64 ? Promise.reject(new Error('no WebGL')) : 0; kept.push(g);
+	for (let i = 0; i < often(mib); i++) { const b = g.createBuffer(); g.bindBuffer(g.ARRAY_BUFFER, b); g.bufferData(g.ARRAY_BUFFER, noise(), g.STATIC_DRAW); kept.push(b); await rest(); } return held(mib); });
 const db = () => new Promise((done, fail) => { const r = indexedDB.open('d', 1); r.onupgradeneeded = () => r.result.createObjectStore('s', {autoIncrement: true}); r.onsuccess = () => done(r.result); r.onerror = () => fail(r.error); });
 const put = (d, x) => new Promise((done, fail) => { const t = d.transaction('s', 'readwrite'); t.objectStore('s').add(x); t.oncomplete = done; t.onabort = t.onerror = () => fail(t.error ?? new Error('aborted')); });
 tool('database', async ({mib}) => { const d = await db(); let n = 0; try { for (; n < often(mib); n++) { await put(d, noise()); } } catch (e) { return {stored: n * 8, why: e.name}; } return {stored: n * 8}; });
@@ -50,7 +54,7 @@ func TestMemoryOfPages(t *testing.T) {
 			t.Errorf("a renderer has %d, the browser %d, and we have %d", adjOf(t, pid), browser, own)
 		}
 	}
-	for _, tool := range []string{"buffers", "wasm", "pictures", "texts", "worker"} {
+	for _, tool := range []string{"buffers", "wasm", "pictures", "texts", "worker", "blobs", "textures"} {
 		p := showPage(t, e, base)
 		if got, err := p.call(tool, `{"mib":64}`); err != nil {
 			t.Errorf("%s, the control: %s, %v", tool, got, err)
@@ -101,5 +105,54 @@ func TestStorageOfPages(t *testing.T) {
 	}
 	if total != maxStored || len(q.known) > maxOrigins || q.bound("about:blank") != nil || q.bound("https://a2999.example/x") != nil {
 		t.Errorf("%v bytes of many origins, %d known", total, len(q.known))
+	}
+}
+
+// TestCommons: what the shared processes take is held against the renderers that ran meanwhile, and
+// the one that took most ends; what became free is held against nobody.
+func TestCommons(t *testing.T) {
+	t.Parallel()
+	const mib, limit = 1 << 20, 256 << 20
+	start := time.Unix(1000, 0)
+	for _, x := range []struct {
+		name  string
+		looks string // bytes of all in MiB, then the seconds that the renderers 1, 2, 3 have run; "-": it is gone
+		ends  string // in order
+	}{
+		{"nothing grows", "100 1 1 1, 100 9 1 1, 101 9 9 9", ""},
+		{"one takes", "100 1 1 1, 300 1.1 3 1, 500 1.2 5 1", "2"},
+		{"one takes while another works", "100 0 0 0, 200 1 1 0, 300 1 2 0, 500 2 4 0", "2"},
+		{"within the limit", "100 0 0 0, 300 3 0 0, 399 6 0 0", ""},
+		{"it falls again", "100 0 0 0, 380 9 0 0, 100 9 0 0, 390 9 9 0, 420 9 12 0", "2"},
+		{"what is ended gets time", "100 0 0 0, 900 9 1 0, 890 - 1 0, 880 - 1 0", "1"},
+		{"the browser keeps what is free", "100 0 0 0, 900 9 1 0, 900 - 1 0, 900 - 2 1, 900 - 3 2, 900 - 4 3, 900 - 5 4", "1"},
+		{"it goes on elsewhere", "100 0 0 0, 900 9 1 0, 800 - 1 0, 900 - 3 0, 1200 - 5 0, 1300 - 6 0", "1 2"},
+		{"nobody ran", "100 0 0 0, 900 0 0 0", ""},
+		{"it grew before the first look", "900 9 9 9, 1000 10 9 9", ""},
+		{"slowly, beside pages that do nothing", "100 0 0 0, 200 1 0 0, 300 2 0 0, 400 3 0 0, 500 4 0 0", "1"},
+	} {
+		c, now := &commons{}, start
+		var ended []string
+		for look := range strings.SplitSeq(x.looks, ", ") {
+			now = now.Add(lookEvery)
+			words := strings.Fields(look)
+			ran := map[int64]float64{}
+			for i, word := range words[1:] {
+				if seconds, err := strconv.ParseFloat(word, 64); err == nil {
+					ran[int64(i+1)] = seconds
+				}
+			}
+			all, err := strconv.Atoi(words[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.look(uint64(all)*mib, ran)
+			if pid, over := c.over(limit, now); over {
+				ended = append(ended, strconv.FormatInt(pid, 10))
+			}
+		}
+		if got := strings.Join(ended, " "); got != x.ends {
+			t.Errorf("%s: it ends %q, want %q", x.name, got, x.ends)
+		}
 	}
 }

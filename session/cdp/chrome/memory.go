@@ -1,7 +1,7 @@
 package chrome
 
-// Usage returns the memory of a child process of the browser in bytes: what is only in memory, or
-// in swap. It is 0 where that is not known.
+// Usage returns the memory of the browser, or of a child process of it, in bytes: what is only in
+// memory, or in swap. It is 0 where that is not known.
 func (p *Process) Usage(pid int) uint64 { return usage(p.PID(), pid) }
 
 // GiveUp ends a child process of the browser.

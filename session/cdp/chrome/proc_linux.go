@@ -58,7 +58,7 @@ func isChild(browser, pid int) bool {
 // usage reads what a process has in memory of its own, in bytes (proc(5)).
 func usage(browser, pid int) (all uint64) {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	if err != nil || !isChild(browser, pid) {
+	if err != nil || pid != browser && !isChild(browser, pid) {
 		return 0
 	}
 	for line := range strings.Lines(string(status)) {
