@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -83,4 +84,47 @@ func TestChallenged(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestDropped: what a site takes and does not answer fails in the page as without a proxy, and is
+// sent once.
+func TestDropped(t *testing.T) {
+	t.Parallel()
+	e, _ := proxied(t, nil)
+	var asked atomic.Int64
+	drops := func(http.ResponseWriter, *http.Request) { asked.Add(1); panic(http.ErrAbortHandler) }
+	base := site(t, map[string]http.HandlerFunc{
+		"/": html(`<form id=f toolname=form tooldescription=d toolautosubmit method=post action=/drop><button>go</button></form>
+			<script>tool('run', ({script}) => (0, eval)(script))</script>`),
+		"/ok": plain("ok"), "/drop": drops, "/to-drop": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/drop", http.StatusTemporaryRedirect)
+		},
+		"/body": func(w http.ResponseWriter, r *http.Request) { // before all of the request is there
+			_, _ = r.Body.Read(make([]byte, 1))
+			drops(w, r)
+		},
+	})
+	p := showPageWith(t, e, named(base), base+"/")
+	for _, row := range []struct{ name, script, want string }{
+		{"fetch", `fetch('/drop', {method: 'POST', body: 'x'})`, `"TypeError"`},
+		{"another method", `fetch('/drop', {method: 'DELETE'})`, `"TypeError"`},
+		{"without a body", `fetch('/drop', {method: 'POST'})`, `"TypeError"`},
+		{"redirected", `fetch('/to-drop', {method: 'PUT', body: 'x'})`, `"TypeError"`},
+		{"a long body", `fetch('/body', {method: 'POST', body: 'x'.repeat(4 << 20)})`, `"TypeError"`},
+		{"kept alive", `fetch('/drop', {method: 'POST', body: 'x', keepalive: true})`, `"TypeError"`},
+		{"XMLHttpRequest", `new Promise((done) => { const x = new XMLHttpRequest(); x.open('PATCH', '/drop'); x.onloadend = () => done(x.status); x.send('x') })`, `0`},
+	} {
+		// The connection to the proxy is one that was used, on which browsers repeat what got no answer.
+		script := `fetch('/ok').then((r) => r.text()).then(() => ` + row.script + `).then((r) => r.status ?? r, (e) => e.name)`
+		in, _ := json.Marshal(map[string]string{"script": script})
+		before := asked.Load()
+		if got := p.must("run", string(in)); got != row.want || asked.Load() != before+1 {
+			t.Errorf("%s: %s, sent %d times, want %s, once", row.name, got, asked.Load()-before, row.want)
+		}
+	}
+	before := asked.Load()
+	const want = "INTERNAL_ERROR PAGE_NAVIGATED unknown: The form was submitted, and the site did not answer."
+	if got := p.says("form", "{}"); got != want || asked.Load() != before+1 {
+		t.Errorf("a form: %s, sent %d times", got, asked.Load()-before)
+	}
 }
