@@ -3,6 +3,7 @@ package shim
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 	"time"
 
@@ -30,7 +31,17 @@ type Page struct {
 	TooLarge bool `json:"-"`
 	// Busy says how the page shows that it is not done: "says" or "button", "" when it does not.
 	Busy string `json:"-"`
+	// Unsure says that the page may have changed by itself: more time will tell.
+	Unsure bool `json:"-"`
+	// Polls lists the addresses that the page asks for at its own pace, whatever is submitted, as
+	// Numberless writes them.
+	Polls []string `json:"-"`
 }
+
+// Numberless returns an address as Page.Polls has it.
+func Numberless(address string) string { return numbers.ReplaceAllLiteralString(address, "#") }
+
+var numbers = regexp.MustCompile(`[0-9]+`)
 
 // InvalidField is a field of a form that is not right.
 type InvalidField struct {
@@ -69,15 +80,17 @@ func DecodePage(text string) (*Page, error) {
 	var said struct {
 		Page
 
-		Linked   string `json:"linked"`
-		TooLarge bool   `json:"tooLarge"`
-		Busy     string `json:"busy"`
+		Linked   string   `json:"linked"`
+		TooLarge bool     `json:"tooLarge"`
+		Busy     string   `json:"busy"`
+		Unsure   bool     `json:"unsure"`
+		Polls    []string `json:"polls"`
 	}
 	if err := json.Unmarshal([]byte(text), &said); err != nil {
 		return nil, fmt.Errorf("what the page shows: %w", err)
 	}
 	p := &said.Page
-	p.TooLarge, p.Busy = said.TooLarge, said.Busy
+	p.TooLarge, p.Busy, p.Unsure, p.Polls = said.TooLarge, said.Busy, said.Unsure, said.Polls
 	if said.Linked == "" {
 		return p, nil
 	}

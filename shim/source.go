@@ -38,6 +38,25 @@ const HasNative = "String(document.featurePolicy.features().includes('tools'))"
 // or "". It needs NativeSource's script.
 func Rejection(name string) string { return expression(name, "rejection", 0).end() }
 
+// Expect returns the expression that makes a page of NativeSource's script remember what comes of the
+// next call of a form.
+func Expect(name, tool string) string {
+	return expression(name, "expect", 0).text([]byte(tool)).end()
+}
+
+// Submission returns the expression that waits until the form of Expect submits itself as it says,
+// and whatever becomes of that. Its value is the form's target after SubmissionPrefix, or something
+// else when it does not come to that.
+func Submission(name, tool string) string {
+	return expression(name, "submission", 0).text([]byte(tool)).end()
+}
+
+// SubmissionPrefix opens what Submission says of a form that submits itself.
+const SubmissionPrefix = "target "
+
+// Fault returns the expression for what no script of the page caught since the last call began, or "".
+func Fault(name string) string { return expression(name, "fault", 0).end() }
+
 // NativePrefix opens every answer of NativeSource's script, so that the browser does not take it
 // for JSON.
 const NativePrefix = "pagetools "

@@ -120,7 +120,7 @@ var failures = []failureRow{
 	{bridge.ToolError, bridge.ResultInvalid, nil, unknown, "The tool ran, and its result cannot be written as JSON, or does not fit its `outputSchema` where `strict-output` is on.", "Look at the page before you call again."},
 	{bridge.ToolError, bridge.ResultTooLarge, nil, unknown, "The tool ran, and its result is too large.", "Ask for less, or raise `limits: {result: BYTES}`."},
 	{bridge.ToolError, bridge.SiteRefused, nil, ofForm, "A form was sent, and the site answered with a status of 400 or more, or not at all.", "`details.page` has the status and what the page says."},
-	{bridge.ToolError, bridge.NotSubmitted, nil, ofForm, "The page stopped a form, and nothing was sent.", "`details.page` says which fields are wrong, and what the page says."},
+	{bridge.ToolError, bridge.NotSubmitted, nil, ofForm, "The page stopped a form, and nothing was sent.", "`details.page` says which fields are wrong, and what the page says; the message, with what its script failed."},
 	{bridge.InternalError, bridge.Unreachable, nil, notRun, "The site does not answer.", "`pagetools doctor TARGET` names the step that fails."},
 	{bridge.InternalError, bridge.Certificate, nil, notRun, "The browser does not accept the site's certificate.", "For a site of your own: `--accept-insecure-certs`."},
 	{bridge.InternalError, bridge.OriginBlocked, nil, notRun, "The site leads to an origin that was not named.", "If it is the site's own: `--allow-origin`."},

@@ -28,9 +28,17 @@ var shown = [
 	"aria-current"
 ];
 var late = { quiet: 500, patience: 2e3 };
+var tick = 1250;
+var hops = 64;
+var gaps = { clock: 900, least: 10 };
 var before = null;
 var observer = new MutationObserver(note);
 function arm() {
+	if (calls.began === 0) requests.observe({ type: "resource", buffered: true });
+	count(requests.takeRecords());
+	for (const times of asked.values()) times.called = [];
+	calls.began = performance.now();
+	calls.ended = Infinity;
 	removeEventListener("submit", submits, true);
 	remember(null);
 	addEventListener("submit", submits, true);
@@ -40,6 +48,19 @@ function submits(event) {
 	if (!event.isTrusted) return;
 	removeEventListener("submit", submits, true);
 	remember(event.target instanceof HTMLFormElement ? event.target : null, before?.unfilled);
+	const known = (
+		before
+	);
+	const over = () => {
+		removeEventListener("submit", handled);
+		if (known !== before || known.soon !== null) return;
+		note(observer.takeRecords());
+		known.soon = state(known);
+	};
+	const hop = (left = hops) => queueMicrotask(() => left > 0 ? hop(left - 1) : over());
+	const handled = () => hop();
+	addEventListener("submit", handled);
+	setTimeout(over);
 }
 function remember(form, unfilled) {
 	observer.disconnect();
@@ -47,24 +68,33 @@ function remember(form, unfilled) {
 	const alerts = texts(regions.alerts, trees);
 	before = {
 		form,
-		values: values(form),
-		address: location.href,
-		title: document.title,
+		was: { address: "", title: "", form: "", storage: "", document: "" },
+		soon: null,
+		moved: {},
 		alerts,
 		unfilled: unfilled ?? alerts,
 		statuses: texts(regions.statuses, trees),
 		linked: linked(),
-		stored: stored(),
-		controls: controls(form),
 		touched: /* @__PURE__ */ new Set(),
 		heard: /* @__PURE__ */ new Map(),
 		hearings: 0,
 		busy: find(working, trees).length,
 		disabled: disabled(form),
 		changed: false,
+		later: /* @__PURE__ */ new Map(),
 		last: performance.now()
 	};
+	before.was = state(before);
 	for (const root of trees) observer.observe(root, { subtree: true, childList: true, characterData: true, attributeFilter: shown });
+}
+function state({ form, was }) {
+	return {
+		address: location.href,
+		title: document.title,
+		form: form?.isConnected ? values(form) : was.form,
+		storage: stored(),
+		document: controls(form)
+	};
 }
 function roots(from = document) {
 	const all = [from];
@@ -80,8 +110,9 @@ function note(records) {
 		const element = target instanceof Element ? target : target.parentElement;
 		if (type === "attributes" && attributeName === "class" && element !== null && isMarked(element)) continue;
 		if (attributeName === "value" && element instanceof HTMLInputElement) continue;
-		before.changed = true;
 		before.last = performance.now();
+		if (before.soon === null) before.changed = true;
+		else changesLater(element ?? target.parentNode ?? target, before);
 		const region = element?.closest(anyRegion);
 		if (region) {
 			before.touched.add(region);
@@ -92,6 +123,22 @@ function note(records) {
 		}
 	}
 }
+function changesLater(node, { later }) {
+	const now = performance.now();
+	const times = later.get(node) ?? [];
+	if (times.length === 0 && later.size >= most.heard) return;
+	if (times.length === 0 || now - times[times.length - 1] > gaps.least) later.set(node, [...times.slice(-2), now]);
+}
+function ticks(node, times) {
+	const gap = times[times.length - 1] - times[times.length - 2];
+	const element = node instanceof Element ? node : node.parentElement;
+	const clock = gap > gaps.clock && !element?.closest(anyRegion);
+	return (steady(times) || clock) && performance.now() - times[times.length - 1] < 1.3 * gap + 20;
+}
+function steady(times) {
+	const [one, two, three] = times.slice(-3);
+	return Math.abs(three - two - (two - one)) <= 100 + Math.max(three - two, two - one) / 4;
+}
 function hear(element, known) {
 	if (!element.matches(anyRegion) || ++known.hearings > most.heard) return;
 	const [text] = textOf(element);
@@ -101,6 +148,7 @@ var isMarked = (element) => element === before?.form || element.matches("button,
 function settle(quiet, patience, maxBytes) {
 	const began = performance.now();
 	const end = began + patience;
+	calls.ended = Infinity;
 	return new Promise((resolve) => {
 		const look = () => {
 			note(observer.takeRecords());
@@ -116,20 +164,67 @@ function came(maxBytes) {
 	const trees = roots();
 	const all = page(trees);
 	if (known === null) return written(all, maxBytes);
+	const now = performance.now();
+	const moves = state(known);
+	const changed = new Set(known.changed ? ["document"] : []);
+	for (
+		const name of
+		Object.keys(moves)
+	) {
+		const soon = known.soon ?? moves;
+		if (soon[name] !== known.was[name]) changed.add(name);
+		else if (moves[name] !== soon[name]) known.moved[name] ??= { at: now, value: moves[name], again: false };
+		const moved = known.moved[name];
+		if (moved !== void 0 && moves[name] !== moved.value) moved.again = true;
+	}
+	const sure = changed.size > 0;
+	const tickers = [...known.later].flatMap(([node, times]) => ticks(node, times) ? [node] : []);
+	let first = Infinity;
+	for (const [node, times] of known.later) {
+		if (tickers.includes(node)) continue;
+		changed.add("document");
+		first = Math.min(first, times[0]);
+	}
+	for (const [name, { at, again }] of Object.entries(known.moved)) {
+		if (again) continue;
+		changed.add(name);
+		first = Math.min(first, at);
+	}
 	all.invalid = invalid(known);
-	all.alerts = since(known, trees, regions.alerts, all.invalid.length > 0 ? known.unfilled : known.alerts);
-	all.statuses = since(known, trees, regions.statuses, known.statuses);
-	const changes = {
-		document: known.changed || known.controls !== controls(known.form),
-		address: known.address !== location.href,
-		title: known.title !== document.title,
-		form: known.form !== null && known.form.isConnected && known.values !== values(known.form),
-		storage: known.stored !== stored()
-	};
-	all.changed = Object.entries(changes).flatMap(([name, is]) => is ? [name] : []);
+	all.alerts = since(known, trees, regions.alerts, all.invalid.length > 0 ? known.unfilled : known.alerts, tickers);
+	all.statuses = since(known, trees, regions.statuses, known.statuses, tickers);
+	all.changed = ["document", "address", "title", "form", "storage"].filter((name) => changed.has(name));
+	all.unsure = !sure && first < Infinity && now - first < tick;
+	all.polls = polls();
 	if (all.linked === known.linked) all.linked = "";
 	all.busy = busy(known, trees, all.statuses);
 	return written(all, maxBytes);
+}
+var asked = /* @__PURE__ */ new Map();
+var calls = { began: 0, ended: 0 };
+var requests = new PerformanceObserver((list) => count(list.getEntries()));
+function count(entries) {
+	for (
+		const { name, startTime, initiatorType } of
+		entries
+	) {
+		if (!/^(fetch|xmlhttprequest)$/.test(initiatorType)) continue;
+		const key = name.slice(0, most.address).replace(/#.*/s, "").replace(/\d+/g, "#");
+		if (!asked.has(key) && asked.size >= most.heard) continue;
+		const times = asked.get(key) ?? { alone: [], called: [] };
+		asked.set(key, times);
+		(startTime < calls.began || startTime > calls.ended ? times.alone : times.called).push(startTime);
+		times.alone.splice(0, times.alone.length - 8);
+		times.called.length = Math.min(times.called.length, 2);
+	}
+}
+function polls() {
+	count(requests.takeRecords());
+	calls.ended = performance.now();
+	return [...asked].flatMap(([address, { alone, called }]) => {
+		const times = [...alone, ...called];
+		return alone.some((_, i) => steady(times.slice(i, i + 3))) ? [address] : [];
+	}).slice(0, most.texts);
 }
 var working = "[aria-busy=true i]";
 function busy(known, trees, statuses) {
@@ -167,6 +262,8 @@ function page(trees) {
 		text: body.slice(0, most.words),
 		invalid: [],
 		changed: [],
+		unsure: false,
+		polls: [],
 		busy: "",
 		linked: linked()
 	};
@@ -180,14 +277,15 @@ function textOf(element) {
 	const text = element.checkVisibility() && element instanceof HTMLElement ? element.innerText.replace(/\s+/g, " ").trim() : "";
 	return text === "" ? [] : [text.slice(0, most.text)];
 }
-function since(known, trees, selector, old) {
-	const all = find(selector, trees).flatMap((element) => textOf(element).filter((text) => !old.includes(text) || known.touched.has(element)));
+function since(known, trees, selector, old, tickers) {
+	const isTicker = (element) => tickers.some((node) => element.contains(node));
+	const all = find(selector, trees).filter((element) => !isTicker(element)).flatMap((element) => textOf(element).filter((text) => !old.includes(text) || known.touched.has(element)));
 	for (const [element, { text, alert }] of known.heard) {
-		if (alert === (selector === regions.alerts) && textOf(element).length === 0 && !all.includes(text)) all.push(text);
+		if (alert === (selector === regions.alerts) && textOf(element).length === 0 && !all.includes(text) && !isTicker(element)) all.push(text);
 	}
 	return all.slice(0, most.texts);
 }
-function invalid({ form, values: old }) {
+function invalid({ form, was: { form: old } }) {
 	if (form === null || !form.isConnected) return [];
 	const same = old === values(form);
 	return [.../* @__PURE__ */ new Set([...form.elements, ...find("[aria-invalid]", roots(form))])].flatMap((field) => {

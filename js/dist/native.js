@@ -133,10 +133,10 @@ function encode(value, { max, lenient, root }) {
 		const kind = ready === void 0 ? "undefined" : "ok";
 		return { kind, text: job.out, bytes: job.bytes, message: "", error: void 0, parts: job.parts };
 	} catch (error) {
-		const { fault } = job;
-		const ours2 = fault !== null && error === fault;
-		const message = ours2 ? `${pathOf(job)}: ${fault.message}` : pathOf(job);
-		return { kind: ours2 ? fault.kind : "threw", text: "", bytes: 0, message, error, parts: null };
+		const { fault: fault2 } = job;
+		const ours2 = fault2 !== null && error === fault2;
+		const message = ours2 ? `${pathOf(job)}: ${fault2.message}` : pathOf(job);
+		return { kind: ours2 ? fault2.kind : "threw", text: "", bytes: 0, message, error, parts: null };
 	}
 }
 function utf8Length(text) {
@@ -891,7 +891,7 @@ var [firstChild, nextSibling, parentElement, nodeType2, nodeValue, textContent, 
 	"isConnected",
 	"contains"
 );
-var [createElement, findAll] = members("Document", "createElement", "querySelectorAll");
+var [createElement, findAll, findFirst] = members("Document", "createElement", "querySelectorAll", "querySelector");
 var [tokensAdd, tokensRemove] = members("DOMTokenList", "add", "remove");
 var [nodesLength] = members("NodeList", "length");
 var [collectionLength] = members("HTMLCollection", "length");
@@ -921,6 +921,12 @@ function perElement(name) {
 	const [textarea] = members("HTMLTextAreaElement", name);
 	return { __proto__: null, input, select, textarea };
 }
+function attributeOf(form, button, name) {
+	return (button === null ? null : getAttribute2(button, `form${name}`)) ?? getAttribute2(form, name);
+}
+function targetOf(form, button) {
+	return attributeOf(form, button, "target") ?? getAttribute2(findFirst(document, "base[target]") ?? form, "target") ?? "";
+}
 
 // src/shim/formschema.js
 var clock = "([01][0-9]|2[0-3]):[0-5][0-9]";
@@ -941,6 +947,140 @@ var calls = new NativeWeakMap();
 var ends = new NativeWeakMap();
 var formEnd = (value) => weakGet(ends, value) ?? null;
 var isWaiting = (signal) => weakGet(calls, signal)?.waiting ?? false;
+
+// src/shim/problems.js
+var [errorMessage, errorFile, errorLine] = members("ErrorEvent", "message", "filename", "lineno");
+var [eventTarget2] = members("Event", "target");
+var [scriptSource] = members("HTMLScriptElement", "src");
+var [violated, blocked, violationFile, violationLine, disposition] = members(
+	"SecurityPolicyViolationEvent",
+	"effectiveDirective",
+	"blockedURI",
+	"sourceFile",
+	"lineNumber",
+	"disposition"
+);
+var [rejectionReason, rejectedPromise] = members("PromiseRejectionEvent", "reason", "promise");
+var [domName, domMessage] = members("DOMException", "name", "message");
+var names = new NativeMap();
+for (const name of ["Error", "EvalError", "RangeError", "ReferenceError", "SyntaxError", "TypeError", "URIError"]) {
+	mapSet(
+		names,
+		window[name].prototype,
+		name
+	);
+}
+var stackGetter = getOwnPropertyDescriptor(new NativeError(), "stack")?.get;
+var told = new NativeWeakMap();
+var faults = { __proto__: null, called: false, first: "", alone: new NativeSet() };
+function beginFaults() {
+	faults.called = true;
+	faults.first = "";
+}
+function fault() {
+	faults.called = false;
+	return faults.first;
+}
+function uncaught(text) {
+	if (!faults.called && setSize(faults.alone) < limits.problems) setAdd(faults.alone, text);
+	if (faults.called && faults.first === "" && !setHas(faults.alone, text)) faults.first = text;
+}
+function watchProblems() {
+	listen("error", (event) => {
+		const file = errorFile(event);
+		problem("error", "", errorMessage(event), file && `${file}:${errorLine(event)}`);
+	});
+	listen("error", (event) => problem("load", "", scriptSource(eventTarget2(event)) || "a script of the page itself", ""), true);
+	listen("securitypolicyviolation", (event) => policy(violated(event), blocked(event), violationFile(event), violationLine(event), disposition(event)));
+	earlyViolations();
+	listen("unhandledrejection", (event) => {
+		const reason2 = rejectionReason(event);
+		if (isObject(reason2) && weakGet(told, reason2) || weakGet(told, rejectedPromise(event))) return;
+		problem("rejection", "", textOf(reason2), isError?.(reason2) ? placeOf(reason2) : "");
+	});
+	const { console } = (
+		global
+	);
+	const native = console?.error;
+	if (typeof native !== "function") return;
+	const value = new NativeProxy(native, {
+		__proto__: null,
+		apply(target, self, args) {
+			let text = "";
+			for (let i = 0; i < args.length && text.length < limits.problem; i++) text += (i > 0 ? " " : "") + textOf(args[i]);
+			problem("console", "", text, placeOf(new NativeError()));
+			return apply(target, self, args);
+		}
+	});
+	defineProperty(console, "error", { __proto__: null, value, writable: true, enumerable: true, configurable: true });
+}
+function listen(type, take, capture = false) {
+	addEventListener(global, type, (event) => {
+		try {
+			take(event);
+		} catch {
+		}
+	}, capture);
+}
+function refusing(tool, run2) {
+	try {
+		return run2();
+	} catch (error) {
+		refuse(tool, error, placeOf(new NativeError()));
+		throw error;
+	}
+}
+function gaveUp(reason2, promise) {
+	if (isObject(reason2)) weakSet(told, reason2, true);
+	if (promise !== void 0) weakSet(told, promise, true);
+}
+function refuse(tool, error, at) {
+	const name = isObject(tool) ? getOwnPropertyDescriptor(tool, "name")?.value : "";
+	if (isObject(error)) weakSet(told, error, true);
+	problem("registration", typeof name === "string" ? name : "", textOf(error), at);
+}
+function earlyViolations() {
+	if (typeof ReportingObserver !== "function") return;
+	const observer = new ReportingObserver(nothing, { types: ["csp-violation"], buffered: true });
+	observer.observe();
+	for (
+		const { body } of
+		observer.takeRecords()
+	) {
+		policy(body.effectiveDirective, body.blockedURL, body.sourceFile, body.lineNumber, body.disposition);
+	}
+	observer.disconnect();
+}
+function policy(directive, what, file, line, mode) {
+	if (mode === "enforce" && exec(/^script-src/, directive)) problem("policy", "", `${directive} does not allow ${what}`, file ? `${file}:${line}` : "");
+}
+function problem(kind, name, message, at) {
+	if (kind === "error" || kind === "rejection") uncaught(cut(message, limits.problem));
+	note(problemText(kind, cut(name, limits.name), cut(message, limits.problem), cut(at, limits.place)));
+}
+function textOf(value) {
+	if (typeof value === "string") return value;
+	if (typeof value === "symbol") return "a symbol";
+	if (!isObject(value)) return NativeString(value);
+	if (!isError?.(value)) return `a${typeof value === "function" ? " function" : "n object"}`;
+	try {
+		return `${domName(value)}: ${domMessage(value)}`;
+	} catch {
+	}
+	const message = getOwnPropertyDescriptor(value, "message")?.value;
+	const name = mapGet(names, getPrototypeOf(value)) ?? "Error";
+	return typeof message === "string" && message !== "" ? `${name}: ${message}` : name;
+}
+function placeOf(error) {
+	const own2 = getOwnPropertyDescriptor(error, "stack");
+	if (own2 === void 0 || own2.get !== stackGetter || isHooked()) return "";
+	const stack = own2.get === void 0 ? own2.value : apply(own2.get, error, []);
+	return typeof stack === "string" && exec(/(?:https?|blob):[^\s()]+:\d+(?=:\d+\)?$)/m, stack)?.[0] || "";
+}
+function isHooked() {
+	const hook = "prepareStackTrace";
+	return getPrototypeOf(NativeError) !== FunctionPrototype || getPrototypeOf(FunctionPrototype) !== ObjectPrototype || hasOwn(NativeError, hook) || hasOwn(FunctionPrototype, hook) || hasOwn(ObjectPrototype, hook);
+}
 
 // src/shim/declaration.js
 var hints = [
@@ -1196,126 +1336,6 @@ function isLoopbackIPv4(host) {
 	return last >= "0" && last <= "9";
 }
 
-// src/shim/problems.js
-var [errorMessage, errorFile, errorLine] = members("ErrorEvent", "message", "filename", "lineno");
-var [eventTarget2] = members("Event", "target");
-var [scriptSource] = members("HTMLScriptElement", "src");
-var [violated, blocked, violationFile, violationLine, disposition] = members(
-	"SecurityPolicyViolationEvent",
-	"effectiveDirective",
-	"blockedURI",
-	"sourceFile",
-	"lineNumber",
-	"disposition"
-);
-var [rejectionReason, rejectedPromise] = members("PromiseRejectionEvent", "reason", "promise");
-var [domName, domMessage] = members("DOMException", "name", "message");
-var names = new NativeMap();
-for (const name of ["Error", "EvalError", "RangeError", "ReferenceError", "SyntaxError", "TypeError", "URIError"]) {
-	mapSet(
-		names,
-		window[name].prototype,
-		name
-	);
-}
-var stackGetter = getOwnPropertyDescriptor(new NativeError(), "stack")?.get;
-var told = new NativeWeakMap();
-function watchProblems() {
-	listen("error", (event) => {
-		const file = errorFile(event);
-		problem("error", "", errorMessage(event), file && `${file}:${errorLine(event)}`);
-	});
-	listen("error", (event) => problem("load", "", scriptSource(eventTarget2(event)) || "a script of the page itself", ""), true);
-	listen("securitypolicyviolation", (event) => policy(violated(event), blocked(event), violationFile(event), violationLine(event), disposition(event)));
-	earlyViolations();
-	listen("unhandledrejection", (event) => {
-		const reason2 = rejectionReason(event);
-		if (isObject(reason2) && weakGet(told, reason2) || weakGet(told, rejectedPromise(event))) return;
-		problem("rejection", "", textOf(reason2), isError?.(reason2) ? placeOf(reason2) : "");
-	});
-	const { console } = (
-		global
-	);
-	const native = console?.error;
-	if (typeof native !== "function") return;
-	const value = new NativeProxy(native, {
-		__proto__: null,
-		apply(target, self, args) {
-			let text = "";
-			for (let i = 0; i < args.length && text.length < limits.problem; i++) text += (i > 0 ? " " : "") + textOf(args[i]);
-			problem("console", "", text, placeOf(new NativeError()));
-			return apply(target, self, args);
-		}
-	});
-	defineProperty(console, "error", { __proto__: null, value, writable: true, enumerable: true, configurable: true });
-}
-function listen(type, take, capture = false) {
-	addEventListener(global, type, (event) => {
-		try {
-			take(event);
-		} catch {
-		}
-	}, capture);
-}
-function refusing(tool, run2) {
-	try {
-		return run2();
-	} catch (error) {
-		refuse(tool, error, placeOf(new NativeError()));
-		throw error;
-	}
-}
-function gaveUp(reason2, promise) {
-	if (isObject(reason2)) weakSet(told, reason2, true);
-	if (promise !== void 0) weakSet(told, promise, true);
-}
-function refuse(tool, error, at) {
-	const name = isObject(tool) ? getOwnPropertyDescriptor(tool, "name")?.value : "";
-	if (isObject(error)) weakSet(told, error, true);
-	problem("registration", typeof name === "string" ? name : "", textOf(error), at);
-}
-function earlyViolations() {
-	if (typeof ReportingObserver !== "function") return;
-	const observer = new ReportingObserver(nothing, { types: ["csp-violation"], buffered: true });
-	observer.observe();
-	for (
-		const { body } of
-		observer.takeRecords()
-	) {
-		policy(body.effectiveDirective, body.blockedURL, body.sourceFile, body.lineNumber, body.disposition);
-	}
-	observer.disconnect();
-}
-function policy(directive, what, file, line, mode) {
-	if (mode === "enforce" && exec(/^script-src/, directive)) problem("policy", "", `${directive} does not allow ${what}`, file ? `${file}:${line}` : "");
-}
-function problem(kind, name, message, at) {
-	note(problemText(kind, cut(name, limits.name), cut(message, limits.problem), cut(at, limits.place)));
-}
-function textOf(value) {
-	if (typeof value === "string") return value;
-	if (typeof value === "symbol") return "a symbol";
-	if (!isObject(value)) return NativeString(value);
-	if (!isError?.(value)) return `a${typeof value === "function" ? " function" : "n object"}`;
-	try {
-		return `${domName(value)}: ${domMessage(value)}`;
-	} catch {
-	}
-	const message = getOwnPropertyDescriptor(value, "message")?.value;
-	const name = mapGet(names, getPrototypeOf(value)) ?? "Error";
-	return typeof message === "string" && message !== "" ? `${name}: ${message}` : name;
-}
-function placeOf(error) {
-	const own2 = getOwnPropertyDescriptor(error, "stack");
-	if (own2 === void 0 || own2.get !== stackGetter || isHooked()) return "";
-	const stack = own2.get === void 0 ? own2.value : apply(own2.get, error, []);
-	return typeof stack === "string" && exec(/(?:https?|blob):[^\s()]+:\d+(?=:\d+\)?$)/m, stack)?.[0] || "";
-}
-function isHooked() {
-	const hook = "prepareStackTrace";
-	return getPrototypeOf(NativeError) !== FunctionPrototype || getPrototypeOf(FunctionPrototype) !== ObjectPrototype || hasOwn(NativeError, hook) || hasOwn(FunctionPrototype, hook) || hasOwn(ObjectPrototype, hook);
-}
-
 // src/shim/dialects/query.js
 var notArguments = "Failed to parse input arguments";
 var [isClosed] = members(window, "closed");
@@ -1532,6 +1552,7 @@ function askListeners(call, name) {
 
 // src/shim/calls.js
 function startCall(callID, toolID, inputText2, maxBytes, knownRev) {
+	beginFaults();
 	return own(new NativePromise((resolve) => {
 		const call = makeCall(callID, inputText2, maxBytes, knownRev, resolve, null);
 		const tool = find(toolID);
@@ -1750,6 +1771,8 @@ function admitAll(drafts, tools) {
 }
 
 // src/shim/native.js
+var targetPrefix = "target ";
+var [agentInvoked, eventSubmitter2] = members("SubmitEvent", "agentInvoked", "submitter");
 var answerPrefix = "pagetools ";
 var Browser = (
 	global.ModelContext
@@ -1845,6 +1868,32 @@ function watchAnswers() {
 	};
 	defineProperty(prototype, "respondWith", { value: methods.respondWith, writable: true, enumerable: true, configurable: true });
 }
+var submits = new NativeMap();
+function expect(name) {
+	beginFaults();
+	mapGet(submits, name)?.resolve("");
+	const submit = { __proto__: null, promise: null, resolve: nothing };
+	submit.promise = own(new NativePromise((resolve) => {
+		submit.resolve = resolve;
+	}));
+	mapSet(submits, name, submit);
+	addEventListener(global, "submit", onSubmit, true);
+	return "";
+}
+var submission = (name) => mapGet(submits, name)?.promise ?? "";
+function onSubmit(event) {
+	if (!event.isTrusted || !agentInvoked(event)) return;
+	const form = eventTarget(event);
+	const submit = mapGet(submits, getAttribute2(form, "toolname"));
+	if (submit === void 0) return;
+	const known = () => {
+		const button = eventSubmitter2(event);
+		if (defaultPrevented(event) || !isConnected(form) || attributeOf(form, button, "method") === "dialog") return;
+		submit.resolve(targetPrefix + targetOf(form, button));
+	};
+	timeout(known);
+	addEventListener(global, "beforeunload", known, { __proto__: null, once: true, capture: true });
+}
 var heard = null;
 function synchronise(meet, register2) {
 	const visible = new NativeSet();
@@ -1912,7 +1961,10 @@ shim = freeze({
 	remind: remindCall,
 	abort: abortCall,
 	shutdown: abortAll,
-	rejection: () => refused
+	rejection: () => refused,
+	fault,
+	expect,
+	submission
 });
 return shim;
 })

@@ -90,7 +90,7 @@ var [firstChild, nextSibling, parentElement, nodeType, nodeValue, textContent, i
 	"isConnected",
 	"contains"
 );
-var [createElement, findAll] = members("Document", "createElement", "querySelectorAll");
+var [createElement, findAll, findFirst] = members("Document", "createElement", "querySelectorAll", "querySelector");
 var [tokensAdd, tokensRemove] = members("DOMTokenList", "add", "remove");
 var [nodesLength] = members("NodeList", "length");
 var [collectionLength] = members("HTMLCollection", "length");

@@ -134,10 +134,10 @@ function encode(value, { max, lenient, root }) {
 		const kind = ready === void 0 ? "undefined" : "ok";
 		return { kind, text: job.out, bytes: job.bytes, message: "", error: void 0, parts: job.parts };
 	} catch (error) {
-		const { fault } = job;
-		const ours2 = fault !== null && error === fault;
-		const message = ours2 ? `${pathOf(job)}: ${fault.message}` : pathOf(job);
-		return { kind: ours2 ? fault.kind : "threw", text: "", bytes: 0, message, error, parts: null };
+		const { fault: fault2 } = job;
+		const ours2 = fault2 !== null && error === fault2;
+		const message = ours2 ? `${pathOf(job)}: ${fault2.message}` : pathOf(job);
+		return { kind: ours2 ? fault2.kind : "threw", text: "", bytes: 0, message, error, parts: null };
 	}
 }
 function utf8Length(text) {
@@ -920,7 +920,7 @@ var [firstChild, nextSibling, parentElement, nodeType2, nodeValue, textContent, 
 	"isConnected",
 	"contains"
 );
-var [createElement, findAll] = members("Document", "createElement", "querySelectorAll");
+var [createElement, findAll, findFirst] = members("Document", "createElement", "querySelectorAll", "querySelector");
 var [tokensAdd, tokensRemove] = members("DOMTokenList", "add", "remove");
 var [nodesLength] = members("NodeList", "length");
 var [collectionLength] = members("HTMLCollection", "length");
@@ -949,6 +949,12 @@ function perElement(name) {
 	const [select2] = members("HTMLSelectElement", name);
 	const [textarea] = members("HTMLTextAreaElement", name);
 	return { __proto__: null, input, select: select2, textarea };
+}
+function attributeOf(form, button, name) {
+	return (button === null ? null : getAttribute2(button, `form${name}`)) ?? getAttribute2(form, name);
+}
+function targetOf(form, button) {
+	return attributeOf(form, button, "target") ?? getAttribute2(findFirst(document, "base[target]") ?? form, "target") ?? "";
 }
 var controlLabels = (control) => (
 	labelsOf[localName(control)](control)
@@ -1299,8 +1305,8 @@ function watchSubmits() {
 			eventSubmitter(this);
 			if (arguments.length < 1) throw typeError(`${prefix}1 argument required, but only 0 present.`);
 			const call = weakGet(calls, this);
-			const fault = call === void 0 ? "You can only call respondWith on an submit event that has agentInvoked == true." : call.over ? "The event is over." : defaultPrevented(this) ? "" : "To call respondWith, you must first call preventDefault.";
-			if (fault !== "") throw domError("InvalidStateError", prefix + fault);
+			const fault2 = call === void 0 ? "You can only call respondWith on an submit event that has agentInvoked == true." : call.over ? "The event is over." : defaultPrevented(this) ? "" : "To call respondWith, you must first call preventDefault.";
+			if (fault2 !== "") throw domError("InvalidStateError", prefix + fault2);
 			call.response = { __proto__: null, value: response };
 		}
 	};
@@ -1449,12 +1455,142 @@ function answer(call, event) {
 	}
 }
 function left(call, button) {
-	if (attribute(call, button, "method") === "dialog") return finish(call);
-	const target = attribute(call, button, "target") ?? getAttribute2(querySelector(document, "base[target]") ?? call.form, "target");
-	finishAs(call, "submitted", target ?? "");
+	if (attributeOf(call.form, button, "method") === "dialog") return finish(call);
+	finishAs(call, "submitted", targetOf(call.form, button));
 }
-function attribute(call, button, name) {
-	return (button === null ? null : getAttribute2(button, `form${name}`)) ?? getAttribute2(call.form, name);
+
+// src/shim/problems.js
+var [errorMessage, errorFile, errorLine] = members("ErrorEvent", "message", "filename", "lineno");
+var [eventTarget2] = members("Event", "target");
+var [scriptSource] = members("HTMLScriptElement", "src");
+var [violated, blocked, violationFile, violationLine, disposition] = members(
+	"SecurityPolicyViolationEvent",
+	"effectiveDirective",
+	"blockedURI",
+	"sourceFile",
+	"lineNumber",
+	"disposition"
+);
+var [rejectionReason, rejectedPromise] = members("PromiseRejectionEvent", "reason", "promise");
+var [domName, domMessage] = members("DOMException", "name", "message");
+var names = new NativeMap();
+for (const name of ["Error", "EvalError", "RangeError", "ReferenceError", "SyntaxError", "TypeError", "URIError"]) {
+	mapSet(
+		names,
+		window[name].prototype,
+		name
+	);
+}
+var stackGetter = getOwnPropertyDescriptor(new NativeError(), "stack")?.get;
+var told = new NativeWeakMap();
+var faults2 = { __proto__: null, called: false, first: "", alone: new NativeSet() };
+function beginFaults() {
+	faults2.called = true;
+	faults2.first = "";
+}
+function fault() {
+	faults2.called = false;
+	return faults2.first;
+}
+function uncaught(text) {
+	if (!faults2.called && setSize(faults2.alone) < limits.problems) setAdd(faults2.alone, text);
+	if (faults2.called && faults2.first === "" && !setHas(faults2.alone, text)) faults2.first = text;
+}
+function watchProblems() {
+	listen2("error", (event) => {
+		const file = errorFile(event);
+		problem("error", "", errorMessage(event), file && `${file}:${errorLine(event)}`);
+	});
+	listen2("error", (event) => problem("load", "", scriptSource(eventTarget2(event)) || "a script of the page itself", ""), true);
+	listen2("securitypolicyviolation", (event) => policy(violated(event), blocked(event), violationFile(event), violationLine(event), disposition(event)));
+	earlyViolations();
+	listen2("unhandledrejection", (event) => {
+		const reason2 = rejectionReason(event);
+		if (isObject(reason2) && weakGet(told, reason2) || weakGet(told, rejectedPromise(event))) return;
+		problem("rejection", "", textOf(reason2), isError?.(reason2) ? placeOf(reason2) : "");
+	});
+	const { console } = (
+		global
+	);
+	const native = console?.error;
+	if (typeof native !== "function") return;
+	const value = new NativeProxy(native, {
+		__proto__: null,
+		apply(target, self, args) {
+			let text = "";
+			for (let i = 0; i < args.length && text.length < limits.problem; i++) text += (i > 0 ? " " : "") + textOf(args[i]);
+			problem("console", "", text, placeOf(new NativeError()));
+			return apply(target, self, args);
+		}
+	});
+	defineProperty(console, "error", { __proto__: null, value, writable: true, enumerable: true, configurable: true });
+}
+function listen2(type, take, capture = false) {
+	addEventListener(global, type, (event) => {
+		try {
+			take(event);
+		} catch {
+		}
+	}, capture);
+}
+function refusing(tool, run2) {
+	try {
+		return run2();
+	} catch (error) {
+		refuse(tool, error, placeOf(new NativeError()));
+		throw error;
+	}
+}
+function gaveUp(reason2, promise) {
+	if (isObject(reason2)) weakSet(told, reason2, true);
+	if (promise !== void 0) weakSet(told, promise, true);
+}
+function refuse(tool, error, at) {
+	const name = isObject(tool) ? getOwnPropertyDescriptor(tool, "name")?.value : "";
+	if (isObject(error)) weakSet(told, error, true);
+	problem("registration", typeof name === "string" ? name : "", textOf(error), at);
+}
+function earlyViolations() {
+	if (typeof ReportingObserver !== "function") return;
+	const observer2 = new ReportingObserver(nothing, { types: ["csp-violation"], buffered: true });
+	observer2.observe();
+	for (
+		const { body } of
+		observer2.takeRecords()
+	) {
+		policy(body.effectiveDirective, body.blockedURL, body.sourceFile, body.lineNumber, body.disposition);
+	}
+	observer2.disconnect();
+}
+function policy(directive, what, file, line, mode) {
+	if (mode === "enforce" && exec(/^script-src/, directive)) problem("policy", "", `${directive} does not allow ${what}`, file ? `${file}:${line}` : "");
+}
+function problem(kind, name, message, at) {
+	if (kind === "error" || kind === "rejection") uncaught(cut(message, limits.problem));
+	note(problemText(kind, cut(name, limits.name), cut(message, limits.problem), cut(at, limits.place)));
+}
+function textOf(value) {
+	if (typeof value === "string") return value;
+	if (typeof value === "symbol") return "a symbol";
+	if (!isObject(value)) return NativeString(value);
+	if (!isError?.(value)) return `a${typeof value === "function" ? " function" : "n object"}`;
+	try {
+		return `${domName(value)}: ${domMessage(value)}`;
+	} catch {
+	}
+	const message = getOwnPropertyDescriptor(value, "message")?.value;
+	const name = mapGet(names, getPrototypeOf(value)) ?? "Error";
+	return typeof message === "string" && message !== "" ? `${name}: ${message}` : name;
+}
+function placeOf(error) {
+	const own2 = getOwnPropertyDescriptor(error, "stack");
+	if (own2 === void 0 || own2.get !== stackGetter || isHooked()) return "";
+	const stack = own2.get === void 0 ? own2.value : apply(own2.get, error, []);
+	return typeof stack === "string" && exec(/(?:https?|blob):[^\s()]+:\d+(?=:\d+\)?$)/m, stack)?.[0] || "";
+}
+function isHooked() {
+	const hook = "prepareStackTrace";
+	return getPrototypeOf(NativeError) !== FunctionPrototype || getPrototypeOf(FunctionPrototype) !== ObjectPrototype || hasOwn(NativeError, hook) || hasOwn(FunctionPrototype, hook) || hasOwn(ObjectPrototype, hook);
 }
 
 // src/shim/declaration.js
@@ -1711,126 +1847,6 @@ function isLoopbackIPv4(host) {
 	return last >= "0" && last <= "9";
 }
 
-// src/shim/problems.js
-var [errorMessage, errorFile, errorLine] = members("ErrorEvent", "message", "filename", "lineno");
-var [eventTarget2] = members("Event", "target");
-var [scriptSource] = members("HTMLScriptElement", "src");
-var [violated, blocked, violationFile, violationLine, disposition] = members(
-	"SecurityPolicyViolationEvent",
-	"effectiveDirective",
-	"blockedURI",
-	"sourceFile",
-	"lineNumber",
-	"disposition"
-);
-var [rejectionReason, rejectedPromise] = members("PromiseRejectionEvent", "reason", "promise");
-var [domName, domMessage] = members("DOMException", "name", "message");
-var names = new NativeMap();
-for (const name of ["Error", "EvalError", "RangeError", "ReferenceError", "SyntaxError", "TypeError", "URIError"]) {
-	mapSet(
-		names,
-		window[name].prototype,
-		name
-	);
-}
-var stackGetter = getOwnPropertyDescriptor(new NativeError(), "stack")?.get;
-var told = new NativeWeakMap();
-function watchProblems() {
-	listen2("error", (event) => {
-		const file = errorFile(event);
-		problem("error", "", errorMessage(event), file && `${file}:${errorLine(event)}`);
-	});
-	listen2("error", (event) => problem("load", "", scriptSource(eventTarget2(event)) || "a script of the page itself", ""), true);
-	listen2("securitypolicyviolation", (event) => policy(violated(event), blocked(event), violationFile(event), violationLine(event), disposition(event)));
-	earlyViolations();
-	listen2("unhandledrejection", (event) => {
-		const reason2 = rejectionReason(event);
-		if (isObject(reason2) && weakGet(told, reason2) || weakGet(told, rejectedPromise(event))) return;
-		problem("rejection", "", textOf(reason2), isError?.(reason2) ? placeOf(reason2) : "");
-	});
-	const { console } = (
-		global
-	);
-	const native = console?.error;
-	if (typeof native !== "function") return;
-	const value = new NativeProxy(native, {
-		__proto__: null,
-		apply(target, self, args) {
-			let text = "";
-			for (let i = 0; i < args.length && text.length < limits.problem; i++) text += (i > 0 ? " " : "") + textOf(args[i]);
-			problem("console", "", text, placeOf(new NativeError()));
-			return apply(target, self, args);
-		}
-	});
-	defineProperty(console, "error", { __proto__: null, value, writable: true, enumerable: true, configurable: true });
-}
-function listen2(type, take, capture = false) {
-	addEventListener(global, type, (event) => {
-		try {
-			take(event);
-		} catch {
-		}
-	}, capture);
-}
-function refusing(tool, run2) {
-	try {
-		return run2();
-	} catch (error) {
-		refuse(tool, error, placeOf(new NativeError()));
-		throw error;
-	}
-}
-function gaveUp(reason2, promise) {
-	if (isObject(reason2)) weakSet(told, reason2, true);
-	if (promise !== void 0) weakSet(told, promise, true);
-}
-function refuse(tool, error, at) {
-	const name = isObject(tool) ? getOwnPropertyDescriptor(tool, "name")?.value : "";
-	if (isObject(error)) weakSet(told, error, true);
-	problem("registration", typeof name === "string" ? name : "", textOf(error), at);
-}
-function earlyViolations() {
-	if (typeof ReportingObserver !== "function") return;
-	const observer2 = new ReportingObserver(nothing, { types: ["csp-violation"], buffered: true });
-	observer2.observe();
-	for (
-		const { body } of
-		observer2.takeRecords()
-	) {
-		policy(body.effectiveDirective, body.blockedURL, body.sourceFile, body.lineNumber, body.disposition);
-	}
-	observer2.disconnect();
-}
-function policy(directive, what, file, line, mode) {
-	if (mode === "enforce" && exec(/^script-src/, directive)) problem("policy", "", `${directive} does not allow ${what}`, file ? `${file}:${line}` : "");
-}
-function problem(kind, name, message, at) {
-	note(problemText(kind, cut(name, limits.name), cut(message, limits.problem), cut(at, limits.place)));
-}
-function textOf(value) {
-	if (typeof value === "string") return value;
-	if (typeof value === "symbol") return "a symbol";
-	if (!isObject(value)) return NativeString(value);
-	if (!isError?.(value)) return `a${typeof value === "function" ? " function" : "n object"}`;
-	try {
-		return `${domName(value)}: ${domMessage(value)}`;
-	} catch {
-	}
-	const message = getOwnPropertyDescriptor(value, "message")?.value;
-	const name = mapGet(names, getPrototypeOf(value)) ?? "Error";
-	return typeof message === "string" && message !== "" ? `${name}: ${message}` : name;
-}
-function placeOf(error) {
-	const own2 = getOwnPropertyDescriptor(error, "stack");
-	if (own2 === void 0 || own2.get !== stackGetter || isHooked()) return "";
-	const stack = own2.get === void 0 ? own2.value : apply(own2.get, error, []);
-	return typeof stack === "string" && exec(/(?:https?|blob):[^\s()]+:\d+(?=:\d+\)?$)/m, stack)?.[0] || "";
-}
-function isHooked() {
-	const hook = "prepareStackTrace";
-	return getPrototypeOf(NativeError) !== FunctionPrototype || getPrototypeOf(FunctionPrototype) !== ObjectPrototype || hasOwn(NativeError, hook) || hasOwn(FunctionPrototype, hook) || hasOwn(ObjectPrototype, hook);
-}
-
 // src/shim/dialects/query.js
 var notArguments = "Failed to parse input arguments";
 var [isClosed] = members(window, "closed");
@@ -2056,6 +2072,7 @@ function askListeners(call, name) {
 
 // src/shim/calls.js
 function startCall(callID, toolID, inputText2, maxBytes, knownRev) {
+	beginFaults();
 	return own(new NativePromise((resolve) => {
 		const call = makeCall(callID, inputText2, maxBytes, knownRev, resolve, null);
 		const tool = find(toolID);
@@ -2705,7 +2722,8 @@ shim = freeze({
 	remind: remindCall,
 	abort: abortCall,
 	shutdown: abortAll,
-	attend
+	attend,
+	fault
 });
 return shim;
 })

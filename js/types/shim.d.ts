@@ -266,6 +266,12 @@ interface FormCall extends NullRecord {
   reject: (reason: any) => void;
 }
 
+/** A call of a form in the browser's own WebMCP, until it is known what its submit was. */
+interface NativeSubmit extends NullRecord {
+  promise: Promise<string>;
+  resolve: (text: string) => void;
+}
+
 /**
  * How a call of a form ended without a value: submitted, where message is the target; waiting for a person; submitted without
  * anybody knowing what came of it, or not submitted, where message says why; or taken by a script of the page.

@@ -65,6 +65,7 @@ func (c *call) watchForm(ctx context.Context) {
 	case <-c.of.tasks.gone:
 		return
 	}
+	stores(c.doc.target, c.doc.origin, true)
 	_, _, _ = c.doc.inWorld(ctx, shim.Arm()) // a document that goes away is told by the call
 }
 
@@ -72,6 +73,7 @@ func (c *call) watchForm(ctx context.Context) {
 func (c *call) unwatchForm() {
 	if c.watches {
 		c.watches = false
+		stores(c.doc.target, c.doc.origin, false)
 		c.of.tasks.add(context.Background(), 0, c.of.traffic.end) // or the page is gone
 	}
 }
@@ -166,8 +168,9 @@ func (a *pageAnswer) fail(reason bridge.Reason, outcome bridge.Outcome, what str
 	return bridge.Errorf(bridge.ToolError, reason, outcome, "%s.", what).Detail("page", a)
 }
 
-// handled makes a step of a page whose script took the submit, and sent requests or none.
-func handled(d *document, p *shim.Page, sent []request) bridge.Step {
+// handled makes a step of a page whose script took the submit, and sent requests or none. fault says
+// what the script threw, if it did.
+func handled(d *document, p *shim.Page, sent []request, fault string) bridge.Step {
 	a := &pageAnswer{Page: *p}
 	a.Status = 0 // of the document that was there before
 	for _, r := range sent[:min(len(sent), maxSent)] {
@@ -181,6 +184,8 @@ func handled(d *document, p *shim.Page, sent []request) bridge.Step {
 	switch refused := decisive(d, sent, complains || len(a.Changed) > 0); {
 	case refused != nil:
 		s.Err = a.refused(refused.status)
+	case fault != "" && !complains && !slices.ContainsFunc(sent, sends):
+		s.Err = a.threw(fault, len(sent) > 0)
 	case !complains && (len(a.Changed) > 0 || slices.ContainsFunc(sent, own)), slices.ContainsFunc(sent, sends):
 		return concluded(d, a)
 	case complains && len(sent) > 0:
@@ -192,6 +197,19 @@ func handled(d *document, p *shim.Page, sent []request) bridge.Step {
 			"The page stopped the form: nothing was sent, and nothing in the page changed")
 	}
 	return s
+}
+
+// threw makes the error of a page whose script took a submit and failed. What it had done until then
+// nobody knows, where it did anything.
+func (a *pageAnswer) threw(fault string, read bool) *bridge.Error {
+	outcome, what := bridge.Failed, "nothing was sent"
+	if len(a.Changed) > 0 {
+		outcome = bridge.Unknown
+	}
+	if read {
+		what = "only read from the site"
+	}
+	return a.fail(bridge.NotSubmitted, outcome, "The page stopped the form, "+what+", and its script failed: "+text.Quote(fault))
 }
 
 // decisive returns the request that the site refused, or did not answer; nil when all went well.

@@ -114,6 +114,20 @@ var handledForms = []handledForm{
 		`ok status=200 statuses=[Order 4711]`, ``},
 	{"by XMLHttpRequest", `handle(() => { const x = new XMLHttpRequest(); x.open('PUT', '/200'); x.onload = () => say('status', 'put'); x.send() })`,
 		`ok statuses=[put] changed=[document] PUT /200 200`, ``},
+	{"a list beside polls that fail", `poll('/404', 100); handle(() => list.append('x'))`,
+		`ok changed=[document]`, ``},
+	{"stopped beside polls", `poll('/check', 100); handle(() => {})`,
+		`NOT_SUBMITTED unknown`, `nothing in the page changed`},
+	{"stopped beside a clock", `setInterval(() => say('time', Date.now()), 200); handle(() => {})`,
+		`NOT_SUBMITTED unknown`, `nothing in the page changed`},
+	{"a database", `stored(false, (s) => s.put('v', 'k'))`,
+		`ok changed=[storage]`, ``},
+	{"a file", `handle(() => Object.assign(document.createElement('a'), {href: URL.createObjectURL(new Blob(['x'])), download: 'x.txt'}).click())`,
+		`ok changed=[download]`, ``},
+	{"a window", `handle(() => open('/next'))`,
+		`ok changed=[window]`, ``},
+	{"a script that fails", `handle(() => { throw new TypeError('no cart') })`,
+		`NOT_SUBMITTED failed`, `nothing was sent, and its script failed: "Uncaught TypeError: no cart`},
 }
 
 // moreHandledForms holds the forms that make nightly tries besides.
@@ -156,16 +170,77 @@ var moreHandledForms = []handledForm{
 		`ok status=200 alerts=[Order 4711]`, ``},
 	{"the next document is cut off", `f.action = '/cut'`,
 		`ok status=200 alerts=[Order 4711]`, ``},
+	{"a list beside polls of their own address each", `poll(() => '/404?t=' + Date.now(), 100); handle(() => list.append('x'))`,
+		`ok changed=[document]`, ``},
+	{"a list beside polls by XMLHttpRequest", `poll((n) => { const x = new XMLHttpRequest(); x.open('GET', '/500?' + n); x.send() }, 150); handle(() => list.append('x'))`,
+		`ok changed=[document]`, ``},
+	{"a list beside slow polls", `poll('/404', 700); handle(() => setTimeout(() => list.append('x'), 500))`,
+		`ok changed=[document]`, ``},
+	{"a search that fails beside polls", `poll('/check', 100); handle(() => fetch('/500?q=v'))`,
+		`SITE_REFUSED unknown GET /500?q=v 500`, `500`},
+	{"a search that is repeated", `handle(async () => { for (let i = 0; i < 3; i++) { await fetch('/404'); await new Promise((r) => setTimeout(r, 100)) } })`,
+		`SITE_REFUSED failed GET /404 404 GET /404 404 GET /404 404`, `404`},
+	{"sent beside polls that fail", `poll('/404', 100); handle(() => post('/200'))`,
+		`ok POST /200 200`, ``},
+	{"stopped beside a clock of seconds", `setInterval(() => say('time', Date.now()), 1000); handle(() => {})`,
+		`NOT_SUBMITTED unknown`, `nothing in the page changed`},
+	{"stopped beside a ticker", `setInterval(() => list.append('x'), 100); handle(() => {})`,
+		`NOT_SUBMITTED unknown`, `nothing in the page changed`},
+	{"stopped beside what moves", `const move = () => { time.style.width = Math.random() + 'px'; requestAnimationFrame(move) }; move(); handle(() => {})`,
+		`NOT_SUBMITTED unknown`, `nothing in the page changed`},
+	{"stopped beside a clock in the title", `document.title = 'now'; setInterval(() => { document.title = Date.now() }, 300); handle(() => {})`,
+		`NOT_SUBMITTED unknown`, `nothing in the page changed`},
+	{"stopped beside a clock in storage", `setInterval(() => { localStorage.seen = Date.now() }, 300); handle(() => {})`,
+		`NOT_SUBMITTED unknown`, `nothing in the page changed`},
+	{"stopped beside a clock in a region", `setInterval(() => say('status', Date.now()), 200); handle(() => {})`,
+		`NOT_SUBMITTED unknown`, `nothing in the page changed`},
+	{"a list beside a clock", `setInterval(() => say('time', Date.now()), 200); handle(() => list.append('x'))`,
+		`ok changed=[document]`, ``},
+	{"a list beside a clock, later", `setInterval(() => say('time', Date.now()), 200); handle(() => setTimeout(() => list.append('x'), 100))`,
+		`ok changed=[document]`, ``},
+	{"an alert beside a clock", `setInterval(() => say('time', Date.now()), 200); handle(() => setTimeout(() => say('alert', 'Too long'), 100))`,
+		`NOT_SUBMITTED failed alerts=[Too long] changed=[document]`, `Too long`},
+	{"in two steps", `handle(() => { setTimeout(() => say('time', 'Saving'), 50); setTimeout(() => say('time', 'Saved'), 500) })`,
+		`ok changed=[document]`, ``},
+	{"a database that was there", `stored(true, (s) => s.add('v', Math.random()))`,
+		`ok changed=[storage]`, ``},
+	{"out of a database", `stored(true, (s) => s.delete('k'))`,
+		`ok changed=[storage]`, ``},
+	{"a database that is read", `stored(true, (s) => s.get('k'))`,
+		`NOT_SUBMITTED unknown`, `nothing in the page changed`},
+	{"a cache", `handle(async () => (await caches.open('x')).put('/x', new Response('v')))`,
+		`ok changed=[storage]`, ``},
+	{"a script that fails later", `handle(() => setTimeout(() => { throw new RangeError('no cart') }, 50))`,
+		`NOT_SUBMITTED failed`, `its script failed: "Uncaught RangeError: no cart`},
+	{"a promise that fails", `handle(async () => { await null; throw new Error('no cart') })`,
+		`NOT_SUBMITTED failed`, `its script failed: "Error: no cart`},
+	{"a script that fails half way", `handle(() => { list.append('x'); nothing.at.all() })`,
+		`NOT_SUBMITTED unknown changed=[document]`, `its script failed: "Uncaught ReferenceError: nothing is not defined`},
+	{"a script that fails after a check", `handle(async () => { await fetch('/check'); throw new Error('no cart') })`,
+		`NOT_SUBMITTED failed GET /check 200`, `only read from the site, and its script failed: "Error: no cart`},
+	{"a script that fails when all is sent", `handle(async () => { await post('/200'); throw new Error('no cart') })`,
+		`ok POST /200 200`, ``},
+	{"a script that fails and says so", `handle(() => { say('alert', 'Sorry'); throw new Error('no cart') })`,
+		`NOT_SUBMITTED failed alerts=[Sorry] changed=[document]`, `"Sorry"`},
+	{"an address that is a script that fails", `f.action = 'javascript:nothing()'`,
+		`NOT_SUBMITTED failed`, `its script failed: "Uncaught ReferenceError: nothing is not defined`},
+	{"stopped beside a script that always fails", `let n = 0; own.remove(); setInterval(() => { if (++n === 2) document.body.append(own); throw new Error('always') }, 100); handle(() => {})`,
+		`NOT_SUBMITTED unknown`, `nothing in the page changed`},
 }
 
 // TestFormHandled shows what comes of a form whose submit a script of the page takes, as libraries
 // of forms do: what was sent, what the site answered, and what the page says.
 func TestFormHandled(t *testing.T) {
 	t.Parallel()
-	const body = `<label>Q <input name=q required></label><p id=alert role=alert></p><p id=status role=status></p><ul id=list></ul>
+	const body = `<label>Q <input name=q required></label><p id=alert role=alert></p><p id=status role=status></p><ul id=list></ul><p id=time></p>
 		<script>const post = (path, more) => fetch(path, {method: 'POST', body: new FormData(f), ...more});
 		const say = (id, text) => { document.getElementById(id).textContent = text };
-		const handle = (fn) => f.addEventListener('submit', (e) => { e.preventDefault(); fn(e) });</script>`
+		const own = f, handle = (fn) => own.addEventListener('submit', (e) => { e.preventDefault(); fn(e) });
+		const poll = (what, every) => { let n = 0; own.remove(); setInterval(() => { const path = what.at ? what : what(n); if (path) fetch(path);
+			if (++n === 4) document.body.append(own) }, every) };
+		const stored = (there, fn) => { const open = (done) => { const r = indexedDB.open('x'); r.onupgradeneeded = () => r.result.createObjectStore('s');
+			r.onsuccess = () => done(r.result.transaction('s', 'readwrite').objectStore('s')) };
+			if (there) { own.remove(); open((s) => { s.put('v', 'k').transaction.oncomplete = () => document.body.append(own) }) } handle(() => open(fn)) };</script>`
 	rows := handledForms
 	if gatetest.IsNightly() {
 		rows = slices.Concat(rows, moreHandledForms)

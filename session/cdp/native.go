@@ -78,7 +78,6 @@ func (n *native) invoke(ctx context.Context, c *call, inv session.Invocation) br
 		return gone().Step()
 	case x.form:
 		defer c.end()
-		x.alone = c.doc.submitsItself(ctx, x)
 		return n.upToDate(ctx, c.doc, n.form(ctx, c, x, inv))
 	}
 	ch, err := n.send(ctx, c, x, inv)

@@ -226,6 +226,49 @@ func TestNativeFormsAreUnsure(t *testing.T) {
 	}
 }
 
+// TestNativeFormsAreFollowed: what becomes of a form that leads to no document, for which the browser
+// waits without end, is told as by the page script; and the form can be called again.
+func TestNativeFormsAreFollowed(t *testing.T) {
+	t.Parallel()
+	needsWhole(t)
+	const routes = `navigation.onnavigate = (e) => { if (e.canIntercept) e.intercept({async handler() { `
+	rows := []struct{ script, want string }{
+		{routes + `say('Saved') }}) }`, `ok statuses=[Saved] changed=[document address]`},
+		{routes + `await fetch('/200', {method: 'POST', body: 'x'}); say('Saved') }}) }`, `ok statuses=[Saved] changed=[document address] POST /200 200`},
+		{`f.method = 'post'; ` + routes + `await fetch('/422', {method: 'POST', body: e.formData}) }}) }`, `SITE_REFUSED failed POST /422 422`},
+		{routes + `if (confirm('Sure?')) say('Saved') }}) }`, `ok changed=[address]`},
+		{`f.action = 'javascript:say("Saved")'`, `ok statuses=[Saved] changed=[document]`},
+		{`f.action = 'javascript:void(0)'`, `NOT_SUBMITTED unknown`},
+		{`f.action = 'javascript:nothing()'`, `NOT_SUBMITTED failed`},
+		{`b.formAction = 'javascript:say("Saved")'; f.append(b)`, `ok statuses=[Saved] changed=[document]`},
+		{`f.action = '/204'`, `ok status=204`},
+		{`f.onsubmit = (e) => { e.preventDefault(); throw new Error('no cart') }`, `NOT_SUBMITTED failed`},
+	}
+	pages := map[string]http.HandlerFunc{
+		"/200": plain("ok"), "/204": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) },
+		"/422": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnprocessableEntity) },
+	}
+	for i, row := range rows {
+		pages[fmt.Sprintf("/%d", i)] = html(`<form id=f toolname=t tooldescription=d toolautosubmit><input name=q><button id=b>go</button></form><p id=s role=status></p>
+			<script>const say = (text) => { s.textContent = text }; ` + row.script + `</script>`)
+	}
+	base := site(t, pages)
+	for i, row := range rows {
+		p := showPage(t, native1(t), fmt.Sprintf("%s/%d", base, i))
+		for turn := range 2 {
+			got, err := p.callWithin(10*time.Second, "t", fmt.Sprintf(`{"q":"%d"}`, turn))
+			if said, _ := toldOfForm(t, got, err); strings.ReplaceAll(said, base, "") != row.want {
+				t.Errorf("%s, turn %d: %s, want %s (%v)", row.script, turn, said, row.want, err)
+			}
+			if err == nil && strings.Contains(row.want, "statuses") && turn == 0 {
+				if _, _, err := p.shown.top.Load().evaluate(t.Context(), "s.textContent = '', ''"); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
 // TestNativeFormsKeepUp: the list that a call names has the forms that the call made, and a form
 // that a script changed is called as what it is now.
 func TestNativeFormsKeepUp(t *testing.T) {

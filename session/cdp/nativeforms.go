@@ -36,14 +36,35 @@ func (n *native) form(ctx context.Context, c *call, x nativeTool,
 		input = json.RawMessage("{}")
 	}
 	c.watchForm(ctx)
+	_, _, _ = c.doc.evaluate(ctx, shim.Expect(n.name, x.name)) // a document that goes away is told by the call
 	sent, err := n.dispatch(ctx, c.doc, x, input)
 	if err != nil {
 		n.busy.Delete(of)
 		return c.notSent(ctx).Step()
 	}
+	return n.formEnds(ctx, c, x, inv, sent)
+}
+
+// formEnds waits for what becomes of a form's call.
+func (n *native) formEnds(ctx context.Context, c *call, x nativeTool, inv session.Invocation,
+	sent *nativeCall) bridge.Step {
+	of := registration{c.doc, inv.Tool}
 	cancel := sent.cancel
 	c.cancel.Store(&cancel)
+	submits := make(chan *submission, 1)
+	listening, stop := context.WithCancel(ctx)
+	defer stop()
+	go n.submits(listening, c, x.name, submits) // ends with the call
 	select {
+	case sub := <-submits:
+		c.quiet() // a dialog would keep the page from going on
+		c.leads = true
+		step := c.follow(ctx, sub)
+		bounded, done := farewell()
+		defer done()
+		cancel(bounded) // the browser may wait for a document, and does not always say that it stops
+		n.busy.Delete(of)
+		return step
 	case a := <-sent.answer:
 		n.busy.Delete(of)
 		if a.ErrorText == rejectedText {
@@ -72,6 +93,14 @@ func (n *native) form(ctx context.Context, c *call, x nativeTool,
 		}()
 	}
 	return left.Step()
+}
+
+// submits waits until the form of a call submits itself, and no script of the page took that.
+func (n *native) submits(ctx context.Context, c *call, name string, out chan<- *submission) {
+	said, after, err := c.doc.evaluate(ctx, shim.Submission(n.name, name))
+	if target, ok := strings.CutPrefix(said, shim.SubmissionPrefix); err == nil && ok {
+		out <- &submission{doc: c.doc, origin: c.doc.origin, target: target, since: c.since, after: after}
+	}
 }
 
 // leadsOn returns the submission that is to be followed: the page's script took the submit, or

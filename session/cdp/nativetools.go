@@ -55,19 +55,6 @@ func (d *document) attributes(ctx context.Context, node cdp.BackendNodeID) map[s
 	return attributesOf(described.Node)
 }
 
-// submitsItself reports whether a form has toolautosubmit now: the browser tells only how it was
-// when it was declared.
-func (d *document) submitsItself(ctx context.Context, x nativeTool) bool {
-	bounded, cancel := context.WithTimeout(ctx, busyPatience)
-	defer cancel()
-	now := d.attributes(bounded, x.node)
-	if now == nil {
-		return x.alone
-	}
-	_, has := now["toolautosubmit"]
-	return has
-}
-
 // titled makes a form known.
 func (n *native) titled(d *document, id int64, title string) {
 	for i := range d.native.forms {

@@ -39,11 +39,12 @@ type reaching struct {
 	grant *egress.Grant // nil: the browser has no proxy of ours
 	end   func()        // takes the credential back
 	ours  bool          // we started the browser
-	// attended is true when somebody can log in at the browser's windows.
-	attended bool
-	words    text.Words            // for whoever chose what it may reach
-	refuse   func(session.Refused) // reports it; the owner calls it
-	between  *between              // nil: nobody stands between the page and the network
+	// attended is true when somebody can log in at the browser's windows, and silent when the browser
+	// tells nobody that a site asks for a login.
+	attended, silent bool
+	words            text.Words            // for whoever chose what it may reach
+	refuse           func(session.Refused) // reports it; the owner calls it
+	between          *between              // nil: nobody stands between the page and the network
 	// coming is true from the request for a document at the top until that is there, and early holds
 	// what was refused meanwhile: the proxy may hear of a document's requests before we hear of the
 	// document. Only the owner uses them.
@@ -61,15 +62,18 @@ type reaching struct {
 // headers, those for documents where somebody judges them, and all where somebody stands between
 // the page and the network. It is nil where nothing waits.
 func (n *reaching) intercept(s *settings) []wire.Command {
-	if n.between != nil {
-		return []wire.Command{{Method: fetch.CommandEnable, Params: fetch.EnableParams{HandleAuthRequests: &n.ours}}}
-	}
 	var patterns []*fetch.RequestPattern
-	if s != nil && s.headers != nil {
+	switch {
+	case n.between != nil:
+		patterns = append(patterns, &fetch.RequestPattern{URLPattern: "*"})
+	case s != nil && s.headers != nil:
 		patterns = append(patterns, &fetch.RequestPattern{URLPattern: s.origin + "/*"})
 	}
 	if n.reach != nil || n.ours {
 		patterns = append(patterns, &fetch.RequestPattern{ResourceType: network.ResourceTypeDocument})
+	}
+	if n.silent {
+		patterns = append(patterns, &fetch.RequestPattern{ResourceType: network.ResourceTypeDocument, RequestStage: fetch.RequestStageResponse})
 	}
 	if patterns == nil {
 		return nil
@@ -102,7 +106,11 @@ func (n *reaching) requestPaused(o *owner, from *wire.Session, msg *cdproto.Mess
 		return
 	}
 	if ev.ResponseStatusCode != 0 || ev.ResponseErrorReason != "" {
-		go n.between.answered(from, &ev) // ends with the response, or with the page
+		if n.documentCame(o, &ev); n.between != nil {
+			go n.between.answered(from, &ev) // ends with the response, or with the page
+		} else {
+			goOn(from, ev.RequestID)
+		}
 		return
 	}
 	if ofTop(o.frames, &ev) && !n.mayShow(ev.Request.URL, o.frames.all[ev.FrameID] == o.frames.top) {
@@ -113,6 +121,9 @@ func (n *reaching) requestPaused(o *owner, from *wire.Session, msg *cdproto.Mess
 	}
 	if ev.ResourceType == network.ResourceTypeDocument && o.frames.all[ev.FrameID] == o.frames.top {
 		n.coming, n.early = true, nil
+		if n.grant != nil {
+			n.grant.Anew()
+		}
 	}
 	if n.between == nil || !n.between.settles(from, &ev) {
 		o.setup.settings.requestPaused(o, from, &ev, n.between.watches(from, &ev))
@@ -165,6 +176,23 @@ func (n *reaching) authRequired(o *owner, from *wire.Session, msg *cdproto.Messa
 	_, _ = from.Send(context.Background(), fetch.CommandContinueWithAuth,
 		fetch.ContinueWithAuthParams{RequestID: ev.RequestID, AuthChallengeResponse: answer})
 }
+
+// documentCame notes that a site asks for a login with the document at the top, where the browser
+// does not say so.
+func (n *reaching) documentCame(o *owner, ev *fetch.EventRequestPaused) {
+	if ev.ResponseStatusCode != http.StatusUnauthorized || ev.FrameID != o.frames.top.id {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, h := range ev.ResponseHeaders {
+		scheme, _, _ := strings.Cut(strings.TrimSpace(h.Value), " ")
+		n.asked = n.asked || strings.EqualFold(h.Name, "WWW-Authenticate") && logins[strings.ToLower(scheme)]
+	}
+}
+
+// logins are the schemes for which browsers ask a person.
+var logins = map[string]bool{"basic": true, "digest": true, "ntlm": true, "negotiate": true}
 
 // logIn makes a browser that forgot the credential ask for it, and changes nothing in the page.
 func (n *reaching) logIn(of *wire.Session) {
@@ -328,8 +356,12 @@ func (b *between) answered(from *wire.Session, ev *fetch.EventRequestPaused) {
 	if x != nil {
 		b.report(from, ev, x)
 	}
-	_, _ = from.Send(context.Background(), fetch.CommandContinueRequest,
-		fetch.ContinueRequestParams{RequestID: ev.RequestID})
+	goOn(from, ev.RequestID)
+}
+
+// goOn lets a request, or its response, go on.
+func goOn(from *wire.Session, id fetch.RequestID) {
+	_, _ = from.Send(context.Background(), fetch.CommandContinueRequest, fetch.ContinueRequestParams{RequestID: id})
 }
 
 // report reads the response of an exchange, and reports it.

@@ -255,6 +255,39 @@ func TestRefusedEarly(t *testing.T) {
 	}
 }
 
+// TestRefusedAnew: each document of a tab is told what it was kept from, however it came.
+func TestRefusedAnew(t *testing.T) {
+	t.Parallel()
+	e, _ := proxied(t, nil)
+	page := html(`<form id=f method=post action=/next></form><a id=a href=/next></a><script>fetch('http://127.0.0.2:18998/').catch(() => {})</script>`)
+	base := site(t, map[string]http.HandlerFunc{"/": page, "/next": page, "/to": func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/next", http.StatusFound)
+	}})
+	p := openWith(t, e, named(base))
+	for _, leads := range []string{
+		"", "location = '/to'", "location.reload()", "history.back()", "f.submit()", "location.replace('/')", "a.click()", "",
+	} {
+		if leads == "" {
+			if err := p.Load(t.Context(), base+"/"); err != nil {
+				t.Fatal(err)
+			}
+		} else if _, err := Evaluate(t.Context(), p, "setTimeout(() => "+leads+"), ''"); err != nil {
+			t.Fatal(err)
+		}
+		there, told := false, false
+		for !told {
+			select {
+			case ev := <-p.Events():
+				_, came := ev.(session.Navigated)
+				_, refused := ev.(session.Refused)
+				there, told = there || came, there && refused
+			case <-time.After(hang):
+				t.Fatalf("nothing was refused of the document of %q (it is there: %t)", leads, there)
+			}
+		}
+	}
+}
+
 // awaitRefused waits until the proxy has refused so many connections.
 func awaitRefused(t *testing.T, p *egress.Proxy, n int64) {
 	t.Helper()

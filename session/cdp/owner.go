@@ -16,35 +16,41 @@ import (
 
 // wanted are the events that owners handle. The reader drops the others.
 var wanted = map[cdproto.MethodType]bool{
-	cdproto.EventPageFrameAttached:            true,
-	cdproto.EventPageFrameNavigated:           true,
-	cdproto.EventPageNavigatedWithinDocument:  true,
-	cdproto.EventPageFrameDetached:            true,
-	cdproto.EventPageFrameRequestedNavigation: true,
-	cdproto.EventPageFrameStartedNavigating:   true,
-	cdproto.EventPageFrameStoppedLoading:      true,
-	cdproto.EventPageLoadEventFired:           true,
-	cdproto.EventPageLifecycleEvent:           true,
-	cdproto.EventPageJavascriptDialogOpening:  true,
-	cdproto.EventPageJavascriptDialogClosed:   true,
-	cdproto.EventPageWindowOpen:               true,
-	cdproto.EventInspectorTargetCrashed:       true,
-	cdproto.EventTargetAttachedToTarget:       true,
-	cdproto.EventTargetDetachedFromTarget:     true,
-	cdproto.EventFetchRequestPaused:           true,
-	cdproto.EventFetchAuthRequired:            true,
-	cdproto.EventPageScreencastFrame:          true,
-	cdproto.EventNetworkRequestWillBeSent:     true,
-	cdproto.EventNetworkResponseReceived:      true,
-	cdproto.EventNetworkDataReceived:          true,
-	cdproto.EventNetworkWebSocketCreated:      true,
-	cdproto.EventNetworkWebSocketFrameSent:    true,
-	cdproto.EventNetworkLoadingFinished:       true,
-	cdproto.EventNetworkLoadingFailed:         true,
-	cdproto.EventWebMCPToolsAdded:             true,
-	cdproto.EventWebMCPToolsRemoved:           true,
-	cdproto.EventWebMCPToolResponded:          true,
+	cdproto.EventPageFrameAttached:                 true,
+	cdproto.EventPageFrameNavigated:                true,
+	cdproto.EventPageNavigatedWithinDocument:       true,
+	cdproto.EventPageFrameDetached:                 true,
+	cdproto.EventPageFrameRequestedNavigation:      true,
+	cdproto.EventPageFrameStartedNavigating:        true,
+	cdproto.EventPageFrameStoppedLoading:           true,
+	cdproto.EventPageLoadEventFired:                true,
+	cdproto.EventPageLifecycleEvent:                true,
+	cdproto.EventPageJavascriptDialogOpening:       true,
+	cdproto.EventPageJavascriptDialogClosed:        true,
+	cdproto.EventPageWindowOpen:                    true,
+	eventDownload:                                  true,
+	cdproto.EventInspectorTargetCrashed:            true,
+	cdproto.EventTargetAttachedToTarget:            true,
+	cdproto.EventTargetDetachedFromTarget:          true,
+	cdproto.EventFetchRequestPaused:                true,
+	cdproto.EventFetchAuthRequired:                 true,
+	cdproto.EventPageScreencastFrame:               true,
+	cdproto.EventNetworkRequestWillBeSent:          true,
+	cdproto.EventNetworkResponseReceived:           true,
+	cdproto.EventNetworkDataReceived:               true,
+	cdproto.EventNetworkWebSocketCreated:           true,
+	cdproto.EventNetworkWebSocketFrameSent:         true,
+	cdproto.EventNetworkLoadingFinished:            true,
+	cdproto.EventNetworkLoadingFailed:              true,
+	cdproto.EventStorageIndexedDBContentUpdated:    true,
+	cdproto.EventStorageCacheStorageContentUpdated: true,
+	cdproto.EventWebMCPToolsAdded:                  true,
+	cdproto.EventWebMCPToolsRemoved:                true,
+	cdproto.EventWebMCPToolResponded:               true,
 }
+
+// eventDownload is an event that cdproto leaves out. It comes for a download that is refused, too.
+const eventDownload cdproto.MethodType = "Page.downloadWillBegin"
 
 // owner reads the events of a page, and has what follows from them. Its parts are used
 // by its goroutine alone, which other goroutines reach through tasks.
@@ -182,8 +188,6 @@ func (o *owner) handle(msg *cdproto.Message) {
 		}
 	case cdproto.EventPageJavascriptDialogClosed:
 		o.dialogs.closes(from)
-	case cdproto.EventPageWindowOpen:
-		o.windows.opens()
 	case cdproto.EventFetchRequestPaused:
 		o.setup.reaching.requestPaused(o, from, msg)
 	case cdproto.EventFetchAuthRequired:
@@ -198,9 +202,17 @@ func (o *owner) handle(msg *cdproto.Message) {
 	o.settle()
 }
 
-// targetEvent handles events about targets, and those of the invoker.
+// targetEvent handles events about targets, about what reaches out of the document, and those of
+// the invoker.
 func (o *owner) targetEvent(from *wire.Session, msg *cdproto.Message) {
 	switch msg.Method {
+	case cdproto.EventPageWindowOpen:
+		o.traffic.note(doesOpen)
+		o.windows.opens()
+	case eventDownload:
+		o.traffic.note(doesDownload)
+	case cdproto.EventStorageIndexedDBContentUpdated, cdproto.EventStorageCacheStorageContentUpdated:
+		o.traffic.note(doesStore)
 	case cdproto.EventTargetAttachedToTarget:
 		ev, ok := wire.Decode[cdptarget.EventAttachedToTarget](msg)
 		switch {

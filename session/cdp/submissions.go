@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/shim"
 )
@@ -117,11 +118,11 @@ func (c *call) quietened(ctx context.Context, sub *submission, began time.Time) 
 		return unreadable("The page's answer cannot be read.", err).Step(), true
 	}
 	var sent []request
-	var heard []string
+	var heard, did []string
 	var leads, open bool
 	if !c.of.tasks.ask(ctx, after, func() {
 		sent, open = c.of.traffic.scripted(sub.frame.id, sub.since, sub.told)
-		heard = c.of.traffic.alerts(sub.since)
+		heard, did = c.of.traffic.alerts(sub.since), c.of.traffic.done(sub.since)
 		leads = len(c.of.traffic.loads(sub.frame.id, sub.since)) > 0 || sub.frame.leads(sub)
 	}) {
 		if ctx.Err() != nil {
@@ -130,6 +131,12 @@ func (c *call) quietened(ctx context.Context, sub *submission, began time.Time) 
 		return goneError(c.doc.target.Page().Reason(), bridge.Unknown).Step(), true
 	}
 	p.Alerts = append(p.Alerts, heard...)
+	for _, what := range did {
+		if !slices.Contains(p.Changed, what) {
+			p.Changed = append(p.Changed, what)
+		}
+	}
+	sent = slices.DeleteFunc(sent, func(r request) bool { return !r.changes() && slices.Contains(p.Polls, shim.Numberless(r.url)) })
 	patience := time.Duration(0)
 	switch {
 	case len(sent)+len(p.Alerts)+len(p.Invalid)+len(p.Changed) == 0:
@@ -137,10 +144,15 @@ func (c *call) quietened(ctx context.Context, sub *submission, began time.Time) 
 	case len(p.Alerts)+len(p.Invalid) == 0 && (p.Busy == "says" || p.Busy == "button" && !slices.ContainsFunc(sent, request.changes)):
 		patience = busyPage
 	}
-	if leads || open || time.Since(began) < patience {
+	unsure := p.Unsure && len(sent)+len(p.Alerts)+len(p.Invalid)+len(did) == 0
+	if leads || open || unsure || time.Since(began) < patience {
 		return s, false
 	}
-	return handled(c.doc, p, sent), true
+	fault := ""
+	if !slices.ContainsFunc(sent, request.changes) {
+		fault, _, _ = c.doc.evaluate(ctx, shim.Fault(c.of.name)) // a document that goes away says none
+	}
+	return handled(c.doc, p, sent, text.Bytes(fault, maxAlert)), true
 }
 
 // unanswered says why a document could not be asked.
@@ -291,7 +303,7 @@ func (ss *submissions) unloaded(sub *submission) arrival {
 	if len(loads) > 0 && loads[len(loads)-1].status != 0 {
 		return arrival{alone: loads[len(loads)-1]}
 	}
-	return arrival{err: noAnswer("The form was submitted, and its address cannot be reached.", nil)}
+	return arrival{err: noAnswer("The form was submitted, and the site did not answer.", nil)}
 }
 
 // status returns the status of the response that a document came with, 0 when it was not seen.

@@ -141,7 +141,7 @@ func TestFormNavigates(t *testing.T) {
 		{"a document that leads on", `action=/script`, ``, `[{"@type":"A","n":12345678901234567890}]`},
 		{"another origin", `action=` + other + `/`, ``, cross}, {"redirect to another origin", `action=/away`, ``, cross},
 		{"204", `action=/204`, ``, page(204, "/204")}, {"download", `action=/file`, ``, page(200, "/file")},
-		{"refused", `action=http://127.0.0.1:1/`, ``, none + "The form was submitted, and its address cannot be reached."},
+		{"refused", `action=http://127.0.0.1:1/`, ``, none + "The form was submitted, and the site did not answer."},
 		{"new window", `action=/one target=_blank`, ``, none + "The form was submitted into another window or frame, whose page is not read."},
 		{"frame", `action=/one target=inner`, `<iframe name=inner></iframe>`, `[{"@type":"A","n":12345678901234567890}]`},
 		{"top", `action=/one target=_top`, ``, `[{"@type":"A","n":12345678901234567890}]`},

@@ -20,6 +20,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
 	"github.com/pagetools/pagetools/session/cdp/probe"
 	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/session/egress"
@@ -104,7 +105,7 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 	hold := time.NewTimer(time.Hour)
 	hold.Stop() // until the load event waits for somebody
 	own.watcher = &watcher{name: name, frames: own.frames, out: out, tasks: work, hold: hold, large: make(chan struct{}, 1)}
-	own.traffic = &traffic{frames: own.frames}
+	own.traffic = &traffic{frames: own.frames, did: map[string]int64{}}
 	own.quota = &quota{off: b.keepsProfile, known: map[string]bool{}, left: maxStored}
 	own.submissions = &submissions{frames: own.frames, traffic: own.traffic}
 	own.awaiter = &awaiter{
@@ -128,7 +129,7 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 		out.emit(r)
 	}
 	t.reaching = &reaching{reach: o.Reach, ours: b.process != nil, attended: b.attended, words: b.words,
-		refuse: refuse}
+		silent: b.kind == chrome.Chromium && !b.attended, refuse: refuse}
 	t.reaching.grant, t.reaching.end = b.admit(o.Reach, func(ctx context.Context, r *egress.Refusal) {
 		refused := session.Refused{URL: net.JoinHostPort(r.Host, strconv.Itoa(int(r.To.Port()))), Why: r.Error()}
 		work.add(ctx, 0, func() { t.reaching.keptOut(refused) })

@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/storage"
 
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/session"
@@ -58,6 +59,41 @@ func (t *traffic) alerts(after int64) (all []string) {
 	return all
 }
 
+// note notes that the page did something that neither its document nor its requests show.
+func (t *traffic) note(what string) {
+	if t.calls > 0 {
+		t.did[what] = t.frames.handled
+	}
+}
+
+// done returns what the page did so after so many events.
+func (t *traffic) done(after int64) (all []string) {
+	for _, what := range []string{doesStore, doesDownload, doesOpen} {
+		if t.did[what] > after {
+			all = append(all, what)
+		}
+	}
+	return all
+}
+
+// What the page does besides, in the words of Page.Changed.
+const doesStore, doesDownload, doesOpen = "storage", "download", "window"
+
+// stores makes a target report when documents of the origin write to a database or a cache, or stop.
+func stores(of *wire.Session, at string, on bool) {
+	if at == "" || at == "null" {
+		return
+	}
+	database, cache := storage.CommandUntrackIndexedDBForOrigin, storage.CommandUntrackCacheStorageForOrigin
+	if on {
+		database, cache = storage.CommandTrackIndexedDBForOrigin, storage.CommandTrackCacheStorageForOrigin
+	}
+	params := map[string]string{"origin": at}
+	for _, method := range []string{database, cache} {
+		_, _ = of.Send(context.Background(), method, params) // one that is gone reports nothing
+	}
+}
+
 // maxRequests bounds the requests that are noted in a page, and maxAddress the bytes of an address.
 const maxRequests, maxAddress, maxAlert, maxSentBody = 512, 2048, 1024, 64 << 10
 
@@ -68,8 +104,9 @@ type traffic struct {
 	frames *frames
 	calls  int // that are under way
 	all    []*request
-	said   []said          // the alerts of the page
-	wait   []chan struct{} // for requests that may change something
+	said   []said           // the alerts of the page
+	did    map[string]int64 // what else the page did, by the word for it: events of the page until then
+	wait   []chan struct{}  // for requests that may change something
 }
 
 // enable makes a target report its requests, with short bodies, and without those of answers.
@@ -108,6 +145,7 @@ func (t *traffic) begin() {
 func (t *traffic) end() {
 	if t.calls--; t.calls == 0 {
 		t.all, t.said = nil, nil
+		clear(t.did)
 		t.tell(network.CommandDisable, nil)
 	}
 }

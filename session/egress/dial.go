@@ -100,13 +100,12 @@ func (g *Grant) literal(host, port string) error {
 
 // note counts, logs and remembers how the opening of a connection went.
 func (g *Grant) note(ctx context.Context, address string, err error) {
-	known := g.Failure(address) != nil
 	switch refused, isRefused := errors.AsType[*Refusal](err); {
 	case err == nil:
 		g.exit.counts.opened.Add(1)
 	case isRefused:
 		g.exit.counts.refused[refused.Kind].Add(1)
-		if !known { // a page may try again and again
+		if g.tells(address) {
 			g.exit.log.LogAttrs(ctx, slog.LevelWarn, "egress: refused",
 				slog.String("host", address), slog.String("why", refused.Error()))
 			g.refused(ctx, refused)

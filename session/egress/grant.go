@@ -9,7 +9,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/policy"
 )
 
-// maxRemembered bounds the hosts of which a grant knows that they failed.
+// maxRemembered bounds the hosts of which a grant knows that they failed, and of which it told.
 const maxRemembered = 64
 
 // Grant is the credential of one page, with what the page may reach. It is safe for
@@ -28,6 +28,7 @@ type Grant struct {
 	mu     sync.Mutex
 	reach  policy.Reach
 	failed map[string]error // by host:port: why the last connection there failed
+	told   map[string]bool  // by host:port: what the document was kept from, as refused was told
 }
 
 // End takes the credential back and closes its connections.
@@ -43,6 +44,25 @@ func (g *Grant) Extend(by policy.Reach) {
 	g.reach.Origins = union(g.reach.Origins, by.Origins)
 	g.reach.Private = union(g.reach.Private, by.Private)
 	g.reach.Anywhere = g.reach.Anywhere || by.Anywhere
+}
+
+// Anew begins another document of the page: what that is kept from is told again.
+func (g *Grant) Anew() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	clear(g.told)
+}
+
+// tells reports whether a refusal is to be told, and notes that it was: a document may try again
+// and again.
+func (g *Grant) tells(address string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.told[address] || len(g.told) >= maxRemembered {
+		return false
+	}
+	g.told[address] = true
+	return true
 }
 
 // union returns all of both, in a slice of its own.

@@ -145,13 +145,13 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Admit makes a credential for a page. End takes it back. refused is told of connections that
-// the page may not have, once for each host and port; nil tells nobody.
+// the page may not have, once for each host and port of a document; nil tells nobody.
 func (p *Proxy) Admit(reach policy.Reach, refused func(context.Context, *Refusal)) *Grant {
 	if refused == nil {
 		refused = func(context.Context, *Refusal) {}
 	}
 	g := &Grant{User: rand.Text(), Password: rand.Text(), exit: &p.exit, reach: reach, refused: refused,
-		failed: map[string]error{}}
+		failed: map[string]error{}, told: map[string]bool{}}
 	g.forget = func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()

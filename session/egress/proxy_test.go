@@ -192,6 +192,37 @@ func TestPorts(t *testing.T) {
 	}
 }
 
+// TestRefusedOnceForEachDocument: a document that tries again and again is told of once for each
+// address, and of some only; what the next one is kept from is told again.
+func TestRefusedOnceForEachDocument(t *testing.T) {
+	t.Parallel()
+	p := start(t, Options{})
+	told := map[string]int{}
+	g := p.Admit(policy.Reach{}, func(_ context.Context, r *Refusal) { told[r.To.String()]++ })
+	ask := func(port int) {
+		t.Helper()
+		if status, text := get(t, client(t, p, g), fmt.Sprintf("http://127.0.0.2:%d/", port)); status != http.StatusForbidden {
+			t.Fatalf("port %d: %d %s", port, status, text)
+		}
+	}
+	for document := 1; document <= 3; document++ {
+		for range 3 {
+			ask(1)
+			ask(2)
+		}
+		if told["127.0.0.2:1"] != document || told["127.0.0.2:2"] != document {
+			t.Errorf("at document %d: %v", document, told)
+		}
+		g.Anew()
+	}
+	for port := range 2 * maxRemembered {
+		ask(1000 + port)
+	}
+	if len(told) != 2+maxRemembered {
+		t.Errorf("of one document %d refusals are told", len(told)-2)
+	}
+}
+
 // TestPagetoolsItself (E13): no page reaches pagetools' own listeners, also when loopback was
 // allowed or even named.
 func TestPagetoolsItself(t *testing.T) {
@@ -360,7 +391,12 @@ func TestTransparent(t *testing.T) {
 // why; a connection that stands again makes it forget.
 func TestFailures(t *testing.T) {
 	t.Parallel()
-	site := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	var asked atomic.Int64
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1); r.URL.Path != "/ok" {
+			panic(http.ErrAbortHandler)
+		}
+	}))
 	defer site.Close()
 	p := start(t, Options{Resolver: names(t, nil)})
 	g := p.Admit(policy.Reach{Origins: []string{site.URL}, Private: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, nil)
@@ -369,11 +405,20 @@ func TestFailures(t *testing.T) {
 	if status, text := get(t, c, site.URL); status != 0 || g.Failure(host) == nil {
 		t.Errorf("a site that hangs up: %d %s, %v", status, text, g.Failure(host))
 	}
-	resp, err := c.Post(site.URL, "text/plain", nil)
-	if err != nil || resp.StatusCode != http.StatusBadGateway {
-		t.Errorf("a site that hangs up on what may change something: %v", err)
-	} else {
-		_ = resp.Body.Close()
+	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		if status, text := get(t, c, site.URL+"/ok"); status != http.StatusOK { // so that the connection is known to be good
+			t.Fatalf("the control: %d %s", status, text)
+		}
+		r, _ := http.NewRequestWithContext(t.Context(), method, site.URL, strings.NewReader("x"))
+		before := asked.Load()
+		resp, err := c.Do(r)
+		if err == nil {
+			_ = resp.Body.Close()
+			t.Errorf("%s to a site that hangs up: %s", method, resp.Status)
+		}
+		if n := asked.Load() - before; n != 1 {
+			t.Errorf("%s is sent %d times", method, n)
+		}
 	}
 	if connect(t, p, g, host) != http.StatusOK || g.Failure(host) != nil {
 		t.Errorf("the connection stands, and it failed: %v", g.Failure(host))

@@ -23,8 +23,9 @@ func verbatim(r *httputil.ProxyRequest) {
 }
 
 // answerError answers a request whose connection failed. What is refused gets a page that says
-// so. Else the connection just ends, so that a page's request fails as it would without a proxy,
-// unless it may have arrived and changed something: the browser could repeat it.
+// so. Else the request fails in the page as it would without a proxy: the connection just ends, or,
+// where the request may have arrived and changed something, so that the browser could repeat it, an
+// answer comes that no browser takes. A tunnel has an answer of its own.
 func (g *Grant) answerError(w http.ResponseWriter, r *http.Request, err error) {
 	if refused, ok := errors.AsType[*Refusal](err); ok {
 		say(w, http.StatusForbidden, refused.Error()+".")
@@ -35,12 +36,34 @@ func (g *Grant) answerError(w http.ResponseWriter, r *http.Request, err error) {
 	if !gone {
 		g.remember(net.JoinHostPort(origin.HostPort(r.URL)), err)
 	}
+	tunnels := r.Method == http.MethodConnect
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
-	if ok && op.Op == "dial" && r.Method != http.MethodConnect || reads || gone {
+	if ok && op.Op == "dial" && !tunnels || reads || gone {
 		panic(http.ErrAbortHandler)
 	}
-	say(w, http.StatusBadGateway, "The site did not answer.")
+	if tunnels {
+		say(w, http.StatusBadGateway, "The site did not answer.")
+		return
+	}
+	near, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	defer near.Close()
+	_, _ = io.WriteString(near, noAnswer)
+	if half, ok := near.(*net.TCPConn); ok { // what is unread would keep the answer from arriving
+		_ = half.CloseWrite()
+		_ = half.SetReadDeadline(time.Now().Add(lingerTime))
+		_, _ = io.Copy(io.Discard, half)
+	}
 }
+
+// lingerTime bounds the wait for the rest of a request that is answered already.
+const lingerTime = 500 * time.Millisecond
+
+// noAnswer is the response to a request that the site did not answer: it has two lengths, so that
+// clients take it for a fault of the network, and send the request once.
+const noAnswer = "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nContent-Length: 1\r\n\r\n"
 
 // say answers with a sentence.
 func say(w http.ResponseWriter, status int, text string) {

@@ -14,6 +14,12 @@ const shown = [
 ];
 /** How long the scripts of a document that says nothing must be quiet, and how long they are waited for, in ms. */
 const late = { quiet: 500, patience: 2000 };
+/** How long what changed after a submit is looked at, in ms: what a clock of the page changes, it changes again. */
+const tick = 1250;
+/** So many microtasks may follow each other in what a handler does at once. */
+const hops = 64;
+/** The gap between two changes of a clock, at least, and between two that count as two, in ms. */
+const gaps = { clock: 900, least: 10 };
 
 /** What the document was like at the submit. @type {AnswerBefore | null} */
 let before = null;
@@ -21,6 +27,11 @@ const observer = new MutationObserver(note);
 
 /** arm remembers the document as it is at the next submit event; until one comes, as it is now. */
 function arm() {
+  if (calls.began === 0) requests.observe({ type: 'resource', buffered: true });
+  count(requests.takeRecords());
+  for (const times of asked.values()) times.called = [];
+  calls.began = performance.now();
+  calls.ended = Infinity;
   removeEventListener('submit', submits, true);
   remember(null);
   addEventListener('submit', submits, true);
@@ -32,6 +43,17 @@ function submits(event) {
   if (!event.isTrusted) return;
   removeEventListener('submit', submits, true);
   remember(event.target instanceof HTMLFormElement ? event.target : null, before?.unfilled);
+  const known = /** @type {AnswerBefore} */ (before);
+  const over = () => { // what the handlers did at once is theirs
+    removeEventListener('submit', handled);
+    if (known !== before || known.soon !== null) return;
+    note(observer.takeRecords());
+    known.soon = state(known);
+  };
+  const hop = (left = hops) => queueMicrotask(() => (left > 0 ? hop(left - 1) : over()));
+  const handled = () => hop();
+  addEventListener('submit', handled); // after those of the page, and before any timer or frame of it
+  setTimeout(over);
 }
 
 /**
@@ -43,11 +65,23 @@ function remember(form, unfilled) {
   const trees = roots();
   const alerts = texts(regions.alerts, trees);
   before = {
-    form, values: values(form), address: location.href, title: document.title, alerts, unfilled: unfilled ?? alerts,
-    statuses: texts(regions.statuses, trees), linked: linked(), stored: stored(), controls: controls(form), touched: new Set(), heard: new Map(),
-    hearings: 0, busy: find(working, trees).length, disabled: disabled(form), changed: false, last: performance.now(),
+    form, was: { address: '', title: '', form: '', storage: '', document: '' }, soon: null, moved: {}, alerts, unfilled: unfilled ?? alerts,
+    statuses: texts(regions.statuses, trees), linked: linked(), touched: new Set(), heard: new Map(),
+    hearings: 0, busy: find(working, trees).length, disabled: disabled(form), changed: false, later: new Map(), last: performance.now(),
   };
+  before.was = state(before);
   for (const root of trees) observer.observe(root, { subtree: true, childList: true, characterData: true, attributeFilter: shown });
+}
+
+/**
+ * state returns what the document is like besides its nodes.
+ * @param {AnswerBefore} known
+ * @returns {AnswerState}
+ */
+function state({ form, was }) {
+  return {
+    address: location.href, title: document.title, form: form?.isConnected ? values(form) : was.form, storage: stored(), document: controls(form),
+  };
 }
 
 /**
@@ -77,8 +111,9 @@ function note(records) {
     const element = target instanceof Element ? target : target.parentElement;
     if (type === 'attributes' && attributeName === 'class' && element !== null && isMarked(element)) continue; // by a call
     if (attributeName === 'value' && element instanceof HTMLInputElement) continue; // libraries keep it in step
-    before.changed = true;
     before.last = performance.now();
+    if (before.soon === null) before.changed = true;
+    else changesLater(element ?? target.parentNode ?? target, before);
     const region = element?.closest(anyRegion);
     if (region) {
       before.touched.add(region);
@@ -88,6 +123,39 @@ function note(records) {
       if (node instanceof Element) for (const one of [node, ...node.querySelectorAll(anyRegion)]) hear(one, before);
     }
   }
+}
+
+/**
+ * changesLater notes a change after the submit: its handler did it in its own time, or the page does so without it.
+ * @param {Node} node
+ * @param {AnswerBefore} known
+ */
+function changesLater(node, { later }) {
+  const now = performance.now();
+  const times = later.get(node) ?? [];
+  if (times.length === 0 && later.size >= most.heard) return;
+  if (times.length === 0 || now - times[times.length - 1] > gaps.least) later.set(node, [...times.slice(-2), now]);
+}
+
+/**
+ * ticks tells whether a node changes by itself: at a steady pace, and still. What a page says in a region may change once.
+ * @param {Node} node
+ * @param {number[]} times when it changed lately
+ */
+function ticks(node, times) {
+  const gap = times[times.length - 1] - times[times.length - 2];
+  const element = node instanceof Element ? node : node.parentElement;
+  const clock = gap > gaps.clock && !element?.closest(anyRegion);
+  return (steady(times) || clock) && performance.now() - times[times.length - 1] < 1.3 * gap + 20;
+}
+
+/**
+ * steady tells whether the last of three times follow each other at a pace.
+ * @param {number[]} times
+ */
+function steady(times) {
+  const [one, two, three] = times.slice(-3);
+  return Math.abs(three - two - (two - one)) <= 100 + Math.max(three - two, two - one) / 4; // false with less than three
 }
 
 /**
@@ -114,6 +182,7 @@ const isMarked = (element) => element === before?.form || element.matches('butto
 function settle(quiet, patience, maxBytes) {
   const began = performance.now();
   const end = began + patience;
+  calls.ended = Infinity;
   return new Promise((resolve) => {
     const look = () => {
       note(observer.takeRecords());
@@ -131,18 +200,69 @@ function came(maxBytes) {
   const trees = roots();
   const all = page(trees);
   if (known === null) return written(all, maxBytes);
+  const now = performance.now();
+  const moves = state(known);
+  const changed = new Set(known.changed ? ['document'] : []);
+  for (const name of /** @type {(keyof AnswerState)[]} */ (Object.keys(moves))) {
+    const soon = known.soon ?? moves;
+    if (soon[name] !== known.was[name]) changed.add(name);
+    else if (moves[name] !== soon[name]) known.moved[name] ??= { at: now, value: moves[name], again: false };
+    const moved = known.moved[name];
+    if (moved !== undefined && moves[name] !== moved.value) moved.again = true;
+  }
+  const sure = changed.size > 0;
+  const tickers = [...known.later].flatMap(([node, times]) => (ticks(node, times) ? [node] : []));
+  let first = Infinity;
+  for (const [node, times] of known.later) {
+    if (tickers.includes(node)) continue;
+    changed.add('document');
+    first = Math.min(first, times[0]);
+  }
+  for (const [name, { at, again }] of Object.entries(known.moved)) {
+    if (again) continue;
+    changed.add(name);
+    first = Math.min(first, at);
+  }
   all.invalid = invalid(known);
   // A library may check a field as soon as it is filled.
-  all.alerts = since(known, trees, regions.alerts, all.invalid.length > 0 ? known.unfilled : known.alerts);
-  all.statuses = since(known, trees, regions.statuses, known.statuses);
-  const changes = {
-    document: known.changed || known.controls !== controls(known.form), address: known.address !== location.href, title: known.title !== document.title,
-    form: known.form !== null && known.form.isConnected && known.values !== values(known.form), storage: known.stored !== stored(),
-  };
-  all.changed = Object.entries(changes).flatMap(([name, is]) => (is ? [name] : []));
+  all.alerts = since(known, trees, regions.alerts, all.invalid.length > 0 ? known.unfilled : known.alerts, tickers);
+  all.statuses = since(known, trees, regions.statuses, known.statuses, tickers);
+  all.changed = ['document', 'address', 'title', 'form', 'storage'].filter((name) => changed.has(name));
+  all.unsure = !sure && first < Infinity && now - first < tick;
+  all.polls = polls();
   if (all.linked === known.linked) all.linked = '';
   all.busy = busy(known, trees, all.statuses);
   return written(all, maxBytes);
+}
+
+/** When scripts asked for an address, apart from calls and lately, and in the last call. @type {Map<string, {alone: number[], called: number[]}>} */
+const asked = new Map();
+/** When the last call began, and when what came of it was looked at last. */
+const calls = { began: 0, ended: 0 };
+const requests = new PerformanceObserver((list) => count(list.getEntries()));
+
+/** @param {PerformanceEntry[]} entries */
+function count(entries) {
+  for (const { name, startTime, initiatorType } of /** @type {PerformanceResourceTiming[]} */ (entries)) {
+    if (!/^(fetch|xmlhttprequest)$/.test(initiatorType)) continue;
+    const key = name.slice(0, most.address).replace(/#.*/s, '').replace(/\d+/g, '#');
+    if (!asked.has(key) && asked.size >= most.heard) continue;
+    const times = asked.get(key) ?? { alone: [], called: [] };
+    asked.set(key, times);
+    (startTime < calls.began || startTime > calls.ended ? times.alone : times.called).push(startTime);
+    times.alone.splice(0, times.alone.length - 8);
+    times.called.length = Math.min(times.called.length, 2);
+  }
+}
+
+/** polls returns the addresses that the page asks for at a steady pace, which it did before the call, with # for numbers. */
+function polls() {
+  count(requests.takeRecords());
+  calls.ended = performance.now();
+  return [...asked].flatMap(([address, { alone, called }]) => {
+    const times = [...alone, ...called];
+    return alone.some((_, i) => steady(times.slice(i, i + 3))) ? [address] : [];
+  }).slice(0, most.texts);
 }
 
 const working = '[aria-busy=true i]';
@@ -201,7 +321,7 @@ function page(trees) {
     status: entry instanceof PerformanceNavigationTiming ? entry.responseStatus : 0,
     address: location.href.slice(0, most.address), title: document.title.slice(0, most.title),
     alerts: texts(regions.alerts, trees), statuses: texts(regions.statuses, trees), text: body.slice(0, most.words), invalid: [], changed: [],
-    busy: '', linked: linked(),
+    unsure: false, polls: [], busy: '', linked: linked(),
   };
 }
 
@@ -233,11 +353,14 @@ function textOf(element) {
  * @param {Tree[]} trees
  * @param {string} selector
  * @param {string[]} old
+ * @param {Node[]} tickers what they say does not count
  */
-function since(known, trees, selector, old) {
-  const all = find(selector, trees).flatMap((element) => textOf(element).filter((text) => !old.includes(text) || known.touched.has(element)));
+function since(known, trees, selector, old, tickers) {
+  const isTicker = (/** @type {Element} */ element) => tickers.some((node) => element.contains(node));
+  const all = find(selector, trees).filter((element) => !isTicker(element))
+    .flatMap((element) => textOf(element).filter((text) => !old.includes(text) || known.touched.has(element)));
   for (const [element, { text, alert }] of known.heard) {
-    if (alert === (selector === regions.alerts) && textOf(element).length === 0 && !all.includes(text)) all.push(text);
+    if (alert === (selector === regions.alerts) && textOf(element).length === 0 && !all.includes(text) && !isTicker(element)) all.push(text);
   }
   return all.slice(0, most.texts);
 }
@@ -247,7 +370,7 @@ function since(known, trees, selector, old) {
  * reset are not.
  * @param {AnswerBefore} known
  */
-function invalid({ form, values: old }) {
+function invalid({ form, was: { form: old } }) {
   if (form === null || !form.isConnected) return [];
   const same = old === values(form);
   return [...new Set([...form.elements, ...find('[aria-invalid]', roots(form))])].flatMap((field) => {

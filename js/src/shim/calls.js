@@ -12,6 +12,7 @@ import {
   NativeAbortController, NativePromise, addEventListener, apply, controllerAbort, controllerSignal, jsonParse, jsonStringify, mapDelete,
   mapForEach, mapGet, mapHas, mapSet, own,
 } from './natives.js';
+import { beginFaults } from './problems.js';
 import { find, inFlight } from './registry.js';
 import { say, tell } from './replies.js';
 import { ToolActivatedEvent, ToolCancelEvent, announce } from './dialects/events.js';
@@ -27,6 +28,7 @@ import { askListeners } from './dialects/toolcall.js';
  * @returns {Promise<string>}
  */
 export function startCall(callID, toolID, inputText, maxBytes, knownRev) {
+  beginFaults();
   return own(new NativePromise((resolve) => {
     const call = makeCall(callID, inputText, maxBytes, knownRev, resolve, null);
     const tool = find(toolID);

@@ -8,7 +8,7 @@ export const [getAttribute, hasAttribute, localName, matches, closest, find, cla
   'Element', 'getAttribute', 'hasAttribute', 'localName', 'matches', 'closest', 'querySelector', 'classList');
 export const [firstChild, nextSibling, parentElement, nodeType, nodeValue, textContent, isConnected, contains] = members(
   'Node', 'firstChild', 'nextSibling', 'parentElement', 'nodeType', 'nodeValue', 'textContent', 'isConnected', 'contains');
-export const [createElement, findAll] = members('Document', 'createElement', 'querySelectorAll');
+export const [createElement, findAll, findFirst] = members('Document', 'createElement', 'querySelectorAll', 'querySelector');
 export const [tokensAdd, tokensRemove] = members('DOMTokenList', 'add', 'remove');
 export const [nodesLength] = members('NodeList', 'length');
 export const [collectionLength] = members('HTMLCollection', 'length');
@@ -47,6 +47,27 @@ function perElement(name) {
   const [select] = members('HTMLSelectElement', name);
   const [textarea] = members('HTMLTextAreaElement', name);
   return { __proto__: null, input, select, textarea };
+}
+
+/**
+ * attributeOf reads what the button that submits a form says, or else the form.
+ * @param {Element} form
+ * @param {Element | null} button
+ * @param {string} name
+ * @returns {string | null}
+ */
+export function attributeOf(form, button, name) {
+  return (button === null ? null : getAttribute(button, `form${name}`)) ?? getAttribute(form, name);
+}
+
+/**
+ * targetOf returns where the document that answers a form goes.
+ * @param {Element} form
+ * @param {Element | null} button
+ * @returns {string}
+ */
+export function targetOf(form, button) {
+  return attributeOf(form, button, 'target') ?? getAttribute(findFirst(document, 'base[target]') ?? form, 'target') ?? '';
 }
 
 /** @param {any} control @returns {NodeList | null} */

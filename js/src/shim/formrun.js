@@ -3,11 +3,11 @@
 // with which words, is as in Chromium; docs/decisions/2026-11-22-forms-and-toolcall-events.md has what is not.
 
 import { askToSubmit } from './context.js';
-import { global, querySelector } from './dom.js';
+import { global } from './dom.js';
 import { domError, typeError } from './errors.js';
 import {
-  classList, collectionLength, eventTarget, find, focus, formElements, getAttribute, hasAttribute, isConnected, matches,
-  requestSubmit, tokensAdd, tokensRemove, validationMessage,
+  attributeOf, classList, collectionLength, eventTarget, find, focus, formElements, getAttribute, hasAttribute, isConnected, matches,
+  requestSubmit, targetOf, tokensAdd, tokensRemove, validationMessage,
 } from './formdom.js';
 import { fill } from './formfill.js';
 import { readForm } from './formschema.js';
@@ -292,18 +292,6 @@ function answer(call, event) {
  * @param {Element | null} button
  */
 function left(call, button) {
-  if (attribute(call, button, 'method') === 'dialog') return finish(call);
-  const target = attribute(call, button, 'target') ?? getAttribute(querySelector(document, 'base[target]') ?? call.form, 'target');
-  finishAs(call, 'submitted', target ?? '');
-}
-
-/**
- * attribute reads what the button that submitted says, or else the form.
- * @param {FormCall} call
- * @param {Element | null} button
- * @param {string} name
- * @returns {string | null}
- */
-function attribute(call, button, name) {
-  return (button === null ? null : getAttribute(button, `form${name}`)) ?? getAttribute(call.form, name);
+  if (attributeOf(call.form, button, 'method') === 'dialog') return finish(call);
+  finishAs(call, 'submitted', targetOf(call.form, button));
 }

@@ -16,7 +16,7 @@ import { watchForms } from './forms.js';
 import { join } from './frames.js';
 import { NativeEventTarget, construct, defineProperty, freeze, members } from './natives.js';
 import { me } from './peer.js';
-import { watchProblems } from './problems.js';
+import { fault, watchProblems } from './problems.js';
 import { watch } from './registry.js';
 import { answerCall, awaitCall, remindCall } from './replies.js';
 
@@ -50,5 +50,5 @@ watchForms();
 readManifest();
 
 shim = freeze({
-  __proto__: null, watch, call: startCall, wait: awaitCall, answer: answerCall, remind: remindCall, abort: abortCall, shutdown: abortAll, attend,
+  __proto__: null, watch, call: startCall, wait: awaitCall, answer: answerCall, remind: remindCall, abort: abortCall, shutdown: abortAll, attend, fault,
 });

@@ -14,14 +14,19 @@ import { LegacyMethods } from './dialects/provide.js';
 import { global } from './dom.js';
 import { isObject } from './encode.js';
 import { describe, domError } from './errors.js';
+import { attributeOf, eventTarget, getAttribute, isConnected, targetOf } from './formdom.js';
 import {
   NativeAbortController, NativeEventTarget, NativeMap, NativePromise, NativeSet, addEventListener, append, apply, construct, controllerAbort,
-  controllerSignal, defineProperty, freeze, getOwnPropertyDescriptor, hasOwn, jsonParse, mapDelete, mapForEach, mapGet, mapHas, mapSet,
-  members, own, promiseThen, setAdd, setHas, uncurry,
+  controllerSignal, defaultPrevented, defineProperty, freeze, getOwnPropertyDescriptor, hasOwn, jsonParse, mapDelete, mapForEach, mapGet,
+  mapHas, mapSet, members, own, promiseThen, setAdd, setHas, timeout, uncurry,
 } from './natives.js';
-import { refuse, watchProblems } from './problems.js';
+import { beginFaults, fault, refuse, watchProblems } from './problems.js';
 import { browser, eachVisible, nothing, remove, replaceManifest, watch } from './registry.js';
 import { answerCall, awaitCall, remindCall } from './replies.js';
+
+/** What opens the target of a form that submits itself. */
+const targetPrefix = 'target ';
+const [agentInvoked, eventSubmitter] = members('SubmitEvent', 'agentInvoked', 'submitter');
 
 /** What opens our answers, so that the browser does not take them for JSON. */
 const answerPrefix = 'pagetools ';
@@ -136,6 +141,47 @@ function watchAnswers() {
   defineProperty(prototype, 'respondWith', { value: methods.respondWith, writable: true, enumerable: true, configurable: true });
 }
 
+/** The forms that are called, by name, and what is known of their submits. @type {Map<string, NativeSubmit>} */
+const submits = new NativeMap();
+
+/**
+ * expect is said before each call of a form.
+ * @param {string} name
+ */
+function expect(name) {
+  beginFaults();
+  mapGet(submits, name)?.resolve('');
+  /** @type {any} */
+  const submit = { __proto__: null, promise: null, resolve: nothing };
+  submit.promise = own(new NativePromise((resolve) => { submit.resolve = resolve; }));
+  mapSet(submits, name, submit);
+  addEventListener(global, 'submit', onSubmit, true); // again: document.open takes the listeners of a window away
+  return '';
+}
+
+/** @param {string} name */
+const submission = (name) => mapGet(submits, name)?.promise ?? '';
+
+/**
+ * onSubmit knows, when the event of a call is over, that no script took it. The browser waits for a document then, which does not
+ * come when a router takes the navigation, or a script is where it leads.
+ * @param {Event} event
+ */
+function onSubmit(event) {
+  if (!event.isTrusted || !agentInvoked(event)) return;
+  const form = eventTarget(event);
+  const submit = mapGet(submits, getAttribute(form, 'toolname'));
+  if (submit === undefined) return;
+  const known = () => {
+    const button = eventSubmitter(event);
+    if (defaultPrevented(event) || !isConnected(form) || attributeOf(form, button, 'method') === 'dialog') return;
+    submit.resolve(targetPrefix + targetOf(form, button));
+  };
+  timeout(known);
+  // A timer can be late for the navigation, which begins with this.
+  addEventListener(global, 'beforeunload', known, { __proto__: null, once: true, capture: true });
+}
+
 /** Where toolchange is heard. @type {object | null} */
 let heard = null;
 
@@ -211,5 +257,5 @@ else replaceManifest(new NativeMap(), refusal());
 
 shim = freeze({
   __proto__: null, watch, call: startCall, wait: awaitCall, answer: answerCall, remind: remindCall, abort: abortCall, shutdown: abortAll,
-  rejection: () => refused,
+  rejection: () => refused, fault, expect, submission,
 });

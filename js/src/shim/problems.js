@@ -8,8 +8,9 @@ import { global } from './dom.js';
 import { isObject } from './encode.js';
 import { cut } from './errors.js';
 import {
-  FunctionPrototype, NativeError, NativeMap, NativeProxy, NativeString, NativeWeakMap, ObjectPrototype, addEventListener, apply,
-  defineProperty, exec, getOwnPropertyDescriptor, getPrototypeOf, hasOwn, isError, mapGet, mapSet, members, weakGet, weakSet,
+  FunctionPrototype, NativeError, NativeMap, NativeProxy, NativeSet, NativeString, NativeWeakMap, ObjectPrototype, addEventListener, apply,
+  defineProperty, exec, getOwnPropertyDescriptor, getPrototypeOf, hasOwn, isError, mapGet, mapSet, members, setAdd, setHas, setSize,
+  weakGet, weakSet,
 } from './natives.js';
 import { note, nothing } from './registry.js';
 import { limits, problemText } from './wire.js';
@@ -36,6 +37,29 @@ const stackGetter = getOwnPropertyDescriptor(new NativeError(), 'stack')?.get;
  * nothing new. @type {WeakMap<object, boolean>}
  */
 const told = new NativeWeakMap();
+
+/**
+ * What no script of the page caught: whether a call may be the reason, the first since a call began, and what came apart from calls.
+ */
+const faults = { __proto__: null, called: false, first: '', alone: new NativeSet() };
+
+/** beginFaults begins a call. */
+export function beginFaults() {
+  faults.called = true;
+  faults.first = '';
+}
+
+/** fault returns what no script caught since the last call began, '' without such. */
+export function fault() {
+  faults.called = false;
+  return faults.first;
+}
+
+/** @param {string} text */
+function uncaught(text) {
+  if (!faults.called && setSize(faults.alone) < limits.problems) setAdd(faults.alone, text);
+  if (faults.called && faults.first === '' && !setHas(faults.alone, text)) faults.first = text;
+}
 
 /** watchProblems begins to listen. */
 export function watchProblems() {
@@ -154,6 +178,7 @@ function policy(directive, what, file, line, mode) {
  * @param {string} at
  */
 export function problem(kind, name, message, at) {
+  if (kind === 'error' || kind === 'rejection') uncaught(cut(message, limits.problem));
   note(problemText(kind, cut(name, limits.name), cut(message, limits.problem), cut(at, limits.place)));
 }
 

@@ -134,7 +134,7 @@ func writtenBy(dir string) Kind {
 	if kind := Kind(strings.TrimSpace(string(text))); kind == Shell || kind == Chromium {
 		return kind
 	}
-	if _, err := os.Stat(filepath.Join(dir, "Local State")); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, stateName)); err == nil {
 		return Chromium
 	}
 	return ""

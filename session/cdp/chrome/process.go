@@ -64,6 +64,13 @@ func (l *Launcher) start(held *kept) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	data := prof.data()
+	if o.UserDataDir != "" {
+		data = o.UserDataDir
+	}
+	if err := o.answersLogins(l.kind, data); err != nil {
+		return nil, errors.Join(err, prof.remove())
+	}
 	toBrowser, toBrowserW, err := os.Pipe()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("making a pipe: %w", err), prof.remove())
@@ -72,10 +79,6 @@ func (l *Launcher) start(held *kept) (*Process, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("making a pipe: %w", err), toBrowser.Close(),
 			toBrowserW.Close(), prof.remove())
-	}
-	data := prof.data()
-	if o.UserDataDir != "" {
-		data = o.UserDataDir
 	}
 	p := &Process{Out: fromBrowserR, In: toBrowserW, profile: prof, kept: held, output: &tail{},
 		done: make(chan struct{})}
