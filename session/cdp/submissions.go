@@ -92,7 +92,9 @@ func (c *call) follow(ctx context.Context, sub *submission) bridge.Step {
 		if _, ours := errors.AsType[*scriptError](err); ours || after == 0 && a.doc.target.Reason() != nil {
 			return unanswered(ctx, a.doc, err).Step()
 		}
-		sub.doc, sub.target, sub.handled, sub.since, sub.after = a.doc, "", false, max(sub.after, after), max(sub.after, after)
+		// It leads on. The document in its place may have come before the failure to read was told.
+		sub.doc, sub.target, sub.handled = a.doc, "", false
+		sub.since, sub.after = max(sub.after, a.doc.began), max(sub.after, a.doc.began)
 		sub.told, sub.led = time.Now(), true
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
-
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/session"
 )
 
@@ -116,10 +116,11 @@ func TestFormNavigates(t *testing.T) {
 		"/echo": func(w http.ResponseWriter, r *http.Request) {
 			plain(linked(fmt.Sprintf("%q", r.Method+" "+r.FormValue("q"))))(w, r)
 		},
-		"/again":  func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/one", http.StatusFound) },
-		"/away":   func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other+"/", http.StatusFound) },
-		"/script": plain(`<script>location.replace('/one')</script>` + linked(`{"first":1}`)),
-		"/204":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) },
+		"/again":   func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/one", http.StatusFound) },
+		"/away":    func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other+"/", http.StatusFound) },
+		"/script":  plain(`<script>location.replace('/one')</script>` + linked(`{"first":1}`)),
+		"/refresh": plain(`<meta http-equiv=refresh content="0;url=/one">`),
+		"/204":     func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) },
 		"/file": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Disposition", "attachment; filename=a.txt")
 			_, _ = io.WriteString(w, "x")
@@ -160,7 +161,10 @@ func TestFormNavigates(t *testing.T) {
 		{"removed when it was sent", `action=/echo`, `<script>f.onsubmit = () => { Promise.resolve().then(() => f.remove()) }</script>`, `["GET v"]`},
 		{"removed frame", `action=/one target=inner`, `<iframe name=inner></iframe><script>f.onsubmit = () => setTimeout(() => document.querySelector('iframe').remove())</script>`,
 			none + "The form was submitted into another window or frame, whose page is not read."},
+		{"a document that refreshes itself", `action=/refresh`, ``, `[{"@type":"A","n":12345678901234567890}]`},
 	}
+	// The next document may come before we hear that this one cannot be read, or after.
+	rows = append(rows, slices.Repeat(rows[len(rows)-1:], gatetest.Amount(9, 49))...)
 	for i, row := range rows {
 		pages[fmt.Sprintf("/form%d", i)] = html(fmt.Sprintf(`<form id=f toolname=t tooldescription=d toolautosubmit %s><input name=q><button>go</button></form>%s<script>tool('run', () => {})</script>`, row.attributes, row.more))
 	}
