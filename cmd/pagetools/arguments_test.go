@@ -148,7 +148,7 @@ func TestMisspelled(t *testing.T) {
 		`{"line1":"b"}`:                        "",
 		`{"lines":"b"}`:                        "lines: line",
 		`{"address":{"stret":"b","city":"c"}}`: "address.stret: address.street",
-		`{"addres":{"stret":"b"}}`:             "addres: address",
+		`{"adddress":{"stret":"b"}}`:           "adddress: address",
 		`{"items":[{"count":1},{"cuont":2},{"cuont":3}]}`: "items.cuont: items.count, items.cuont: items.count",
 		`{"color":1}`:            "color: colour",
 		`{"weigth":1,"other":2}`: "weigth: weight",

@@ -290,12 +290,11 @@ func joined(values []bridge.Value, words []string) string {
 	case len(all) == 1 && len(words) == 0:
 		return "only " + all[0]
 	}
-	for _, one := range words {
-		if strings.Contains(one, ", ") && len(all)+len(words) > 1 {
-			return strings.Join(append(all, words...), ", or ")
-		}
+	all = append(all, words...)
+	if len(all) > 1 && slices.ContainsFunc(words, func(s string) bool { return strings.Contains(s, ", ") }) {
+		return strings.Join(all, ", or ")
 	}
-	return text.List(append(all, words...), "or")
+	return text.List(all, "or")
 }
 
 // takes says what a parameter without choices takes, in the words of a person.

@@ -293,7 +293,7 @@ func (t *attempt) picture(ctx context.Context, within time.Duration) []byte {
 // explain adds what the page shows and said to a failure, as far as it still tells, and returns it.
 func (t *attempt) explain(ctx context.Context, f *report.Failure) *report.Failure {
 	if f == nil {
-		return f
+		return nil
 	}
 	defer t.secrets.hideIn(f)
 	if t.probe == nil {
