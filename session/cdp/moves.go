@@ -51,11 +51,8 @@ func (m *moves) look(of *document, began int64, since time.Time) int64 {
 // with ctx or with the page.
 func (m *moves) follow(ctx context.Context, of, top *document, number int64) {
 	_, after, _ := of.inWorld(ctx, shim.Calm(calmAfter, movePatience)) // or it goes away
-	leaves := make(chan bool, 1)
-	if !m.tasks.add(ctx, after, func() { f := m.frames.top; leaves <- f.started > f.stopped }) {
-		leaves <- false
-	}
-	if <-leaves {
+	leaves := false
+	if m.tasks.ask(ctx, after, func() { f := m.frames.top; leaves = f.started > f.stopped }) && leaves {
 		select {
 		case <-top.gone:
 		case <-ctx.Done():

@@ -268,10 +268,7 @@ func (t *traffic) unanswered() (all []string) {
 
 // watchTraffic notes requests from now on, until the page is closed.
 func (t *tab) watchTraffic(ctx context.Context) {
-	begun := make(chan struct{})
-	if t.owner.tasks.add(ctx, 0, func() { t.owner.traffic.begin(); close(begun) }) {
-		<-begun
-	}
+	t.owner.tasks.ask(ctx, 0, t.owner.traffic.begin)
 }
 
 var _ session.Settler = (*tab)(nil)
