@@ -10,13 +10,14 @@ mkdir -p "$bin/real"
 # Packages whose tests start browsers; those that only drive processes or read files, in which the race
 # detector has nothing to see; and those that compute so much (bridge/gatetest) that they run without
 # it, too. What is landing runs by day in make landing and make clients-short.
-browsers="./session/cdp ./e2e ./e2e/app ./e2e/effects ./e2e/run ./examples ./examples/recipes"
+engine="./session/cdp"
+browsers="./e2e ./e2e/app ./e2e/effects ./e2e/run ./examples ./examples/recipes"
 processes="./e2e/suite/serve ./e2e/suite/mcp"
 landing="./e2e/suite/life ./e2e/suite/conformance"
 reading="./e2e/suite/docs"
 computing="./bridge/schema ./bridge/policy ./bridge/opentools ./bridge/store ./e2e/check ./e2e/report
 	./e2e/trace ./e2e/har/tape ./transport/mcp/toolset ./transport/openapi"
-others=$(go list ./transport/... ./... | sed "s|^$(go list -m)|.|" | grep -vxF "$(printf '%s\n' $browsers $processes $landing $reading)")
+others=$(go list ./transport/... ./... | sed "s|^$(go list -m)|.|" | grep -vxF "$(printf '%s\n' $engine $browsers $processes $landing $reading)")
 
 # Node runs the tests of the page's half, beside the others. The Go tests run the same code in the
 # browser, so a machine without Node tests less, and is told.
@@ -106,4 +107,4 @@ export PAGETOOLS_HEADLESS_SHELL
 [ -z "${PAGETOOLS_NIGHTLY:-}" ] || processes="$processes $landing"
 # One package of each kind at a time keeps two cores busy.
 # shellcheck disable=SC2086
-run -counts "$starts" $test -p 1 "$@" $processes + $test $race -p 1 "$@" $browsers + "${checks[@]}"
+run -counts "$starts" $test -p 1 "$@" $processes + $test $race -p 1 "$@" $engine + $test $race -p 1 "$@" $browsers + "${checks[@]}"

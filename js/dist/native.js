@@ -1773,6 +1773,7 @@ function admitAll(drafts, tools) {
 // src/shim/native.js
 var targetPrefix = "target ";
 var [agentInvoked, eventSubmitter2] = members("SubmitEvent", "agentInvoked", "submitter");
+var [eventPhase] = members("Event", "eventPhase");
 var answerPrefix = "pagetools ";
 var Browser = (
 	global.ModelContext
@@ -1819,6 +1820,12 @@ function install() {
 		}
 	});
 	watchAnswers();
+	addEventListener(
+		global.navigation,
+		"navigate",
+		onNavigate,
+		true
+	);
 	browser.changed = () => synchronise(meet, registerNative);
 	browser.settle = (tool, pending2) => {
 		const registration = mapGet(registered2, tool);
@@ -1872,7 +1879,7 @@ var submits = new NativeMap();
 function expect(name) {
 	beginFaults();
 	mapGet(submits, name)?.resolve("");
-	const submit = { __proto__: null, promise: null, resolve: nothing };
+	const submit = { __proto__: null, promise: null, resolve: nothing, known: nothing };
 	submit.promise = own(new NativePromise((resolve) => {
 		submit.resolve = resolve;
 	}));
@@ -1888,12 +1895,14 @@ function onSubmit(event) {
 	if (submit === void 0) return;
 	const known = () => {
 		const button = eventSubmitter2(event);
-		if (defaultPrevented(event) || !isConnected(form) || attributeOf(form, button, "method") === "dialog") return;
+		if (eventPhase(event) !== 0 || defaultPrevented(event) || !isConnected(form) || attributeOf(form, button, "method") === "dialog") return;
 		submit.resolve(targetPrefix + targetOf(form, button));
 	};
+	submit.known = known;
 	timeout(known);
 	addEventListener(global, "beforeunload", known, { __proto__: null, once: true, capture: true });
 }
+var onNavigate = () => mapForEach(submits, (submit) => submit.known());
 var heard = null;
 function synchronise(meet, register2) {
 	const visible = new NativeSet();

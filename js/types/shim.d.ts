@@ -270,6 +270,8 @@ interface FormCall extends NullRecord {
 interface NativeSubmit extends NullRecord {
   promise: Promise<string>;
   resolve: (text: string) => void;
+  /** Resolves it, once the event of the submit is over. */
+  known: () => void;
 }
 
 /**

@@ -44,6 +44,7 @@ type call struct {
 	// it, and whether that goes on when the page script has answered.
 	since          int64
 	watches, leads bool
+	native         *formCall // set when it went through the browser's own WebMCP
 
 	// left is a dialog that the call has given up, and that is another's to answer.
 	left *dialog

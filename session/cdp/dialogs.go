@@ -231,5 +231,8 @@ func (c *call) goOn(ctx context.Context) bridge.Step {
 		c.next = nil
 		return c.askDialog(d)
 	}
+	if c.native != nil {
+		return c.native.wait(ctx, c)
+	}
 	return c.wait(ctx)
 }

@@ -77,7 +77,6 @@ func (n *native) invoke(ctx context.Context, c *call, inv session.Invocation) br
 		c.end()
 		return gone().Step()
 	case x.form:
-		defer c.end()
 		return n.upToDate(ctx, c.doc, n.form(ctx, c, x, inv))
 	}
 	ch, err := n.send(ctx, c, x, inv)

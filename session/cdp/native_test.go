@@ -269,6 +269,44 @@ func TestNativeFormsAreFollowed(t *testing.T) {
 	}
 }
 
+// TestNativeFormsAsk: a dialog that a page opens while a form is called is a question to the caller, as
+// through the page script, and not one that nobody hears; what it opens when its submit was taken is
+// answered with no.
+func TestNativeFormsAsk(t *testing.T) {
+	t.Parallel()
+	needsWhole(t)
+	rows := []struct{ script, yes, no string }{
+		{`f.onsubmit = () => confirm('Sure?')`, "ok status=200", "NOT_SUBMITTED unknown"},
+		{`f.onsubmit = (e) => { e.preventDefault(); say(confirm('Sure?') ? 'Saved' : 'Kept') }`, "ok statuses=[Saved] changed=[document]", "ok statuses=[Kept] changed=[document]"},
+		{`f.onsubmit = (e) => { e.preventDefault(); e.respondWith(Promise.resolve(confirm('Sure?'))) }`, "true", "false"},
+		{`f.oninput = () => { if (!confirm('Sure?')) f.onsubmit = (e) => { e.preventDefault(); e.respondWith('No') } }`, "ok status=200", `"No"`},
+		{`f.onsubmit = (e) => { e.preventDefault(); e.respondWith(prompt('Sure?')) }`, `""`, "null"},
+	}
+	pages := map[string]http.HandlerFunc{}
+	for i, row := range rows {
+		pages[fmt.Sprintf("/%d", i)] = html(`<form id=f toolname=t tooldescription=d toolautosubmit><input name=q><button>go</button></form><p id=s role=status></p>
+			<script>const say = (text) => { s.textContent = text }; ` + row.script + `</script>`)
+	}
+	base := site(t, pages)
+	for kind, e := range map[string]*Engine{"shim": shared, "native": native1(t)} {
+		for i, row := range rows {
+			for ok, want := range map[bool]string{true: row.yes, false: row.no} {
+				p := showPage(t, e, fmt.Sprintf("%s/%d", base, i))
+				d := p.find("t")
+				step := p.Invoke(t.Context(), session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage(`{"q":"x"}`), MaxBytes: 1 << 20})
+				if step.Pause == nil || step.Pause.Question.Detail != "Sure?" {
+					t.Errorf("%s, %s: nobody is asked: %s, %v", kind, row.script, step.Data, step.Err)
+					continue
+				}
+				r, err := came(step.Pause.Continue(t.Context(), &bridge.Answer{OK: ok}))
+				if said, _ := toldOfForm(t, string(r.Data), err); strings.ReplaceAll(said, base, "") != want {
+					t.Errorf("%s, %s, %t: %s, want %s (%v)", kind, row.script, ok, said, want, err)
+				}
+			}
+		}
+	}
+}
+
 // TestNativeFormsKeepUp: the list that a call names has the forms that the call made, and a form
 // that a script changed is called as what it is now.
 func TestNativeFormsKeepUp(t *testing.T) {

@@ -10,24 +10,41 @@ import (
 	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/webmcp"
+	"github.com/chromedp/chromedp"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/shim"
 )
 
-// form calls a form, of which only the browser knows.
+// formCall is a call of a form, of which only the browser knows.
+type formCall struct {
+	n    *native
+	x    nativeTool
+	inv  session.Invocation
+	of   registration
+	sent *nativeCall
+	// submits says that the form submitted itself and that no script of the page took that. It is
+	// nil when it has said all.
+	submits <-chan wire.Reply
+	forget  func()
+}
+
+// form calls a form.
 func (n *native) form(ctx context.Context, c *call, x nativeTool,
 	inv session.Invocation) bridge.Step {
 	if !x.alone && !n.attended {
 		// The browser would wait without a word.
+		c.end()
 		return bridge.Errorf(bridge.ToolError, bridge.AwaitingSubmission, bridge.Failed,
 			"A person has to submit the form, because it has no toolautosubmit, and nobody can be at this page.").Step()
 	}
-	of := registration{c.doc, inv.Tool}
-	if _, busy := n.busy.LoadOrStore(of, true); busy {
+	f := &formCall{n: n, x: x, inv: inv, of: registration{c.doc, inv.Tool}, forget: func() {}}
+	if _, busy := n.busy.LoadOrStore(f.of, true); busy {
 		// A second call would make the browser forget the first without a word.
+		c.end()
 		return bridge.Errorf(bridge.Conflict, "", bridge.NotRun,
 			"The form is being filled by another call.").Step()
 	}
@@ -36,71 +53,114 @@ func (n *native) form(ctx context.Context, c *call, x nativeTool,
 		input = json.RawMessage("{}")
 	}
 	c.watchForm(ctx)
-	_, _, _ = c.doc.evaluate(ctx, shim.Expect(n.name, x.name)) // a document that goes away is told by the call
+	// A document that goes away is told by the call.
+	_, _, _ = c.doc.evaluate(ctx, shim.Expect(n.name, x.name))
+	method, params := c.doc.evaluation(shim.Submission(n.name, x.name))
+	if submits, forget, err := c.doc.target.Await(ctx, method, params); err == nil {
+		f.submits, f.forget = submits, forget
+	}
 	sent, err := n.dispatch(ctx, c.doc, x, input)
 	if err != nil {
-		n.busy.Delete(of)
-		return c.notSent(ctx).Step()
+		n.busy.Delete(f.of)
+		return f.end(c, c.notSent(ctx).Step())
 	}
-	return n.formEnds(ctx, c, x, inv, sent)
+	c.native, f.sent = f, sent
+	c.cancel.Store(new(sent.cancel))
+	return f.wait(ctx, c)
 }
 
-// formEnds waits for what becomes of a form's call.
-func (n *native) formEnds(ctx context.Context, c *call, x nativeTool, inv session.Invocation,
-	sent *nativeCall) bridge.Step {
-	of := registration{c.doc, inv.Tool}
-	cancel := sent.cancel
-	c.cancel.Store(&cancel)
-	submits := make(chan *submission, 1)
-	listening, stop := context.WithCancel(ctx)
-	defer stop()
-	go n.submits(listening, c, x.name, submits) // ends with the call
-	select {
-	case sub := <-submits:
-		c.quiet() // a dialog would keep the page from going on
-		c.leads = true
-		step := c.follow(ctx, sub)
-		bounded, done := farewell()
-		defer done()
-		cancel(bounded) // the browser may wait for a document, and does not always say that it stops
-		n.busy.Delete(of)
-		return step
-	case a := <-sent.answer:
-		n.busy.Delete(of)
-		if a.ErrorText == rejectedText {
-			a.ErrorText = n.rejection(ctx, c.doc)
+func (f *formCall) end(c *call, step bridge.Step) bridge.Step {
+	f.forget()
+	c.end()
+	return step
+}
+
+// wait waits for what comes next: what becomes of the form, a question, or ctx's end.
+func (f *formCall) wait(ctx context.Context, c *call) bridge.Step {
+	for {
+		select {
+		case r, ok := <-f.submits:
+			if sub := f.submitted(c, r, ok); sub != nil {
+				return f.end(c, f.follow(ctx, c, sub))
+			}
+		case d := <-c.dialogs:
+			select {
+			case r, ok := <-f.submits: // it came first
+				if sub := f.submitted(c, r, ok); sub != nil {
+					c.leave(d)
+					return f.end(c, f.follow(ctx, c, sub))
+				}
+			default:
+			}
+			return c.askDialog(d)
+		case a := <-f.sent.answer:
+			return f.end(c, f.answered(ctx, c, a))
+		case <-ctx.Done():
+			return f.end(c, f.giveUp(ctx, c))
 		}
-		if sub := c.leadsOn(a); sub != nil {
-			return c.follow(ctx, sub)
-		}
-		return formAnswer(c.doc, inv, a)
-	case <-ctx.Done():
 	}
+}
+
+// submitted returns the submission that the reply tells of, if it does.
+func (f *formCall) submitted(c *call, r wire.Reply, ok bool) *submission {
+	f.submits = nil
+	if !ok || r.Error != nil {
+		return nil
+	}
+	var res evaluateResult
+	if jsonv2.Unmarshal(r.Result, &res, chromedp.DefaultUnmarshalOptions) != nil {
+		return nil
+	}
+	said, err := res.text()
+	target, leads := strings.CutPrefix(said, shim.SubmissionPrefix)
+	if err != nil || !leads {
+		return nil
+	}
+	return &submission{doc: c.doc, origin: c.doc.origin, target: target, since: c.since, after: r.After}
+}
+
+func (f *formCall) follow(ctx context.Context, c *call, sub *submission) bridge.Step {
+	c.quiet() // a dialog would keep the page from going on
+	c.leads = true
+	step := c.follow(ctx, sub)
+	bounded, done := farewell()
+	defer done()
+	f.sent.cancel(bounded) // the browser may wait for a document, and does not always say that it stops
+	f.n.busy.Delete(f.of)
+	return step
+}
+
+func (f *formCall) answered(ctx context.Context, c *call, a nativeAnswer) bridge.Step {
+	f.n.busy.Delete(f.of)
+	if a.ErrorText == rejectedText {
+		a.ErrorText = f.n.rejection(ctx, c.doc)
+	}
+	if sub := c.leadsOn(a); sub != nil {
+		c.quiet()
+		return c.follow(ctx, sub)
+	}
+	return formAnswer(c.doc, f.inv, a)
+}
+
+func (f *formCall) giveUp(ctx context.Context, c *call) bridge.Step {
+	c.quiet()
 	left := session.Stopped(ctx, bridge.Unknown)
-	if !x.alone && left.Reason == bridge.Timeout {
+	if !f.x.alone && left.Reason == bridge.Timeout {
 		left = awaiting()
 	}
 	bounded, done := farewell()
 	defer done()
-	cancel(bounded)
+	f.sent.cancel(bounded)
 	select {
-	case <-sent.answer:
-		n.busy.Delete(of)
+	case <-f.sent.answer:
+		f.n.busy.Delete(f.of)
 	case <-bounded.Done():
 		go func() { // ends with the call, the document or the page
-			<-sent.answer
-			n.busy.Delete(of)
+			<-f.sent.answer
+			f.n.busy.Delete(f.of)
 		}()
 	}
 	return left.Step()
-}
-
-// submits waits until the form of a call submits itself, and no script of the page took that.
-func (n *native) submits(ctx context.Context, c *call, name string, out chan<- *submission) {
-	said, after, err := c.doc.evaluate(ctx, shim.Submission(n.name, name))
-	if target, ok := strings.CutPrefix(said, shim.SubmissionPrefix); err == nil && ok {
-		out <- &submission{doc: c.doc, origin: c.doc.origin, target: target, since: c.since, after: after}
-	}
 }
 
 // leadsOn returns the submission that is to be followed: the page's script took the submit, or

@@ -27,6 +27,7 @@ import { answerCall, awaitCall, remindCall } from './replies.js';
 /** What opens the target of a form that submits itself. */
 const targetPrefix = 'target ';
 const [agentInvoked, eventSubmitter] = members('SubmitEvent', 'agentInvoked', 'submitter');
+const [eventPhase] = members('Event', 'eventPhase');
 
 /** What opens our answers, so that the browser does not take them for JSON. */
 const answerPrefix = 'pagetools ';
@@ -75,6 +76,7 @@ function install() {
     set modelContext(_) {},
   });
   watchAnswers();
+  addEventListener(/** @type {any} */ (global).navigation, 'navigate', onNavigate, true);
   browser.changed = () => synchronise(meet, registerNative);
   browser.settle = (tool, pending) => {
     const registration = mapGet(registered, tool);
@@ -152,7 +154,7 @@ function expect(name) {
   beginFaults();
   mapGet(submits, name)?.resolve('');
   /** @type {any} */
-  const submit = { __proto__: null, promise: null, resolve: nothing };
+  const submit = { __proto__: null, promise: null, resolve: nothing, known: nothing };
   submit.promise = own(new NativePromise((resolve) => { submit.resolve = resolve; }));
   mapSet(submits, name, submit);
   addEventListener(global, 'submit', onSubmit, true); // again: document.open takes the listeners of a window away
@@ -174,13 +176,17 @@ function onSubmit(event) {
   if (submit === undefined) return;
   const known = () => {
     const button = eventSubmitter(event);
-    if (defaultPrevented(event) || !isConnected(form) || attributeOf(form, button, 'method') === 'dialog') return;
+    if (eventPhase(event) !== 0 || defaultPrevented(event) || !isConnected(form) || attributeOf(form, button, 'method') === 'dialog') return;
     submit.resolve(targetPrefix + targetOf(form, button));
   };
+  submit.known = known;
   timeout(known);
-  // A timer can be late for the navigation, which begins with this.
+  // A timer can be late for the navigation, which begins with this; what a router does with it comes later.
   addEventListener(global, 'beforeunload', known, { __proto__: null, once: true, capture: true });
 }
+
+/** onNavigate comes before a router takes a navigation, and may ask for a confirmation in which no timer runs. */
+const onNavigate = () => mapForEach(submits, (/** @type {NativeSubmit} */ submit) => submit.known());
 
 /** Where toolchange is heard. @type {object | null} */
 let heard = null;

@@ -179,6 +179,13 @@ func (s *Session) Send(ctx context.Context, method string, params any) (<-chan R
 	return ch, err
 }
 
+// Await is Send for a reply that may never come; forget gives it up.
+func (s *Session) Await(ctx context.Context, method string,
+	params any) (reply <-chan Reply, forget func(), err error) {
+	id, ch, err := s.dispatch(ctx, method, params)
+	return ch, func() { s.conn.forget(id) }, err
+}
+
 func (s *Session) dispatch(ctx context.Context, method string,
 	params any) (int64, <-chan Reply, error) {
 	if ctx.Err() != nil {
