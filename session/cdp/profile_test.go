@@ -2,6 +2,7 @@ package cdp
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -145,11 +146,19 @@ func TestOperatorsProfile(t *testing.T) {
 			only(o)
 			o.UserDataDir = dir
 		}
+		answers := func() bool {
+			text, _ := os.ReadFile(filepath.Join(dir, "Local State"))
+			return bytes.Contains(text, []byte(`"schemes":""`))
+		}
 		for n := 1; n <= 2; n++ {
 			e := engine(t, kept)
 			p := showPage(t, e, base+"/")
 			if got := p.must("visits", "{}"); got != fmt.Sprint(n) {
 				t.Errorf("visit %d is %s", n, got)
+			}
+			var mine LocalOptions
+			if only(&mine); answers() != (mine.Kind == chrome.Chromium) {
+				t.Errorf("visit %d of a %s: what asks for a login is left to nobody: %t", n, mine.Kind, answers())
 			}
 			if n == 1 {
 				_, err := engine(t, kept).Start(t.Context())
@@ -162,6 +171,9 @@ func TestOperatorsProfile(t *testing.T) {
 			}
 			if err := e.Close(); err != nil {
 				t.Fatal(err)
+			}
+			if answers() {
+				t.Errorf("after visit %d the profile of the operator asks nobody for a login", n)
 			}
 		}
 		inBothKinds(t, func(t *testing.T, other func(*LocalOptions)) {

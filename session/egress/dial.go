@@ -105,9 +105,12 @@ func (g *Grant) note(ctx context.Context, address string, err error) {
 		g.exit.counts.opened.Add(1)
 	case isRefused:
 		g.exit.counts.refused[refused.Kind].Add(1)
-		if g.tells(address) {
+		tell, log := g.tells(address)
+		if log {
 			g.exit.log.LogAttrs(ctx, slog.LevelWarn, "egress: refused",
 				slog.String("host", address), slog.String("why", refused.Error()))
+		}
+		if tell {
 			g.refused(ctx, refused)
 		}
 		err = refused

@@ -29,6 +29,7 @@ type Grant struct {
 	reach  policy.Reach
 	failed map[string]error // by host:port: why the last connection there failed
 	told   map[string]bool  // by host:port: what the document was kept from, as refused was told
+	logged map[string]bool  // by host:port: what the page was
 }
 
 // End takes the credential back and closes its connections.
@@ -53,15 +54,20 @@ func (g *Grant) Anew() {
 	clear(g.told)
 }
 
-// tells reports whether a refusal is to be told, and notes that it was: a document may try again
-// and again.
-func (g *Grant) tells(address string) bool {
+// tells reports whether a refusal is to be told, and whether it is to be logged, and notes that it
+// was: a document may try again and again, and a page may load documents without end.
+func (g *Grant) tells(address string) (tell, log bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.told[address] || len(g.told) >= maxRemembered {
+	return first(g.told, address), first(g.logged, address)
+}
+
+// first notes an address. It reports whether it is new, among the first ones.
+func first(known map[string]bool, address string) bool {
+	if known[address] || len(known) >= maxRemembered {
 		return false
 	}
-	g.told[address] = true
+	known[address] = true
 	return true
 }
 

@@ -151,7 +151,7 @@ func (p *Proxy) Admit(reach policy.Reach, refused func(context.Context, *Refusal
 		refused = func(context.Context, *Refusal) {}
 	}
 	g := &Grant{User: rand.Text(), Password: rand.Text(), exit: &p.exit, reach: reach, refused: refused,
-		failed: map[string]error{}, told: map[string]bool{}}
+		failed: map[string]error{}, told: map[string]bool{}, logged: map[string]bool{}}
 	g.forget = func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()

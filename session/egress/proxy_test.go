@@ -2,10 +2,12 @@ package egress
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -193,10 +195,13 @@ func TestPorts(t *testing.T) {
 }
 
 // TestRefusedOnceForEachDocument: a document that tries again and again is told of once for each
-// address, and of some only; what the next one is kept from is told again.
+// address, and of some only; what the next one is kept from is told again, and not logged again: a
+// page may load documents without end.
 func TestRefusedOnceForEachDocument(t *testing.T) {
 	t.Parallel()
-	p := start(t, Options{})
+	var log bytes.Buffer
+	logged := func() int { return bytes.Count(log.Bytes(), []byte("egress: refused")) }
+	p := start(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))}) // requests come one by one
 	told := map[string]int{}
 	g := p.Admit(policy.Reach{}, func(_ context.Context, r *Refusal) { told[r.To.String()]++ })
 	ask := func(port int) {
@@ -213,6 +218,9 @@ func TestRefusedOnceForEachDocument(t *testing.T) {
 		if told["127.0.0.2:1"] != document || told["127.0.0.2:2"] != document {
 			t.Errorf("at document %d: %v", document, told)
 		}
+		if got := logged(); got != 2 {
+			t.Errorf("at document %d, %d lines are logged", document, got)
+		}
 		g.Anew()
 	}
 	for port := range 2 * maxRemembered {
@@ -220,6 +228,9 @@ func TestRefusedOnceForEachDocument(t *testing.T) {
 	}
 	if len(told) != 2+maxRemembered {
 		t.Errorf("of one document %d refusals are told", len(told)-2)
+	}
+	if got := logged(); got != maxRemembered {
+		t.Errorf("of one page %d refusals are logged", got)
 	}
 }
 

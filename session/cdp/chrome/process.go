@@ -90,7 +90,13 @@ func (l *Launcher) start(held *kept) (*Process, error) {
 	p.cmd.WaitDelay = time.Second // children that outlive it hold the output open
 	setProcess(p.cmd)
 	started := make(chan error, 1)
-	go p.run(started)
+	go p.run(started, func() {
+		if o.UserDataDir != "" { // another browser may have it next
+			seen := o
+			seen.Headful = true
+			_ = seen.answersLogins(l.kind, data) // the next start from here does it again
+		}
+	})
 	err = <-started
 	_ = toBrowser.Close()
 	_ = fromBrowser.Close()
@@ -102,9 +108,9 @@ func (l *Launcher) start(held *kept) (*Process, error) {
 	return p, nil
 }
 
-// run starts the browser and waits for it. The kernel kills the browser when the
+// run starts the browser, waits for it and calls ended. The kernel kills the browser when the
 // thread that started it ends, so the thread stays with this goroutine.
-func (p *Process) run(started chan<- error) {
+func (p *Process) run(started chan<- error, ended func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer close(p.done)
@@ -116,6 +122,7 @@ func (p *Process) run(started chan<- error) {
 	started <- nil
 	_ = p.cmd.Wait()
 	killTree(p.cmd)
+	ended()
 	p.kept.release()
 	_ = p.profile.remove() // a later Clean finds what is left
 }
