@@ -159,7 +159,7 @@ release-short: ## build it once for this system, and install what needs no syste
 		$(RELEASE) check -once -platforms "linux/amd64,$(HERE)" && \
 		PAGETOOLS_HEADLESS_SHELL="$$(scripts/headless-shell.sh)" $(GO) -C scripts/release test . -count=1 -timeout 20m \
 			-dist ../../bin/release
-INSTALLED := TestSize|TestChecksums|TestArchive|TestNPM|TestSDK|TestContainerfile|TestImageRuns
+INSTALLED := TestSize|TestChecksums|TestArchive|TestBundle|TestNPM|TestSDK|TestRPM|TestContainerfile|TestImageRuns
 
 .PHONY: generate
 generate: ## rebuild what is committed but generated

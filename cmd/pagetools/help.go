@@ -213,7 +213,10 @@ func writeMan(root *cobra.Command, dir string) error {
 		return terminal.Usage("making the folder of the man pages: %w", err)
 	}
 	root.DisableAutoGenTag = true
-	date := time.Unix(0, 0).UTC() // the same binary writes the same pages
+	date, err := time.Parse(time.RFC3339, builtAs().Date)
+	if err != nil {
+		date = time.Unix(0, 0).UTC() // the same binary writes the same pages
+	}
 	header := &doc.GenManHeader{Title: "PAGETOOLS", Section: "1", Source: "pagetools", Date: &date}
 	if err := doc.GenManTree(root, header, dir); err != nil {
 		return terminal.Usage("writing the man pages: %w", err)

@@ -16,7 +16,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -48,20 +47,21 @@ func debian(t *testing.T) string {
 	if out, err := exec.CommandContext(t.Context(), "debootstrap", args...).CombinedOutput(); err != nil {
 		t.Skipf("NOT CHECKED: debootstrap: %v\n%s", err, last(string(out), 1000))
 	}
-	// What apt is told here about proxies and sources holds there, too.
-	for _, pattern := range []string{"/etc/apt/apt.conf.d/*proxy*", "/etc/apt/apt.conf", "/etc/resolv.conf", "/etc/apt/sources.list", "/etc/apt/sources.list.d/*"} {
-		found, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
+	if err := os.Chmod(root, 0o755); err != nil { // for users who are not root
+		t.Fatal(err)
+	}
+	// What this machine tells apt about the way to the packages holds there, too.
+	found, err := filepath.Glob("/etc/apt/apt.conf.d/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(found, "/etc/resolv.conf") {
+		data, err := os.ReadFile(path)
+		if err == nil && (bytes.Contains(data, []byte("Acquire::")) || filepath.Base(path) == "resolv.conf") {
+			err = os.WriteFile(filepath.Join(root, path), data, 0o644)
 		}
-		for _, path := range found {
-			data, err := os.ReadFile(path)
-			if err == nil {
-				err = os.WriteFile(filepath.Join(root, path), data, 0o644)
-			}
-			if err != nil && !errors.Is(err, os.ErrNotExist) {
-				t.Fatal(err)
-			}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
 		}
 	}
 	return root
@@ -75,7 +75,7 @@ func archiveOf(t *testing.T) string {
 		return ""
 	}
 	for line := range strings.Lines(string(out)) {
-		if name, uri, ok := strings.Cut(strings.TrimSpace(line), " "); ok && name == suite {
+		if name, uri, ok := strings.Cut(strings.TrimSpace(line), " "); ok && !strings.Contains(name, "-") { // no updates
 			return uri
 		}
 	}
@@ -86,16 +86,22 @@ func last(text string, n int) string { return text[max(0, len(text)-n):] }
 
 // inside runs a command in another root folder, in namespaces of its own for mounts and processes, as
 // a container would: what it starts ends with it.
-func inside(t *testing.T, root string, user uint32, dir string, env []string, command ...string) *exec.Cmd {
+func inside(t *testing.T, root string, user uint32, env []string, command ...string) *exec.Cmd {
 	t.Helper()
-	const mounts = `mount -t proc proc "$0/proc" && mount -t tmpfs tmpfs "$0/dev/shm" && shift 0 && ` +
-		`exec chroot --userspec="$1" "$0" /usr/bin/env -i -C "$2" "${@:3}"`
-	args := slices.Concat([]string{"--mount", "--pid", "--fork", "--kill-child", "bash", "-c", mounts, root,
-		fmt.Sprintf("%d:%d", user, user), dir}, env, command)
-	cmd := exec.CommandContext(t.Context(), "unshare", args...)
-	cmd.WaitDelay = 10 * time.Second
+	const script = `mount -t proc proc "$0/proc" && mount -t tmpfs -o mode=1777 tmpfs "$0/dev/shm" && ` +
+		`exec chroot --userspec="$1" "$0" "${@:2}"`
+	for _, dir := range []string{"proc", "dev/shm"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "unshare", slices.Concat([]string{"--mount", "--pid", "--fork", "--kill-child",
+		"bash", "-c", script, root, fmt.Sprintf("%d:%d", user, user)}, command)...)
+	cmd.Env, cmd.WaitDelay = append([]string{"PATH=" + usualPath}, env...), 10*time.Second
 	return cmd
 }
+
+const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // TestContainerfile does what Containerfile says in a folder with a Debian: it installs the deb, with
 // the browser that it recommends, makes the user, and starts pagetools as it says.
@@ -111,7 +117,7 @@ func TestContainerfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	user, dir, start := uint32(0), "/", []string(nil)
-	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+	var env []string
 	for line := range strings.Lines(string(text)) {
 		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		rest = strings.ReplaceAll(rest, "${TARGETARCH}", runtime.GOARCH)
@@ -126,7 +132,7 @@ func TestContainerfile(t *testing.T) {
 				t.Fatal(err)
 			}
 		case "RUN":
-			must(t, inside(t, root, user, dir, append(slices.Clone(env), "DEBIAN_FRONTEND=noninteractive"), "/bin/sh", "-c", rest))
+			must(t, inside(t, root, user, append(slices.Clone(env), "DEBIAN_FRONTEND=noninteractive"), "/bin/sh", "-c", rest))
 		case "USER":
 			if _, err := fmt.Sscan(rest, &user); err != nil {
 				t.Fatal(err)
@@ -161,7 +167,7 @@ func TestContainerfile(t *testing.T) {
 	// In another root folder no user may make namespaces, so that the browser's sandbox cannot work.
 	env = append(env, "PAGETOOLS_NO_SANDBOX=1")
 	run := func(more []string, args ...string) *exec.Cmd {
-		return inside(t, root, user, dir, slices.Concat(env, more), append([]string{start[0]}, args...)...)
+		return inside(t, root, user, slices.Concat(env, more), append([]string{"env", "-C", dir, start[0]}, args...)...)
 	}
 	var said struct{ Version, From, Browser string }
 	if err := json.Unmarshal(must(t, run(nil, "version", "--format", "json")), &said); err != nil || said.Version != "v"+p.version || said.From != "oci" || !strings.HasPrefix(said.Browser, "/usr/lib/chromium/") {
@@ -176,7 +182,7 @@ func TestContainerfile(t *testing.T) {
 		t.Errorf("without a token: %v\n%s", err, out)
 	}
 	serves(t, run([]string{"PAGETOOLS_TOKEN=secret", "PAGETOOLS_LISTEN=0.0.0.0:0"}, append(slices.Clone(start[1:]), "/srv/page")...))
-	must(t, inside(t, root, 0, "/", env, "/bin/sh", "-c", "dpkg --remove pagetools && ! test -e /usr/bin/pagetools && ! test -e /usr/lib/systemd/system/pagetools.service"))
+	must(t, inside(t, root, 0, env, "/bin/sh", "-c", "dpkg --remove pagetools && ! test -e /usr/bin/pagetools && ! test -e /usr/lib/systemd/system/pagetools.service"))
 }
 
 // alone installs the deb where nothing else is: it needs no other package, and says how to get a browser.
@@ -189,17 +195,17 @@ func alone(t *testing.T, p published, root string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp"}
-	must(t, inside(t, root, 0, "/", env, "dpkg", "-i", "/tmp/alone.deb"))
+	env := []string{"HOME=/tmp"}
+	must(t, inside(t, root, 0, env, "dpkg", "-i", "/tmp/alone.deb"))
 	var said struct{ Version, From, Browser string }
-	if err := json.Unmarshal(must(t, inside(t, root, 65534, "/", env, "pagetools", "version", "--format", "json")), &said); err != nil || said.From != "deb" || said.Browser != "none" {
+	if err := json.Unmarshal(must(t, inside(t, root, 65534, env, "pagetools", "version", "--format", "json")), &said); err != nil || said.From != "deb" || said.Browser != "none" {
 		t.Errorf("it says that it is %+v (%v)", said, err)
 	}
-	cmd := inside(t, root, 65534, "/", env, "pagetools", "tools", "https://shop.example/")
+	cmd := inside(t, root, 65534, env, "pagetools", "tools", "https://shop.example/")
 	if out, err := cmd.CombinedOutput(); err == nil || cmd.ProcessState.ExitCode() != 4 || !strings.Contains(string(out), "chromium") {
 		t.Errorf("without a browser: %v\n%s", err, out)
 	}
-	if out := must(t, inside(t, root, 0, "/", env, "dpkg-query", "--show", "--showformat", "${Recommends}", "pagetools")); string(out) != distributions[0].recommends {
+	if out := must(t, inside(t, root, 0, env, "dpkg-query", "--show", "--showformat", "${Recommends}", "pagetools")); string(out) != distributions[0].recommends {
 		t.Errorf("it recommends %s", out)
 	}
 }
@@ -252,6 +258,29 @@ func serves(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
+// TestRPM installs the rpm into an empty folder, as rpm does, and runs the main job.
+func TestRPM(t *testing.T) {
+	p := publishedRelease(t)
+	if _, err := exec.LookPath("rpm"); err != nil || os.Geteuid() != 0 {
+		t.Skip("NOT CHECKED: there is no rpm, or this is not root; apt-get install rpm")
+	}
+	path := p.file(t, "pagetools-VERSION-1."+map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]+".rpm")
+	if out := must(t, exec.Command("rpm", "-qp", "--recommends", path)); strings.TrimSpace(string(out)) != distributions[1].recommends {
+		t.Errorf("it recommends %s", out)
+	}
+	root := t.TempDir()
+	must(t, exec.Command("rpm", "--root", root, "--initdb"))
+	must(t, exec.Command("rpm", "--root", root, "--install", "--nosignature", "--ignorearch", path))
+	if _, err := os.Stat(filepath.Join(root, "usr/share/zsh/site-functions/_pagetools")); err != nil {
+		t.Error(err)
+	}
+	mainJob(t, "rpm", p, filepath.Join(root, "usr/bin/pagetools"))
+	must(t, exec.Command("rpm", "--root", root, "--erase", "pagetools"))
+	if _, err := os.Stat(filepath.Join(root, "usr/bin/pagetools")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("after it was removed, the program is there (%v)", err)
+	}
+}
+
 // TestImageRuns unpacks the image's layer, and runs its entry as its user: the browser is elsewhere.
 func TestImageRuns(t *testing.T) {
 	p := publishedRelease(t)
@@ -268,11 +297,11 @@ func TestImageRuns(t *testing.T) {
 	config := readPart[imageConfig](t, blobOf(t, oci, manifest.Config))
 	root := t.TempDir()
 	must(t, exec.Command("tar", "-xzpf", blobOf(t, oci, manifest.Layers[0]), "-C", root))
-	cmd := exec.CommandContext(t.Context(), config.Config.Entrypoint[0], "version", "--format", "json")
-	cmd.Env, cmd.Dir = config.Config.Env, config.Config.WorkingDir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: imageUser, Gid: imageUser}}
+	run := func(args ...string) []byte {
+		return must(t, inside(t, root, imageUser, config.Config.Env, append(slices.Clone(config.Config.Entrypoint), args...)...))
+	}
 	var said struct{ Version, From, Browser string }
-	if err := json.Unmarshal(must(t, cmd), &said); err != nil || said.Version != "v"+p.version || said.From != "oci" || said.Browser != "none" {
+	if err := json.Unmarshal(run("version", "--format", "json"), &said); err != nil || said.Version != "v"+p.version || said.From != "oci" || said.Browser != "none" {
 		t.Errorf("it says that it is %+v (%v)", said, err)
 	}
 	shell := os.Getenv("PAGETOOLS_HEADLESS_SHELL")
@@ -284,9 +313,7 @@ func TestImageRuns(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(root, "page"), os.DirFS(page(t))); err != nil {
 		t.Fatal(err)
 	}
-	call := exec.CommandContext(t.Context(), config.Config.Entrypoint[0], "call", "--browser-url", address, "/page", "greet", "name=Ada")
-	call.Env, call.Dir, call.SysProcAttr = cmd.Env, cmd.Dir, cmd.SysProcAttr
-	if out := must(t, call); string(out) != "Hello, Ada!\n" {
+	if out := run("call", "--browser-url", address, "/page", "greet", "name=Ada"); string(out) != "Hello, Ada!\n" {
 		t.Errorf("the call says %q", out)
 	}
 }

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"archive/zip"
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"flag"
@@ -66,14 +66,13 @@ func TestSize(t *testing.T) {
 	t.Parallel()
 	p := publishedRelease(t)
 	program := unpacked(t, p.file(t, "pagetools_VERSION_linux_amd64.tar.gz"))["pagetools"]
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	if _, err := w.Write(program); err != nil || w.Close() != nil {
+	packed, err := gzipOf(program)
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%.1f MB stripped, %.1f MB packed", float64(len(program))/1e6, float64(packed.Len())/1e6)
-	if len(program) > maxStripped || packed.Len() > maxPacked {
-		t.Errorf("%d bytes, %d packed: at most %d and %d", len(program), packed.Len(), maxStripped, maxPacked)
+	t.Logf("%d bytes stripped, %d packed", len(program), len(packed))
+	if len(program) > maxStripped || len(packed) > maxPacked {
+		t.Errorf("%d bytes, %d packed: at most %d and %d", len(program), len(packed), maxStripped, maxPacked)
 	}
 }
 
@@ -119,6 +118,34 @@ func TestArchive(t *testing.T) {
 	mainJob(t, "archive", p, filepath.Join(dir, "pagetools"))
 }
 
+// TestBundle unpacks a bundle as a desktop client does, and starts what its manifest says.
+func TestBundle(t *testing.T) {
+	t.Parallel()
+	p := publishedRelease(t)
+	bundle, err := zip.OpenReader(p.file(t, "pagetools-VERSION-"+runtime.GOOS+"-"+runtime.GOARCH+".mcpb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bundle.Close()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, bundle); err != nil {
+		t.Fatal(err)
+	}
+	config := readPart[manifest](t, filepath.Join(dir, "manifest.json")).Server.Config
+	browser := os.Getenv("PAGETOOLS_EXECUTABLE_PATH")
+	fill := strings.NewReplacer("${__dirname}", dir, "${user_config.site}", page(t), "${user_config.browser}", browser)
+	words := append([]string{config.Command}, config.Args...)
+	for i, w := range words {
+		words[i] = fill.Replace(w)
+	}
+	cmd := asUser(t, exec.CommandContext(t.Context(), words[0], words[1:]...))
+	for name, v := range config.Env {
+		cmd.Env = append(cmd.Env, name+"="+fill.Replace(v))
+	}
+	speaksMCP(t, cmd, nil, 0)
+	mainJob(t, "mcpb", p, words[0])
+}
+
 // mainJob asks an installed program what it is, whether there is a browser, and for the tools of a page.
 func mainJob(t *testing.T, from string, p published, program ...string) {
 	t.Helper()
@@ -132,7 +159,7 @@ func mainJob(t *testing.T, from string, p published, program ...string) {
 	// No browser: one line says how to get one.
 	cmd := start("tools", page(t))
 	cmd.Env = append(cmd.Env, "PAGETOOLS_EXECUTABLE_PATH=/nowhere")
-	if out, err := cmd.CombinedOutput(); err == nil || cmd.ProcessState.ExitCode() != 4 || !bytes.Contains(out, []byte("browser")) {
+	if out, err := cmd.CombinedOutput(); err == nil || cmd.ProcessState.ExitCode() != 4 || !bytes.Contains(out, []byte("nstall")) {
 		t.Errorf("without a browser: %v\n%s", err, out)
 	}
 	if said.Browser == "none" {
@@ -168,7 +195,7 @@ func asUser(t *testing.T, cmd *exec.Cmd) *exec.Cmd {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
-	cmd.Env = append(cmd.Env, "HOME="+home)
+	cmd.Env = append(cmd.Env, "HOME="+home, "npm_config_update_notifier=false", "PAGETOOLS_CONSOLE_LISTEN=off")
 	for _, name := range []string{"PAGETOOLS_NO_SANDBOX", "PAGETOOLS_EXECUTABLE_PATH"} {
 		if v := os.Getenv(name); v != "" {
 			cmd.Env = append(cmd.Env, name+"="+v)
@@ -188,117 +215,9 @@ func must(t *testing.T, cmd *exec.Cmd) []byte {
 	return out.Bytes()
 }
 
-// npmInstalled installs packages from their files, without a network, and returns the folder.
-func npmInstalled(t *testing.T, files ...string) string {
-	t.Helper()
-	if _, err := exec.LookPath("npm"); err != nil {
-		t.Skip("NOT CHECKED: there is no npm")
-	}
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"private":true}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := asUser(t, exec.CommandContext(t.Context(), "npm", append([]string{"install", "--offline", "--no-audit", "--no-fund", "--loglevel=error"}, files...)...))
-	cmd.Dir = dir
-	must(t, cmd)
-	return dir
-}
-
-func (p published) npmFiles(t *testing.T) []string {
-	t.Helper()
-	system, cpu := platform{runtime.GOOS, runtime.GOARCH}.npmSystem()
-	return []string{p.file(t, "npm/pagetools-VERSION.tgz"), p.file(t, "npm/pagetools-"+system+"-"+cpu+"-VERSION.tgz")}
-}
-
-// TestNPM installs npm's packages offline, runs the main job through npx, and ends.
-func TestNPM(t *testing.T) {
-	t.Parallel()
-	p := publishedRelease(t)
-	dir := npmInstalled(t, p.npmFiles(t)...)
-	mainJob(t, "npm", p, "npx", "--offline", "--prefix", dir, "pagetools")
-	for _, node := range nodes(t) {
-		t.Run(node.version, func(t *testing.T) {
-			launcher := filepath.Join(dir, "node_modules", "pagetools", "bin", "pagetools.js")
-			start := func(args ...string) *exec.Cmd {
-				return asUser(t, exec.CommandContext(t.Context(), node.path, append([]string{launcher}, args...)...))
-			}
-			t.Run("exit code", func(t *testing.T) {
-				cmd := start("nonsense")
-				if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 2 || !bytes.Contains(out, []byte("nonsense")) {
-					t.Errorf("it ends with %d\n%s", cmd.ProcessState.ExitCode(), out)
-				}
-			})
-			t.Run("MCP", func(t *testing.T) { speaksMCP(t, start("mcp", page(t)), nil) })
-			t.Run("interrupt", func(t *testing.T) { speaksMCP(t, start("mcp", page(t)), os.Interrupt) })
-			t.Run("another binary", func(t *testing.T) {
-				cmd := start("version")
-				cmd.Env = append(cmd.Env, "PAGETOOLS_BINARY=/bin/echo")
-				if out := must(t, cmd); string(out) != "version\n" {
-					t.Errorf("PAGETOOLS_BINARY does not count: %s", out)
-				}
-				cmd = start("version")
-				cmd.Env = append(cmd.Env, "PAGETOOLS_BINARY=/nowhere")
-				if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 1 || !bytes.Contains(out, []byte("/nowhere cannot be started: ENOENT")) {
-					t.Errorf("it ends with %d\n%s", cmd.ProcessState.ExitCode(), out)
-				}
-			})
-		})
-	}
-}
-
-// TestNPMWithoutPlatform names what is missing, and how to get it, on stderr.
-func TestNPMWithoutPlatform(t *testing.T) {
-	t.Parallel()
-	p := publishedRelease(t)
-	dir := npmInstalled(t, p.npmFiles(t)[0])
-	launcher := filepath.Join(dir, "node_modules", "pagetools", "bin", "pagetools.js")
-	system, cpu := platform{runtime.GOOS, runtime.GOARCH}.npmSystem()
-	for name, test := range map[string]struct{ preload, want string }{
-		"missing": {"", "pagetools: the package @pagetools/" + system + "-" + cpu + " is missing: install without --omit=optional\n"},
-		"unknown": {"Object.defineProperty(process, 'platform', {value: 'plan9'});", "pagetools: there is no pagetools for plan9-" + cpu + "; there is one for linux-x64, linux-arm64, darwin-x64, darwin-arm64, win32-x64, win32-arm64\n"},
-	} {
-		preload := filepath.Join(t.TempDir(), "preload.js")
-		if err := os.WriteFile(preload, []byte(test.preload), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		var out, said bytes.Buffer
-		cmd := asUser(t, exec.CommandContext(t.Context(), "node", "--require", preload, launcher, "version"))
-		cmd.Stdout, cmd.Stderr = &out, &said
-		if err := cmd.Run(); cmd.ProcessState.ExitCode() != 1 || out.Len() > 0 || said.String() != test.want {
-			t.Errorf("%s: %v\n%s%s", name, err, out.String(), said.String())
-		}
-	}
-}
-
-type node struct{ path, version string }
-
-// nodes returns the Node of this machine, and one with process.execve, from the packages of make
-// clients.
-func nodes(t *testing.T) (all []node) {
-	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	paths, err := filepath.Glob(filepath.Join(cache, "pagetools", "clients-*", "node_modules", "node-*", "bin", "node"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range append([]string{"node"}, paths...) {
-		version, err := exec.Command(path, "--version").Output()
-		if err == nil && !slices.ContainsFunc(all, func(n node) bool { return n.version == strings.TrimSpace(string(version)) }) {
-			all = append(all, node{path, strings.TrimSpace(string(version))})
-		}
-	}
-	if len(all) < 2 {
-		t.Log("NOT CHECKED with process.execve: make clients-short brings a newer Node")
-	}
-	return all
-}
-
 // speaksMCP calls a tool over stdin and stdout, on which nothing else comes. With a signal, it then
 // ends the program by that, and otherwise by the end of stdin. Nothing that it started is left.
-func speaksMCP(t *testing.T, cmd *exec.Cmd, signal os.Signal) {
+func speaksMCP(t *testing.T, cmd *exec.Cmd, signal os.Signal, want int) {
 	t.Helper()
 	mark := "PAGETOOLS_TEST_MARK=" + filepath.Base(t.TempDir()) + fmt.Sprint(os.Getpid()) + strings.ReplaceAll(t.Name(), "/", "_")
 	cmd.Env = append(cmd.Env, mark)
@@ -356,8 +275,59 @@ func speaksMCP(t *testing.T, cmd *exec.Cmd, signal os.Signal) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // the exit code is looked at below
-	if code, want := cmd.ProcessState.ExitCode(), map[bool]int{true: 130, false: 0}[signal != nil]; code != want || bytes.ContainsRune(bytes.TrimSpace(rest), '\x00') {
-		t.Errorf("it ends with %d, not %d\n%s", code, want, said.String())
+	if code := cmd.ProcessState.ExitCode(); code != want || len(rest) > 0 {
+		t.Errorf("it ends with %d, not %d\n%s%s", code, want, said.String(), rest)
+	}
+	for _, pid := range started {
+		if lives(pid) {
+			t.Errorf("process %s is left behind", pid)
+		}
+	}
+}
+
+// interrupted starts a server at a terminal, and presses Ctrl-C: the terminal sends it to npx, the
+// launcher and the program alike. It ends as if it had come once, and its browser with it.
+func interrupted(t *testing.T, command string) {
+	t.Helper()
+	if _, err := exec.LookPath("script"); err != nil || runtime.GOOS != "linux" {
+		t.Skip("NOT CHECKED: there is no script of util-linux, which makes a terminal")
+	}
+	mark := "PAGETOOLS_TEST_MARK=" + fmt.Sprint(os.Getpid()) + strings.ReplaceAll(t.Name(), "/", "_")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := asUser(t, exec.CommandContext(ctx, "script", "--quiet", "--return", "--flush", "--command", "exec "+command, "/dev/null"))
+	cmd.Env = append(cmd.Env, mark)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var shown strings.Builder
+	for lines := bufio.NewScanner(io.TeeReader(out, &shown)); lines.Scan(); {
+		if strings.Contains(lines.Text(), "/mcp") { // the last address of the box
+			break
+		}
+	}
+	started := marked(t, mark)
+	if len(started) < 3 {
+		t.Errorf("processes with the mark: %v\n%s", started, shown.String())
+	}
+	if _, err := io.WriteString(in, "\x03"); err != nil {
+		t.Fatal(err)
+	}
+	rest, err := io.ReadAll(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("it ends with %d\n%s%s", code, shown.String(), rest)
 	}
 	for _, pid := range started {
 		if lives(pid) {
