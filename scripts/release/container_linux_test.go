@@ -85,11 +85,12 @@ func archiveOf(t *testing.T) string {
 func last(text string, n int) string { return text[max(0, len(text)-n):] }
 
 // inside runs a command in another root folder, in namespaces of its own for mounts and processes, as
-// a container would: what it starts ends with it.
+// a container would: what it starts ends with it. The shell stays, because a process that becomes another
+// user does not end with its parent any more.
 func inside(t *testing.T, root string, user uint32, env []string, command ...string) *exec.Cmd {
 	t.Helper()
 	const script = `mount -t proc proc "$0/proc" && mount -t tmpfs -o mode=1777 tmpfs "$0/dev/shm" && ` +
-		`exec chroot --userspec="$1" "$0" "${@:2}"`
+		`chroot --userspec="$1" "$0" "${@:2}"; exit $?`
 	for _, dir := range []string{"proc", "dev/shm"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			t.Fatal(err)
@@ -225,7 +226,13 @@ func serves(t *testing.T, cmd *exec.Cmd) {
 		t.Fatal(err)
 	}
 	defer func() {
-		_ = cmd.Process.Kill() // what it started ends with it
+		_ = cmd.Process.Kill()
+		ended := time.AfterFunc(10*time.Second, func() {
+			t.Error("it is left behind")
+			_ = out.Close()
+		})
+		_, _ = io.Copy(io.Discard, out) // until everything that it started has ended
+		ended.Stop()
 		_ = cmd.Wait()
 	}()
 	address := ""
