@@ -94,6 +94,10 @@ func parse(root string, args []string) (o options, err error) {
 	if !semver.MatchString(o.version) {
 		return o, fmt.Errorf("invalid version %q: must be like 1.2.3 (make release VERSION=1.2.3)", o.version)
 	}
+	if major, _, _ := strings.Cut(o.version, "."); major != "0" && major != "1" {
+		return o, fmt.Errorf("version %s: Go stamps a version from 2 on only where the module's path ends with it, and "+
+			"this one's is %s", o.version, modulePath)
+	}
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("%s takes no argument, and %q is too much", args[0], flags.Arg(0))
 	}

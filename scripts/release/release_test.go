@@ -390,7 +390,7 @@ func TestArguments(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
 		nil, {"x"}, {"build"}, {"build", "-version", "v1.2.3"}, {"build", "-version", "1.2"}, {"build", "-version", "1.2.3+x"},
-		{"build", "-version", "01.2.3"}, {"build", "-version", "1.2.3", "-platforms", "plan9/386"}, {"build", "-version", "1.2.3", "x"},
+		{"build", "-version", "01.2.3"}, {"build", "-version", "2.0.0"}, {"build", "-version", "1.2.3", "-platforms", "plan9/386"}, {"build", "-version", "1.2.3", "x"},
 		{"check", "-platforms", "linux"}, {"check", "x"}, {"cut"}, {"cut", "v1.2.3"}, {"cut", "1.2.3", "1.2.4"}, {"notes", "1"},
 	} {
 		if err := run(t.Context(), args, io.Discard); err == nil {
