@@ -79,7 +79,7 @@ var completions = map[string]string{
 // readDocs collects what goes beside the program. The man pages and completions come from the program.
 func (r *release) readDocs(ctx context.Context, temp string) error {
 	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
-		data, err := os.ReadFile(filepath.Join(r.source.dir, name))
+		data, err := os.ReadFile(filepath.Join(r.dir, name))
 		if err != nil {
 			return err
 		}

@@ -181,12 +181,12 @@ func sameFiles(a, b string) error {
 
 // readAll returns the digest and the mode of every file below a folder.
 func readAll(dir string) (map[string]string, error) {
-	all := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	all, tree := map[string]string{}, os.DirFS(dir)
+	err := fs.WalkDir(tree, ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
-		data, err := os.ReadFile(path)
+		data, err := fs.ReadFile(tree, name)
 		if err != nil {
 			return err
 		}
@@ -194,9 +194,8 @@ func readAll(dir string) (map[string]string, error) {
 		if err != nil {
 			return err
 		}
-		name, err := filepath.Rel(dir, path)
-		all[filepath.ToSlash(name)] = info.Mode().String() + " " + digest(data)
-		return err
+		all[name] = info.Mode().String() + " " + digest(data)
+		return nil
 	})
 	return all, err
 }
