@@ -71,6 +71,9 @@ func configClient(p *program, name string, targets []string, o clientOptions) er
 	if err != nil {
 		return err
 	}
+	if o.via == "" {
+		d.warnOfPath()
+	}
 	if err := d.c.Fit(&d.s); err != nil {
 		return terminal.Usage("%w", err)
 	}
@@ -102,6 +105,17 @@ func (d *clientConfig) printRemote(o clientOptions) error {
 	}
 	_, err := fmt.Fprint(d.p.stdout, d.c.Snippet(d.s))
 	return err
+}
+
+// warnOfPath says where the program will not stay.
+func (d *clientConfig) warnOfPath() {
+	switch path := filepath.ToSlash(d.s.Command); {
+	case strings.Contains(path, "go-build"):
+		d.p.say("warning: %s is what `go run` made, and will not stay; build it first", text.Line(path))
+	case strings.Contains(path, "/_npx/"):
+		d.p.say("warning: %s is in npx's cache, and will not stay; --via npx has %s start npm's package",
+			text.Line(path), d.c.Title)
+	}
 }
 
 // viaNPX has npx start npm's package of this very version.
@@ -160,10 +174,6 @@ func (d *clientConfig) local(targets []string) error {
 	}
 	if d.s.Command, err = ownPath(); err != nil {
 		return err
-	}
-	if strings.Contains(d.s.Command, "go-build") {
-		d.p.say("warning: %s is what `go run` made, and will not stay; build it first",
-			text.Line(d.s.Command))
 	}
 	for _, t := range all {
 		if !t.named {

@@ -215,3 +215,19 @@ func TestViaNPX(t *testing.T) {
 		}
 	}
 }
+
+// TestWarnOfPath: a path that will not stay is told, before a client has it.
+func TestWarnOfPath(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"/home/me/.npm/_npx/0123/node_modules/@pagetools/linux-x64/bin/pagetools": "--via npx", "/tmp/go-build12/b001/exe/pagetools": "build it first",
+		"/usr/bin/pagetools": "", "/home/me/node_modules/@pagetools/linux-x64/bin/pagetools": "", "": "",
+	} {
+		var errs bytes.Buffer
+		d := &clientConfig{p: &program{conf: &config.Config{}, stderr: terminal.NewStream(&errs)}, c: clients.Named("cursor"), s: clients.Server{Command: path}}
+		d.warnOfPath()
+		if got := errs.String(); (got != "") != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("of %q it says %q", path, got)
+		}
+	}
+}
