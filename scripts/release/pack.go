@@ -5,7 +5,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -17,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/klauspost/compress/gzip"
 )
 
 // file is one that goes into a package.
@@ -62,6 +63,7 @@ func gzipOf(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.ModTime = time.Unix(0, 0) // none
 	_, err = w.Write(data)
 	err = errors.Join(err, w.Close())
 	return out.Bytes(), err

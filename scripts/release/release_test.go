@@ -116,7 +116,7 @@ func TestPack(t *testing.T) {
 	}
 	z, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil || z.Name != "" || !z.ModTime.IsZero() {
-		t.Errorf("gzip says %+v (%v)", z, err)
+		t.Errorf("gzip says %+v (%v)", z.Header, err)
 	}
 	var got []string
 	for r := tar.NewReader(z); ; {
