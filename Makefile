@@ -4,6 +4,7 @@ GO   ?= go
 # The linters have a module file of their own, so that what they need is not what we need. Go builds
 # them once.
 LINT := $(GO) tool -modfile=golangci-lint.mod golangci-lint
+LINT_PATH := $(GO) tool -n -modfile=golangci-lint.mod golangci-lint
 
 # Chromium's sandbox does not work for root. Our own pages are trusted, so root
 # tests them without. The binary itself never decides this.
@@ -46,7 +47,7 @@ landing: ## do what documents tell people to type, run the examples' tests, comm
 		$(GO) test ./e2e/suite/life -count=1 -timeout 20m
 
 .PHONY: nightly
-nightly: ## run what takes hours: stress, race, chaos, soak, consent, mutations, clients, fuzz, corpus; PARTS="stress race" for some
+nightly: ## run what takes hours: stress, race, chaos, soak, consent, mutations, clients, fuzz, corpus, release; PARTS="stress race" for some
 	@scripts/nightly.sh $(PARTS)
 
 .PHONY: stress
@@ -133,9 +134,32 @@ corpus: ## read OpenAPI documents of others, and hold requests to them; DOCUMENT
 build: ## build bin/pagetools
 	$(GO) build -o bin/pagetools ./cmd/pagetools
 
-.PHONY: bundle
-bundle: ## build MCPB bundles and server.json in bin/bundle; VERSION=1.2.3 for a release
-	$(GO) run ./scripts/bundle $(if $(VERSION),-version $(VERSION))
+# The tool that makes releases is a module of its own.
+RELEASE := $(GO) -C scripts/release run .
+HERE     = $(shell $(GO) env GOOS)/$(shell $(GO) env GOARCH)
+
+.PHONY: release
+release: ## build everything of a release in dist; VERSION=1.2.3, and PLATFORMS=linux/amd64,… for some
+	@$(RELEASE) build -version "$(VERSION)" $(if $(PLATFORMS),-platforms "$(PLATFORMS)")
+
+.PHONY: cut
+cut: ## make what is unreleased in CHANGELOG.md the section of VERSION, as a commit
+	@$(RELEASE) cut "$(VERSION)"
+
+.PHONY: release-check release-short
+release-check: ## build a release twice and compare the bytes, validate it, and install each package in an empty place
+	@$(SANDBOX)
+	@PAGETOOLS_EXECUTABLE_PATH="$$(scripts/browser.sh)" && export PAGETOOLS_EXECUTABLE_PATH && \
+		$(RELEASE) check $(if $(PLATFORMS),-platforms "$(PLATFORMS)") && \
+		PAGETOOLS_HEADLESS_SHELL="$$(scripts/headless-shell.sh)" $(GO) -C scripts/release test . -count=1 -timeout 40m -v \
+			-run '$(INSTALLED)' -dist ../../bin/release -chroots
+release-short: ## build it once for this system, and install what needs no system of its own; the size counts, too
+	@$(SANDBOX)
+	@PAGETOOLS_EXECUTABLE_PATH="$$(scripts/browser.sh)" && export PAGETOOLS_EXECUTABLE_PATH && \
+		$(RELEASE) check -once -platforms "linux/amd64,$(HERE)" && \
+		PAGETOOLS_HEADLESS_SHELL="$$(scripts/headless-shell.sh)" $(GO) -C scripts/release test . -count=1 -timeout 20m \
+			-dist ../../bin/release
+INSTALLED := TestSize|TestChecksums|TestArchive|TestBundle|TestNPM|TestSDK|TestRPM|TestContainerfile|TestImageRuns
 
 .PHONY: generate
 generate: ## rebuild what is committed but generated
@@ -145,6 +169,7 @@ generate: ## rebuild what is committed but generated
 lint: ## check the format and run the linters
 	@unformatted="$$(gofmt -l .)"; if [ -n "$$unformatted" ]; then echo "gofmt -w is needed for:" $$unformatted; exit 1; fi
 	$(LINT) run
+	@lint="$$($(LINT_PATH))" && cd scripts/release && "$$lint" run --config ../../.golangci.yml
 
 .PHONY: vuln
 vuln: ## look for known vulnerabilities in what we use

@@ -26,7 +26,7 @@ func configCommand(p *program) *cobra.Command {
 			"each value came from.\n" +
 			"With schema: the JSON Schema of the configuration file; with schema x-llm, that of x-llm in documents of OpenAPI.\n" +
 			"With the name of an MCP client: what its own configuration needs " +
-			"so that it starts `pagetools mcp TARGET...`.",
+			"so that it starts `pagetools mcp TARGET...`, or uses the server that --http names.",
 		Args:      func(_ *cobra.Command, args []string) error { return o.check(args) },
 		ValidArgs: append([]string{"print", "schema"}, clients.Names()...),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -44,6 +44,8 @@ func configCommand(p *program) *cobra.Command {
 	}
 	c.Flags().StringVar(&o.http, "http", "", "for clients: use the MCP server that runs at this "+
 		"URL, such as http://127.0.0.1:7300/mcp, and start none")
+	c.Flags().StringVar(&o.via, "via", "", "for clients: npx has them start npm's package of this "+
+		"version, and not this program")
 	c.Flags().BoolVar(&o.install, "install", false,
 		"for clients: write it into the client's own file for this user, with a backup")
 	return c

@@ -21,6 +21,7 @@ import (
 // clientOptions are the flags of `config CLIENT`.
 type clientOptions struct {
 	http    string // not empty: the URL of a server that runs already
+	via     string // npx starts npm's package; empty: this program starts
 	install bool
 }
 
@@ -29,7 +30,7 @@ func (o clientOptions) check(args []string) error {
 	if len(args) > 0 {
 		word = args[0]
 	}
-	isClient := slices.Contains(clients.Names(), word)
+	isClient := clients.Named(word) != nil
 	switch {
 	case !isClient && word != "print" && word != "schema":
 		return terminal.Usage("config takes print, schema, or a client, not %q; clients are %s",
@@ -40,9 +41,14 @@ func (o clientOptions) check(args []string) error {
 	case !isClient && word != "schema" && len(args) > 1:
 		return terminal.Usage("config %s takes no argument, and %q is too much; see pagetools "+
 			"config --help", word, text.Line(args[1]))
-	case !isClient && (o.http != "" || o.install):
-		return terminal.Usage("--http and --install are for clients: %s",
+	case !isClient && (o.http != "" || o.via != "" || o.install):
+		return terminal.Usage("--http, --via and --install are for clients: %s",
 			strings.Join(clients.Names(), ", "))
+	case o.via != "" && o.via != "npx":
+		return terminal.Usage("invalid value %q for --via: must be npx", text.Line(o.via))
+	case o.via != "" && o.http != "":
+		return terminal.Usage("--via is for the server that the client starts, and --http names " +
+			"one that runs already: leave out one of them")
 	case o.http != "" && len(args) > 1:
 		return terminal.Usage("a TARGET is for the server that the client starts, and --http " +
 			"names one that runs already: leave out one of them")
@@ -56,14 +62,23 @@ func configClient(p *program, name string, targets []string, o clientOptions) er
 	var err error
 	if o.http != "" {
 		err = d.remote(o.http)
-	} else {
+	} else if d.c.Remote == nil {
 		err = d.local(targets)
+	}
+	if err == nil && o.via != "" {
+		err = d.viaNPX(ownVersion())
 	}
 	if err != nil {
 		return err
 	}
+	if o.via == "" {
+		d.warnOfPath()
+	}
 	if err := d.c.Fit(&d.s); err != nil {
 		return terminal.Usage("%w", err)
+	}
+	if d.c.Remote != nil {
+		return d.printRemote(o)
 	}
 	if command := d.c.Command(d.s); command != "" && !p.conf.Quiet {
 		fmt.Fprintf(p.stderr, "# %s\n", command)
@@ -77,6 +92,40 @@ func configClient(p *program, name string, targets []string, o clientOptions) er
 	}
 	_, err = fmt.Fprint(p.stdout, d.c.Snippet(d.s))
 	return err
+}
+
+// printRemote prints what a person gives to a client in a cloud, which has no file here.
+func (d *clientConfig) printRemote(o clientOptions) error {
+	if o.install {
+		return terminal.Usage("%s has no file on this machine: leave --install out, and paste what is "+
+			"printed", d.c.Title)
+	}
+	for _, line := range d.c.Remote.Advice(d.s) {
+		d.p.say("%s: %s", d.c.Title, line)
+	}
+	_, err := fmt.Fprint(d.p.stdout, d.c.Snippet(d.s))
+	return err
+}
+
+// warnOfPath says where the program will not stay.
+func (d *clientConfig) warnOfPath() {
+	switch path := filepath.ToSlash(d.s.Command); {
+	case strings.Contains(path, "go-build"):
+		d.p.say("warning: %s is what `go run` made, and will not stay; build it first", text.Line(path))
+	case strings.Contains(path, "/_npx/"):
+		d.p.say("warning: %s is in npx's cache, and will not stay; --via npx has %s start npm's package",
+			text.Line(path), d.c.Title)
+	}
+}
+
+// viaNPX has npx start npm's package of this very version.
+func (d *clientConfig) viaNPX(version string) error {
+	if !isReleased(version) {
+		return terminal.Usage("--via npx starts npm's package of this version, and this is %s, which is not "+
+			"a release: run npx -y pagetools config %s", version, d.c.Name)
+	}
+	d.s.NPX = strings.TrimPrefix(version, "v")
+	return nil
 }
 
 // clientConfig describes a server for a client.
@@ -125,10 +174,6 @@ func (d *clientConfig) local(targets []string) error {
 	}
 	if d.s.Command, err = ownPath(); err != nil {
 		return err
-	}
-	if strings.Contains(d.s.Command, "go-build") {
-		d.p.say("warning: %s is what `go run` made, and will not stay; build it first",
-			text.Line(d.s.Command))
 	}
 	for _, t := range all {
 		if !t.named {

@@ -125,6 +125,9 @@ func TestSecretsStayBehind(t *testing.T) {
 				}
 				code, stdout, stderr := runConfig(t, args...)
 				want, said := test.code, test.said
+				if c.Remote != nil && said != "password" { // it starts nothing, and reaches no 127.0.0.1
+					want, said = terminal.ExitUsage, "public https"
+				}
 				if !test.target && c.LocalOnly != "" && !strings.Contains(said, "--config") {
 					want, said = terminal.ExitUsage, "" // no URL goes into its file
 				}
@@ -147,7 +150,7 @@ func TestClientUsage(t *testing.T) {
 		args []string
 		said string
 	}{
-		{[]string{"zed"}, "claude-code, claude-desktop, cursor, vscode, codex, gemini"},
+		{[]string{"zed"}, "claude-code, claude-desktop, cursor, vscode, codex, gemini-cli, claude-web, chatgpt, openai-api, anthropic-api, gemini-api"},
 		{[]string{"print", "x"}, "no argument"},
 		{[]string{"--install"}, "are for clients"},
 		{[]string{"schema", "--http=http://127.0.0.1/mcp"}, "are for clients"},
@@ -156,6 +159,14 @@ func TestClientUsage(t *testing.T) {
 		{[]string{"cursor", "--http=http://127.0.0.1/mcp", "https://shop.example/"}, "one that runs already"},
 		{[]string{"cursor", "--http=ftp://x/"}, "URL of an MCP server"},
 		{[]string{"claude-desktop", "--http=http://127.0.0.1/mcp"}, "Connectors"},
+		{[]string{"cursor", "--via=bunx", "https://shop.example/"}, "must be npx"},
+		{[]string{"cursor", "--via=npx", "--http=https://tools.example/mcp"}, "leave out one of them"},
+		{[]string{"print", "--via=npx"}, "are for clients"},
+		{[]string{"cursor", "--via=npx", "https://shop.example/"}, "not a release"},
+		{[]string{"openai-api", "https://shop.example/"}, "public https"},
+		{[]string{"claude-web", "--http=http://tools.example/mcp"}, "public https"},
+		{[]string{"chatgpt", "--http=https://localhost/mcp"}, "public https"},
+		{[]string{"gemini-api", "--http=https://tools.example/mcp", "--install"}, "no file"},
 		{[]string{"cursor", "https://shop.example/?${env:HOME}"}, "variable"},
 		{[]string{"gemini", "https://shop.example/?$HOME"}, "variable"},
 		{[]string{"cursor", "https://shop.example/?\xff"}, "UTF-8"},
@@ -183,6 +194,40 @@ func TestConfigTokenOfOthers(t *testing.T) {
 		code, stdout, stderr := runConfig(t, "cursor", "--http="+address)
 		if code != 0 || strings.Contains(stdout, "Authorization") != wants {
 			t.Errorf("%s: %d\n%s%s", address, code, stdout, stderr)
+		}
+	}
+}
+
+// TestViaNPX: the version is this one's own, and pinned.
+func TestViaNPX(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]string{
+		"v1.2.3": "1.2.3", "v1.2.3-rc.1": "1.2.3-rc.1", "devel": "", "v1.2.4-0.20261127010203-0123456789ab": "", "v1.2.3+dirty": "",
+		"v0.0.0-20261127010203-0123456789ab": "",
+	} {
+		d := &clientConfig{c: clients.Named("cursor"), s: clients.Server{Name: "shop", Args: []string{"mcp", "https://shop.example/"}}}
+		err := d.viaNPX(version)
+		if (err == nil) != (want != "") || d.s.NPX != want {
+			t.Errorf("%s: %q (%v)", version, d.s.NPX, err)
+		}
+		if err == nil && (d.c.Fit(&d.s) != nil || !strings.Contains(d.c.Snippet(d.s), `"args": ["-y", "pagetools@`+want+`", "mcp", "https://shop.example/"]`)) {
+			t.Errorf("%s: %s", version, d.c.Snippet(d.s))
+		}
+	}
+}
+
+// TestWarnOfPath: a path that will not stay is told, before a client has it.
+func TestWarnOfPath(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"/home/me/.npm/_npx/0123/node_modules/@pagetools/linux-x64/bin/pagetools": "--via npx", "/tmp/go-build12/b001/exe/pagetools": "build it first",
+		"/usr/bin/pagetools": "", "/home/me/node_modules/@pagetools/linux-x64/bin/pagetools": "", "": "",
+	} {
+		var errs bytes.Buffer
+		d := &clientConfig{p: &program{conf: &config.Config{}, stderr: terminal.NewStream(&errs)}, c: clients.Named("cursor"), s: clients.Server{Command: path}}
+		d.warnOfPath()
+		if got := errs.String(); (got != "") != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("of %q it says %q", path, got)
 		}
 	}
 }

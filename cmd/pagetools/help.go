@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -16,8 +14,6 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
-	"github.com/pagetools/pagetools/session/cdp/chrome"
-	"github.com/pagetools/pagetools/shim"
 )
 
 // verbHelp holds what the help of a command has besides what cobra knows.
@@ -96,7 +92,8 @@ pagetools lock --check`},
 pagetools doctor https://shop.example/`},
 	"config": {ofAll, `pagetools config print
 pagetools config schema
-pagetools config cursor https://shop.example/ --install`},
+pagetools config cursor https://shop.example/ --install
+pagetools config claude-code https://shop.example/ --via npx`},
 	"version":               {"output", `pagetools version --format json`},
 	"man":                   {"output", `pagetools man /usr/local/share/man/man1`},
 	"completion":            {"", `pagetools completion bash`},
@@ -216,66 +213,13 @@ func writeMan(root *cobra.Command, dir string) error {
 		return terminal.Usage("making the folder of the man pages: %w", err)
 	}
 	root.DisableAutoGenTag = true
-	date := time.Unix(0, 0).UTC() // the same binary writes the same pages
+	date, err := time.Parse(time.RFC3339, builtAs().Date)
+	if err != nil {
+		date = time.Unix(0, 0).UTC() // the same binary writes the same pages
+	}
 	header := &doc.GenManHeader{Title: "PAGETOOLS", Section: "1", Source: "pagetools", Date: &date}
 	if err := doc.GenManTree(root, header, dir); err != nil {
 		return terminal.Usage("writing the man pages: %w", err)
 	}
 	return nil
-}
-
-type versionInfo struct {
-	Version  string `json:"version"`
-	Shim     string `json:"shim"` // SHA-256 of the page script
-	Go       string `json:"go"`
-	Chromedp string `json:"chromedp"`
-	Browser  string `json:"browser"` // path, or "none"
-	// Kind is that of the browser: shell or chromium; empty without one.
-	Kind chrome.Kind `json:"browserKind,omitempty"`
-}
-
-func versionCommand(p *program) *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print versions",
-		Args:  exactly(0, "no argument"),
-		RunE:  func(*cobra.Command, []string) error { return version(p) },
-	}
-}
-
-func version(p *program) error {
-	v := versionInfo{Version: ownVersion(), Shim: shim.Digest(), Go: runtime.Version(),
-		Browser: "none"}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, d := range info.Deps {
-			if d.Path == "github.com/chromedp/chromedp" {
-				v.Chromedp = d.Version
-			}
-		}
-	}
-	o, err := chromeOptions(p.conf)
-	if err != nil {
-		return err
-	}
-	browser := v.Browser
-	if path, kind, err := chrome.Find(o); err == nil {
-		v.Browser, v.Kind = path, kind
-		browser = fmt.Sprintf("%s (%s)", path, kind)
-	}
-	if p.conf.Format != "text" {
-		return terminal.Encode(p.stdout, v)
-	}
-	_, err = fmt.Fprintf(p.stdout, "pagetools %s\nshim      %s\ngo        "+
-		"%s\nchromedp  %s\nbrowser   %s\n", v.Version, v.Shim, v.Go, v.Chromedp, browser)
-	return err
-}
-
-// ownVersion is the version of the program; "devel" for one that was built from a
-// working tree.
-func ownVersion() string {
-	info, known := debug.ReadBuildInfo()
-	if !known || info.Main.Version == "" || info.Main.Version == "(devel)" {
-		return "devel"
-	}
-	return info.Main.Version
 }

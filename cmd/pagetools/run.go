@@ -98,8 +98,10 @@ func raise(s os.Signal) {
 
 func (p *program) command() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "pagetools",
-		Short:         "Tools that web pages declare through WebMCP, for any agent",
+		Use:   "pagetools",
+		Short: "Tools that web pages declare through WebMCP, for any agent",
+		Long: "Tools that web pages declare through WebMCP, for any agent.\nReleases, and what changed in " +
+			"each: https://github.com/pagetools/pagetools/releases",
 		SilenceErrors: true, SilenceUsage: true,
 		Version: ownVersion(), SuggestionsMinimumDistance: 2,
 		Args: func(c *cobra.Command, args []string) error {

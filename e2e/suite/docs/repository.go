@@ -48,7 +48,7 @@ var files = sync.OnceValues(func() (all []file, err error) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && slices.Contains(skipped, entry.Name()):
+		case entry.IsDir() && (slices.Contains(skipped, entry.Name()) || path == "dist"): // dist has a release
 			return fs.SkipDir
 		case !entry.Type().IsRegular():
 			return nil

@@ -23,6 +23,8 @@ const TokenVariable = "PAGETOOLS_TOKEN"
 // Client holds what we know of a client's own configuration.
 type Client struct {
 	Name, Title string
+	// alias is another name that the client is called by; empty for none.
+	alias string
 	// page is the documentation that the file's place and form follow.
 	page string
 	// files are templates of the path for this user. The first counts whose
@@ -46,6 +48,10 @@ type Client struct {
 	expands *regexp.Regexp
 	// LocalOnly says why there is no URL in the file.
 	LocalOnly string
+	// Remote is not nil when the client runs in a cloud: it starts nothing, and has no file.
+	Remote *Remote
+	// cmdNPX is true when its documentation wants npx to be started by cmd on Windows.
+	cmdNPX bool
 	// reserved are names that the client keeps for itself.
 	reserved []string
 	// noUnderscores is true when the client's rules misread names with underscores.
@@ -62,6 +68,7 @@ var All = []*Client{
 		files: []string{"$CLAUDE_CONFIG_DIR/.claude.json", "~/.claude.json"},
 		key:   "mcpServers", local: "stdio", remote: "http",
 		bearer: "Bearer ${" + TokenVariable + "}", expands: braced, reserved: []string{"workspace"},
+		cmdNPX: true,
 		// Another option must stand between --env and the name: --env takes all words that follow.
 		add:    "claude mcp add {--env} --scope user --transport stdio {name} -- {command}",
 		addURL: "claude mcp add {--header} --scope user --transport http {name} {url}",
@@ -102,7 +109,8 @@ var All = []*Client{
 		addURL: "codex mcp add {name} --url {url} {--bearer-token-env-var}",
 	},
 	{
-		Name: "gemini", Title: "Gemini CLI", page: "https://geminicli.com/docs/tools/mcp-server",
+		Name: "gemini-cli", alias: "gemini", Title: "Gemini CLI",
+		page:  "https://geminicli.com/docs/tools/mcp-server",
 		files: []string{"$GEMINI_CLI_HOME/.gemini/settings.json", "~/.gemini/settings.json"},
 		// Without a type, url is the older SSE; httpUrl is said to be deprecated (0.61).
 		key: "mcpServers", lenient: true, remote: "http", bearer: "Bearer ${" + TokenVariable + "}",
@@ -110,6 +118,28 @@ var All = []*Client{
 		noUnderscores: true, // google-gemini/gemini-cli#21727
 		add:           "gemini mcp add --scope user {--env} {name} {program} -- {args}",
 		addURL:        "gemini mcp add --scope user --transport http {--header} {name} {url}",
+	}, {
+		Name: "claude-web", Title: "Claude", page: "https://support.claude.com/en/articles/11175166",
+		Remote: &Remote{where: "under Settings, Connectors, Add custom connector", login: true},
+	},
+	{
+		Name: "chatgpt", Title: "ChatGPT", page: "https://developers.openai.com/apps-sdk/deploy/connect-chatgpt",
+		Remote: &Remote{where: "under Settings, Connectors, Create, in developer mode", login: true},
+	},
+	{
+		Name: "openai-api", Title: "OpenAI's API",
+		page:   "https://developers.openai.com/api/docs/guides/tools-remote-mcp",
+		Remote: &Remote{where: "in the request to /v1/responses", request: openAIRequest},
+	},
+	{
+		Name: "anthropic-api", Title: "Anthropic's API",
+		page: "https://docs.claude.com/en/docs/agents-and-tools/mcp-connector",
+		Remote: &Remote{where: "in the request to /v1/messages, with the header anthropic-beta: mcp-client-2025-11-20",
+			request: anthropicRequest},
+	},
+	{
+		Name: "gemini-api", Title: "Gemini's API", page: "https://ai.google.dev/gemini-api/docs/interactions",
+		Remote: &Remote{where: "in the request to /v1beta/interactions", request: geminiRequest},
 	},
 }
 
@@ -124,11 +154,12 @@ func Names() []string {
 
 // Named returns the client with a name, or nil.
 func Named(name string) *Client {
-	i := slices.Index(Names(), name)
-	if i < 0 {
-		return nil
+	for _, c := range All {
+		if name == c.Name || name != "" && name == c.alias {
+			return c
+		}
 	}
-	return All[i]
+	return nil
 }
 
 // Server is an MCP server as a client's file names it: a program that the client
@@ -140,13 +171,23 @@ type Server struct {
 	Env     map[string]string
 	URL     string
 	Token   bool // the server at the URL asks for one
+	// NPX is the version of npm's package that npx starts, instead of Command; empty for none.
+	NPX string
 }
 
 // Fit changes the name of the server to one that the client takes. It refuses values that the
 // client would not read as they are written.
 func (c *Client) Fit(s *Server) error {
-	if s.URL != "" && c.LocalOnly != "" {
+	switch {
+	case s.URL != "" && c.LocalOnly != "":
 		return errors.New(c.LocalOnly)
+	case c.Remote != nil:
+		return c.Remote.fits(c.Title, *s)
+	}
+	if s.NPX != "" {
+		if err := c.byNPX(s, runtime.GOOS); err != nil {
+			return err
+		}
 	}
 	if slices.Contains(c.reserved, s.Name) {
 		s.Name = "pagetools_" + s.Name

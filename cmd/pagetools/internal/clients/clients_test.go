@@ -5,6 +5,8 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -29,6 +31,8 @@ func goldenServers() []struct {
 		{"characters that nobody sees", Server{Name: "s", Command: "/p", Args: []string{"mcp", "/srv/\u202ea\u009b\x1b\U000e0041"}}},
 		{"a name that some reserve", Server{Name: "workspace", URL: "http://127.0.0.1:7300/mcp/workspace"}},
 		{"HTTP", Server{Name: "shop", URL: "http://127.0.0.1:7300/mcp/shop"}},
+		{"npx", Server{Name: "shop_example", NPX: "1.2.3", Args: []string{"mcp", "https://shop.example/", "--no-sandbox"}}},
+		{"HTTP, public", Server{Name: "shop", URL: "https://tools.example/mcp/shop"}},
 		{"HTTP with a token", Server{Name: "shop", URL: "https://tools.example/mcp/shop?session=a", Token: true}},
 	}
 }
@@ -92,8 +96,8 @@ func TestClientFiles(t *testing.T) {
 		{"vscode", "linux", map[string]string{"VSCODE_APPDATA": "/a", "VSCODE_PORTABLE": "/p"}, "/p/user-data/User/mcp.json"},
 		{"codex", "linux", nil, "/h/.codex/config.toml"},
 		{"codex", "darwin", map[string]string{"CODEX_HOME": "/c"}, "/c/config.toml"},
-		{"gemini", "linux", nil, "/h/.gemini/settings.json"},
-		{"gemini", "linux", map[string]string{"GEMINI_CLI_HOME": "/g"}, "/g/.gemini/settings.json"},
+		{"gemini-cli", "linux", nil, "/h/.gemini/settings.json"},
+		{"gemini-cli", "linux", map[string]string{"GEMINI_CLI_HOME": "/g"}, "/g/.gemini/settings.json"},
 	}
 	seen := map[string]bool{}
 	for _, test := range tests {
@@ -104,8 +108,46 @@ func TestClientFiles(t *testing.T) {
 		}
 	}
 	for _, name := range Names() {
-		if !seen[name] {
+		if !seen[name] && Named(name).Remote == nil {
 			t.Errorf("nothing looks where %s keeps its file", name)
+		}
+	}
+}
+
+// TestNPXOnWindows: cmd reads what npx is given there, so what it would read otherwise is refused.
+func TestNPXOnWindows(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		client, system, target string
+		want                   []string // nil: refused
+	}{
+		{"claude-code", "windows", "https://shop.example/", []string{"cmd", "/c", "npx", "-y", "pagetools@1.2.3", "mcp", "https://shop.example/"}},
+		{"claude-code", "linux", "https://shop.example/?a&b", []string{"npx", "-y", "pagetools@1.2.3", "mcp", "https://shop.example/?a&b"}},
+		{"cursor", "windows", "https://shop.example/", []string{"npx", "-y", "pagetools@1.2.3", "mcp", "https://shop.example/"}},
+		{"claude-code", "windows", "https://shop.example/?a&calc.exe", nil},
+		{"cursor", "windows", "https://shop.example/?%PATH%", nil},
+		{"vscode", "windows", `C:\a "b"`, nil},
+	} {
+		s := Server{NPX: "1.2.3", Args: []string{"mcp", test.target}}
+		err := Named(test.client).byNPX(&s, test.system)
+		if got := append([]string{s.Command}, s.Args...); (err == nil) != (test.want != nil) || err == nil && !slices.Equal(got, test.want) {
+			t.Errorf("%s on %s starts %q (%v)", test.client, test.system, got, err)
+		}
+	}
+}
+
+// TestStartsNPX knows an entry of ours among those of others.
+func TestStartsNPX(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]bool{
+		"npx -y pagetools@1.2.3 mcp https://x/": true, "npx pagetools mcp https://x/": true, "npx.cmd -y pagetools@latest mcp": true,
+		"cmd /c npx -y pagetools@1.2.3 mcp": true, "cmd.exe /C npx.cmd pagetools": true,
+		"npx -y other pagetools": false, "npx -y pagetools-extra": false, "npx": false, "npx -y": false, "cmd /c": false,
+		"cmd /c echo pagetools": false, "node npx pagetools": false,
+	} {
+		words := strings.Fields(command)
+		if got := (Server{}).isOurs(words[0], words[1:], ""); got != want {
+			t.Errorf("%s is ours: %v", command, got)
 		}
 	}
 }

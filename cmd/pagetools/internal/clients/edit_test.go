@@ -41,6 +41,7 @@ func TestEditJSON(t *testing.T) {
 		{"a mark", "\ufeff{\n  \"a\": \"//, }\"\n}", "\ufeff{\n  \"a\": \"//, }\",\n  \"mcpServers\": {\n    \"shop\": " + in + "\n  }\n}"},
 		{"ours, older, with keys of the user", "{\n  \"mcpServers\": {\n    \"shop\": {\"command\": \"C:\\\\x\\\\pagetools.exe\",\n      \"timeout\": 7,\n      \"env\": {}}\n  }\n}",
 			"{\n  \"mcpServers\": {\n    \"shop\": {\"command\":\"/opt/pagetools\",\"args\":[\"mcp\",\"https://shop.example/\"],\"timeout\":7}\n  }\n}"},
+		{"ours, by npx", "{\n  \"mcpServers\": {\n    \"shop\": {\"command\": \"npx\", \"args\": [\"-y\", \"pagetools@1.2.2\", \"mcp\"]}\n  }\n}", "{\n  \"mcpServers\": {\n    \"shop\": " + line + "\n  }\n}"},
 		{"ours, by URL", "{\n  \"mcpServers\": {\n    \"shop\": {\n      \"url\": \"http://127.0.0.1:7300/mcp/shop\"\n    }\n  }\n}", "{\n  \"mcpServers\": {\n    \"shop\": " + in + "\n  }\n}"},
 		{"the same in another order, with a comment", "{\"mcpServers\": {\"shop\": {\"args\": [\"mcp\", \"https://shop.example/\"], /* here */ \"command\": \"/opt/pagetools\"}}}", ""},
 	}
@@ -87,6 +88,7 @@ func TestEditJSONRefuses(t *testing.T) {
 		{true, "{\"mcpServers\": {\"shop\": {}, \"shop\": {}}}", "twice"},
 		{true, "{\"mcpServers\": {\"shop\": null}}", errForeign.Error()},
 		{true, "{\"mcpServers\": {\"shop\": {\"command\": \"npx\"}}}", errForeign.Error()},
+		{true, "{\"mcpServers\": {\"shop\": {\"command\": \"npx\", \"args\": [\"-y\", \"shop-mcp\", \"pagetools\"]}}}", errForeign.Error()},
 		{true, "{\"mcpServers\": {\"shop\": {\"url\": \"https://shop.example/mcp\"}}}", errForeign.Error()},
 		{true, "{\"mcpServers\": {\"shop\": {\"command\": \"pagetools\" /* mine */}}}", errComments.Error()},
 		{true, "{\"mcpServers\": {\"shop\": {\"command\": \"pagetools\",\n// mine\n\"args\": []}}}", errComments.Error()},

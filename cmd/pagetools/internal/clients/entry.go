@@ -64,6 +64,9 @@ func (e entry) tree() *hujson.Object {
 
 // Snippet returns the whole of a file that has only this server.
 func (c *Client) Snippet(s Server) string {
+	if c.Remote != nil {
+		return c.Remote.snippet(s)
+	}
 	if c.toml {
 		return tomlTable(c.key, s.Name, c.entry(s))
 	}
@@ -81,10 +84,10 @@ var (
 
 // isOurs reports whether an entry that a client has under our name is one of this
 // program's, so that it may be replaced.
-func (s Server) isOurs(command, address string) bool {
+func (s Server) isOurs(command string, args []string, address string) bool {
 	if command != "" {
 		name := path.Base(strings.ReplaceAll(command, `\`, "/"))
-		return name == "pagetools" || name == "pagetools.exe" || name == filepath.Base(s.Command)
+		return startsNPX(name, args) || name == "pagetools" || name == "pagetools.exe" || name == filepath.Base(s.Command)
 	}
 	u, err := url.Parse(address)
 	if err != nil || (u.Path != "/mcp" && !strings.HasPrefix(u.Path, "/mcp/")) {

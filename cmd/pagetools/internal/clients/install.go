@@ -61,7 +61,7 @@ func (c *Client) run(s Server) (Written, error) {
 		switch was := there.Transport; {
 		case was.json() == c.entry(s).json():
 			return Written{Same: true}, nil
-		case !s.isOurs(was.Command, was.URL): // the command would write over it
+		case !s.isOurs(was.Command, was.Args, was.URL): // the command would write over it
 			return Written{}, errForeign
 		}
 	}

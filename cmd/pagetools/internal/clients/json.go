@@ -96,13 +96,14 @@ func replace(old *hujson.ObjectMember, e *hujson.Object, s Server, l layout) (bo
 	before := hujson.Value{Value: was}.Pack()
 	plain := hujson.Value{Value: was}.Clone()
 	plain.Standardize() // a blank for every character of a comment
-	var of struct{ Command, URL, HTTPURL any }
+	var of struct{ Command, Args, URL, HTTPURL any }
 	bare := plain.Pack()
 	_ = json.Unmarshal(bare, &of) // an object; its names match in any case
 	command, _ := of.Command.(string)
+	args, _ := of.Args.([]any)
 	address, _ := of.URL.(string)
 	older, _ := of.HTTPURL.(string)
-	if !s.isOurs(command, address+older) {
+	if !s.isOurs(command, texts(args), address+older) {
 		return false, errForeign
 	}
 	if l = l.of(was); l.newline != "" {
@@ -125,6 +126,16 @@ func replace(old *hujson.ObjectMember, e *hujson.Object, s Server, l layout) (bo
 	}
 	old.Value.Value = e
 	return true, nil
+}
+
+// texts returns the texts of a list.
+func texts(list []any) (out []string) {
+	for _, v := range list {
+		if t, ok := v.(string); ok {
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 // blanked returns the characters that have become blanks.

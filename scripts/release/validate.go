@@ -1,12 +1,14 @@
 package main
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,8 +25,13 @@ const (
 // errNotChecked says that a checker is not available. That is reported, and is not a failure.
 var errNotChecked = errors.New("NOT CHECKED")
 
-// check runs the checkers of the programs that will read the bundles.
-func check(ctx context.Context, out io.Writer, temp, serverPath string, bundles []bundle) error {
+// validate has the readers of server.json and of the bundles judge what was written.
+func validate(ctx context.Context, out io.Writer, o options) (err error) {
+	temp, err := os.MkdirTemp("", "release-validate-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	var failed error
 	report := func(what string, err error) {
 		switch {
@@ -38,16 +45,21 @@ func check(ctx context.Context, out io.Writer, temp, serverPath string, bundles 
 	}
 	schema, err := registrySchema(ctx, temp)
 	if err == nil {
-		err = checkServer(schema, serverPath)
+		err = checkServer(schema, filepath.Join(o.out, "server.json"))
 	}
 	report("server.json", err)
+	bundles, err := filepath.Glob(filepath.Join(o.out, "*.mcpb"))
+	if err != nil || len(bundles) == 0 {
+		return errors.Join(failed, err, fmt.Errorf("%s has no bundle", o.out))
+	}
 	npx, err := findMCPB(ctx, temp)
-	for _, b := range bundles {
-		if err == nil {
-			report("the manifest of "+b.file, checkManifest(ctx, temp, npx, b.manifest))
+	for _, path := range bundles {
+		what := "the manifest of " + filepath.Base(path)
+		if err != nil {
+			report(what, err)
 			continue
 		}
-		report("the manifest of "+b.file, err)
+		report(what, checkManifest(ctx, filepath.Join(temp, filepath.Base(path)), npx, path))
 	}
 	return failed
 }
@@ -112,8 +124,22 @@ func mcpb(ctx context.Context, temp, npx string, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// checkManifest takes the manifest out of a bundle: the checker wants a file of that name.
 func checkManifest(ctx context.Context, temp, npx, path string) error {
-	if said, err := mcpb(ctx, temp, npx, "validate", path).CombinedOutput(); err != nil {
+	bundle, err := zip.OpenReader(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = bundle.Close() }()
+	text, err := fs.ReadFile(bundle, "manifest.json")
+	if err != nil {
+		return err
+	}
+	manifest := filepath.Join(temp, "manifest.json")
+	if err := errors.Join(os.MkdirAll(temp, 0o700), os.WriteFile(manifest, text, 0o600)); err != nil {
+		return err
+	}
+	if said, err := mcpb(ctx, temp, npx, "validate", manifest).CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, said)
 	}
 	return nil

@@ -1,75 +1,17 @@
 package main
 
 import (
-	"archive/zip"
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
+	"context"
 	"fmt"
-	"io/fs"
-	"strings"
-	"time"
 )
 
-const (
-	repositoryURL = "https://github.com/pagetools/pagetools"
-	// description is at most 100 characters, which the registry demands.
-	description = "The tools that a web page declares through WebMCP, for any agent, in a browser of its own"
-	// entryPoint is where the program is in a bundle.
-	entryPoint = "server/pagetools"
-	siteHelp   = "The page whose tools are wanted, such as https://shop.example/, or a folder with an index.html"
-)
+const siteHelp = "The page whose tools are wanted, such as https://shop.example/, or a folder with an index.html"
 
-type platform struct{ os, arch string }
+// keywords are for the packages that have some.
+var keywords = []string{"webmcp", "mcp", "browser", "web", "tools"}
 
-func parsePlatform(text string) (platform, error) {
-	system, arch, ok := strings.Cut(text, "/")
-	if !ok || (system != "linux" && system != "darwin") || arch == "" {
-		return platform{}, fmt.Errorf("the platform %q is not one of %s", text, allPlatforms)
-	}
-	return platform{system, arch}, nil
-}
-
-// bundle is one that was built.
-type bundle struct {
-	platform
-	file     string // its name
-	sha256   string
-	manifest string // a copy outside of it, for the checker
-}
-
-type file struct {
-	name string
-	mode fs.FileMode
-	data []byte
-}
-
-// pack makes a zip in which nothing depends on when and where it was made.
-func pack(files []file) ([]byte, error) {
-	var out bytes.Buffer
-	w := zip.NewWriter(&out)
-	for _, f := range files {
-		h := &zip.FileHeader{Name: f.name, Method: zip.Deflate,
-			Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)}
-		h.SetMode(f.mode)
-		part, err := w.CreateHeader(h)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := part.Write(f.data); err != nil {
-			return nil, err
-		}
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
-}
-
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
+// bundle is an MCPB that was written.
+type bundle struct{ file, sha256 string }
 
 // manifest is a bundle's manifest.json, version 0.3 of the format:
 // https://github.com/modelcontextprotocol/mcpb/blob/main/MANIFEST.md
@@ -91,11 +33,6 @@ type manifest struct {
 
 type author struct {
 	Name string `json:"name"`
-}
-
-type repository struct {
-	Type string `json:"type"`
-	URL  string `json:"url"`
 }
 
 type manifestServer struct {
@@ -124,16 +61,17 @@ type userConfig struct {
 
 func newManifest(version string, p platform) manifest {
 	none := "" // an empty variable is as none
+	system, _ := p.npmSystem()
+	entryPoint := "server/" + p.binary()
 	return manifest{
 		ManifestVersion: "0.3", Name: "pagetools", DisplayName: "pagetools", Version: version, Description: description,
-		Author: author{"the pagetools authors"}, Repository: repository{"git",
-			repositoryURL}, License: "MIT",
-		Keywords: []string{"webmcp", "browser", "web", "tools"},
+		Author: author{authors}, Repository: repository{"git", repositoryURL}, License: "MIT",
+		Keywords: keywords,
 		Server: manifestServer{Type: "binary", EntryPoint: entryPoint, Config: mcpConfig{
 			Command: "${__dirname}/" + entryPoint, Args: []string{"mcp", "${user_config.site}"},
 			Env: map[string]string{"PAGETOOLS_EXECUTABLE_PATH": "${user_config.browser}"},
 		}},
-		ToolsGenerated: true, Compatibility: compatibility{[]string{p.os}},
+		ToolsGenerated: true, Compatibility: compatibility{[]string{system}},
 		UserConfig: map[string]userConfig{
 			"site": {Type: "string", Title: "Site", Description: siteHelp, Required: true},
 			"browser": {Type: "string", Title: "Browser",
@@ -163,29 +101,82 @@ type serverRepository struct {
 }
 
 type serverPackage struct {
-	RegistryType string    `json:"registryType"`
-	Identifier   string    `json:"identifier"` // where it will be; "mcp" must be in it
-	Version      string    `json:"version"`
-	SHA256       string    `json:"fileSha256"`
-	Transport    transport `json:"transport"`
+	RegistryType string           `json:"registryType"`
+	Identifier   string           `json:"identifier"` // of a bundle where it will be; "mcp" must be in it
+	Version      string           `json:"version"`
+	SHA256       string           `json:"fileSha256,omitempty"`
+	Hint         string           `json:"runtimeHint,omitempty"`
+	Transport    transport        `json:"transport"`
+	Arguments    []serverArgument `json:"packageArguments,omitempty"`
+}
+
+type serverArgument struct {
+	Type        string `json:"type"`
+	Value       string `json:"value,omitempty"`
+	Hint        string `json:"valueHint,omitempty"`
+	Description string `json:"description,omitempty"`
+	Required    bool   `json:"isRequired,omitempty"`
 }
 
 type transport struct {
 	Type string `json:"type"`
 }
 
+// serverName is the name in the registry of MCP servers.
+const serverName = "io.github.pagetools/pagetools"
+
+// newServer lists npm's package first: most clients take it. What a bundle is given is in its manifest.
 func newServer(version string, bundles []bundle) server {
 	s := server{
 		Schema: "https://static.modelcontextprotocol.io/schemas/" + schemaVersion + "/server.schema.json",
-		Name:   "io.github.pagetools/pagetools", Title: "pagetools", Description: description,
+		Name:   serverName, Title: "pagetools", Description: description,
 		Repository: serverRepository{repositoryURL, "github"}, Version: version,
+		Packages: []serverPackage{{
+			RegistryType: "npm", Identifier: "pagetools", Version: version, Hint: "npx", Transport: transport{"stdio"},
+			Arguments: []serverArgument{{Type: "positional", Value: "mcp"},
+				{Type: "positional", Hint: "target", Description: siteHelp, Required: true}},
+		}},
 	}
 	for _, b := range bundles {
-		s.Packages = append(s.Packages, serverPackage{
-			RegistryType: "mcpb", Identifier: fmt.Sprintf("%s/releases/download/v%s/%s",
-				repositoryURL, version, b.file), Version: version, SHA256: b.sha256,
-			Transport: transport{"stdio"},
-		})
+		s.Packages = append(s.Packages, serverPackage{RegistryType: "mcpb", Identifier: downloads(version) + b.file,
+			Version: version, SHA256: b.sha256, Transport: transport{"stdio"}})
 	}
 	return s
+}
+
+// downloads is where the files of a release are.
+func downloads(version string) string { return repositoryURL + "/releases/download/v" + version + "/" }
+
+// packBundles writes an MCPB for each platform: a manifest can vary by system, and not by CPU.
+func (r *release) packBundles(context.Context) error {
+	for _, p := range r.programs {
+		text, err := jsonOf(newManifest(r.version, p.platform))
+		if err != nil {
+			return err
+		}
+		packed, err := zipOf([]file{
+			{name: "manifest.json", mode: 0o644, data: text},
+			{name: "LICENSE", mode: 0o644, data: r.doc("LICENSE")},
+			{name: "NOTICE", mode: 0o644, data: r.doc("NOTICE")},
+			{name: "server/" + p.binary(), mode: 0o755, data: p.data},
+			{name: "server/" + fromFile, mode: 0o644, data: []byte("mcpb\n")},
+		}, r.time)
+		if err != nil {
+			return err
+		}
+		b := bundle{fmt.Sprintf("pagetools-%s-%s-%s.mcpb", r.version, p.os, p.arch), digest(packed)}
+		r.bundles = append(r.bundles, b)
+		if err := r.write(b.file, packed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *release) packServer(context.Context) error {
+	text, err := jsonOf(newServer(r.version, r.bundles))
+	if err != nil {
+		return err
+	}
+	return r.write("server.json", text)
 }
