@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/files"
 	"github.com/pagetools/pagetools/bridge/opentools"
 	"github.com/pagetools/pagetools/bridge/opentools/oauth"
 	"github.com/pagetools/pagetools/bridge/text"
@@ -318,6 +319,6 @@ func loginWarnings(c *config.Config, targets []*target) (all []string) {
 func warnOfFile(w io.Writer, c *config.Config) {
 	if c.OpenToOthers {
 		fmt.Fprintf(w, "pagetools: warning: %s holds tokens, and others can "+
-			"read it. chmod 600 it.\n", c.File)
+			"read it. %s.\n", c.File, files.ToClose(c.File))
 	}
 }

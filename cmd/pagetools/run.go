@@ -91,8 +91,12 @@ func withSignals(parent context.Context, hangups *hangups) (context.Context, con
 }
 
 func raise(s os.Signal) {
-	if self, err := os.FindProcess(os.Getpid()); err == nil {
-		_ = self.Signal(s)
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Signal(s)
+	}
+	if number, known := s.(syscall.Signal); err != nil && known { // Windows sends itself none
+		os.Exit(128 + int(number))
 	}
 }
 

@@ -10,13 +10,13 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/kit"
@@ -306,7 +306,7 @@ func cannotListen(flag, address string, err error) error {
 	if e, ok := errors.AsType[*net.OpError](err); ok {
 		cause = e.Err
 	}
-	if errors.Is(err, syscall.EADDRINUSE) {
+	if origin.IsInUse(err) {
 		host, _, _ := net.SplitHostPort(address)
 		return terminal.Usage("%s %s is in use by another program, maybe another pagetools: stop it, or "+
 			"choose another address, such as %s %s", flag, address, flag, net.JoinHostPort(host, "0"))

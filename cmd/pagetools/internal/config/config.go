@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -258,7 +259,11 @@ func (c *Config) DataFolder() (string, error) {
 	if c.DataDir != "" {
 		return c.DataDir, nil
 	}
-	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+	variable := "XDG_STATE_HOME"
+	if runtime.GOOS == "windows" {
+		variable = "LOCALAPPDATA"
+	}
+	if dir := os.Getenv(variable); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "pagetools"), nil
 	}
 	home, err := os.UserHomeDir()
