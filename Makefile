@@ -46,7 +46,7 @@ landing: ## do what documents tell people to type, run the examples' tests, comm
 		$(GO) test ./e2e/suite/life -count=1 -timeout 20m
 
 .PHONY: nightly
-nightly: ## run what takes hours: stress, race, chaos, soak, consent, mutations, clients, fuzz, corpus; PARTS="stress race" for some
+nightly: ## run what takes hours: cross, stress, race, chaos, soak, consent, mutations, clients, wine, fuzz, corpus; PARTS="stress race" for some
 	@scripts/nightly.sh $(PARTS)
 
 .PHONY: stress
@@ -132,6 +132,16 @@ corpus: ## read OpenAPI documents of others, and hold requests to them; DOCUMENT
 .PHONY: build
 build: ## build bin/pagetools
 	$(GO) build -o bin/pagetools ./cmd/pagetools
+
+.PHONY: cross
+cross: ## vet and build everything, tests included, for all six platforms; PLATFORMS="windows/amd64" for some
+	@scripts/cross.sh $(PLATFORMS)
+
+.PHONY: wine
+wine: ## run pagetools for Windows in wine, against a browser of this machine; skips where there is no wine
+	@$(SANDBOX)
+	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" PAGETOOLS_HEADLESS_SHELL="$$(scripts/headless-shell.sh)" \
+		$(GO) run ./scripts/wine
 
 .PHONY: bundle
 bundle: ## build MCPB bundles and server.json in bin/bundle; VERSION=1.2.3 for a release

@@ -18,7 +18,7 @@ run() {
 		fi
 		make --no-print-directory corpus
 		;;
-	stress | race | soak | consent | mutations | clients | fuzz | contract) make --no-print-directory "$1" ;;
+	stress | race | soak | consent | mutations | clients | fuzz | contract | cross | wine) make --no-print-directory "$1" ;;
 	*)
 		echo "nightly.sh: there is no part $1"
 		return 1
@@ -26,7 +26,7 @@ run() {
 	esac
 }
 
-[ $# -gt 0 ] || set -- stress race contract consent mutations clients fuzz corpus chaos soak
+[ $# -gt 0 ] || set -- cross stress race contract consent mutations clients wine fuzz corpus chaos soak
 failed=0
 ended=
 for part in "$@"; do

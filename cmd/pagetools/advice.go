@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -111,15 +112,10 @@ func aim(verb string, t *target) string {
 	return "`pagetools " + verb + " " + word + "`"
 }
 
-// shellPackage says which package has a headless shell.
-const shellPackage = "chromium-headless-shell on Debian, chrome-headless-shell elsewhere"
-
-// installAdvice says what to install when no browser was found.
-func installAdvice(err error) string {
-	if errors.Is(err, chrome.ErrNoShell) {
-		return "Install one (" + shellPackage + "), or name it with --executable-path."
-	}
-	return "Install one (Debian: apt-get install chromium), or name it with --executable-path."
+// installAdvice says how to get a browser when none was found: a whole one, where nothing else does.
+func installAdvice(o chrome.Options) string {
+	whole := o.Headful || o.Kind == chrome.Chromium
+	return "Install one: " + chrome.HowToInstall(runtime.GOOS, whole) + ". Or name one with --executable-path."
 }
 
 // maxNamed is how many tools fit into an error.

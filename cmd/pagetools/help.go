@@ -45,7 +45,7 @@ pagetools tools https://shop.example/
 pagetools serve shop=https://shop.example/`},
 	"serve": {ofAll, `pagetools serve https://shop.example/
 pagetools serve shop=https://shop.example/ docs=./site --approval strict
-pagetools serve --config pagetools.yaml --locked`},
+pagetools serve --config pagetools.yaml --locked --watch`},
 	"mcp": {ofPage + " serving", `pagetools mcp https://shop.example/
 pagetools config claude-code https://shop.example/ --install`},
 	"tools": {ofPage, `pagetools tools https://shop.example/
@@ -84,6 +84,7 @@ pagetools auth status https://shop.example/ --format json`},
 pagetools approve ID
 pagetools approve --list`},
 	"console": {ofKept, `pagetools console`},
+	"reload":  {ofKept, `pagetools reload`},
 	"audit":   {ofKept, `pagetools audit verify`},
 	"audit list": {ofKept, `pagetools audit list --site shop --limit 20
 pagetools audit list --outcome unknown --format json`},
@@ -232,6 +233,8 @@ type versionInfo struct {
 	Browser  string `json:"browser"` // path, or "none"
 	// Kind is that of the browser: shell or chromium; empty without one.
 	Kind chrome.Kind `json:"browserKind,omitempty"`
+	// BrowserFrom is the cache that the browser is in, such as "Playwright's cache"; empty elsewhere.
+	BrowserFrom string `json:"browserFrom,omitempty"`
 }
 
 func versionCommand(p *program) *cobra.Command {
@@ -259,8 +262,8 @@ func version(p *program) error {
 	}
 	browser := v.Browser
 	if path, kind, err := chrome.Find(o); err == nil {
-		v.Browser, v.Kind = path, kind
-		browser = fmt.Sprintf("%s (%s)", path, kind)
+		v.Browser, v.Kind, v.BrowserFrom = path, kind, chrome.Cache(path)
+		browser = fmt.Sprintf("%s (%s%s)", path, kind, fromCache(path))
 	}
 	if p.conf.Format != "text" {
 		return terminal.Encode(p.stdout, v)

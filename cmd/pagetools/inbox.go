@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/files"
@@ -59,6 +60,7 @@ type door struct {
 	key   string   // of each request; "" where the file system guards the door
 	file  *os.File // locked as long as the process lives; nil for a socket
 	inbox *os.Root // where the file is
+	once  sync.Once
 }
 
 // listen makes the door of this process, which only its user can open from its first
@@ -123,15 +125,17 @@ func (in *inbox) listenAtPort(ctx context.Context) (*door, error) {
 	return d, nil
 }
 
-// Close closes the door, and removes what led to it.
-func (d *door) Close() error {
-	err := d.Listener.Close()
-	if d.file != nil {
-		err = errors.Join(err, files.RemoveIn(d.inbox, filepath.Base(d.file.Name())), d.file.Close())
-	}
-	if d.inbox != nil {
-		err = errors.Join(err, d.inbox.Close())
-	}
+// Close closes the door, and removes what led to it. Servers call it once more.
+func (d *door) Close() (err error) {
+	d.once.Do(func() {
+		err = d.Listener.Close()
+		if d.file != nil {
+			err = errors.Join(err, files.RemoveIn(d.inbox, filepath.Base(d.file.Name())), d.file.Close())
+		}
+		if d.inbox != nil {
+			err = errors.Join(err, d.inbox.Close())
+		}
+	})
 	return err
 }
 

@@ -124,7 +124,8 @@ func (p *program) command() *cobra.Command {
 	p.flags = config.Register(root.PersistentFlags())
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.prepare(cmd) }
 	root.AddCommand(serveCommand(p), mcpCommand(p), toolsCommand(p), callCommand(p), attachCommand(p),
-		loginCommand(p), authCommand(p), demoCommand(p), approveCommand(p), consoleCommand(p), auditCommand(p),
+		loginCommand(p), authCommand(p), demoCommand(p), approveCommand(p), consoleCommand(p), reloadCommand(p),
+		auditCommand(p),
 		logCommand(p), doctorCommand(p), configCommand(p), versionCommand(p), manCommand())
 	root.AddCommand(kitCommands(p)...)
 	withHelp(root)

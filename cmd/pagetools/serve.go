@@ -32,7 +32,7 @@ const drainTime = 25 * time.Second
 
 func serveCommand(p *program) *cobra.Command {
 	var ask string
-	var locked bool
+	var locked, watches bool
 	c := &cobra.Command{
 		Use:   "serve [NAME=]TARGET...",
 		Short: "Serve the tools of web applications over HTTP",
@@ -49,6 +49,9 @@ func serveCommand(p *program) *cobra.Command {
 			}
 			p.sayAll(callerWarnings(p.conf, targets))
 			pl := serving(targets)
+			if pl.watches = watches; watches && p.conf.File == "" {
+				return terminal.Usage("--watch has nothing to watch: name a configuration file with --config")
+			}
 			if locked {
 				if pl.locked, err = kit.ReadLock(); err != nil {
 					return err
@@ -64,6 +67,8 @@ func serveCommand(p *program) *cobra.Command {
 	}
 	c.Flags().BoolVar(&locked, "locked", false,
 		"offer only tools that are as pagetools.lock has them")
+	c.Flags().BoolVar(&watches, "watch", false,
+		"read the callers again when the configuration file changes")
 	c.Flags().StringVar(&ask, "ask", "none",
 		"who answers questions here: none, or the person at this terminal (terminal)")
 	return c
@@ -107,7 +112,7 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 		return err
 	}
 	defer func() { _ = l.Close() }()
-	who := newCallers(p)
+	who := newCallers(p, true)
 	guards, err := who.guards(l.Addr())
 	if err != nil {
 		return err
@@ -140,9 +145,7 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	if err := startBrowser(ctx, p, a); err != nil {
 		return err
 	}
-	if p.conf.File != "" {
-		defer who.follow(ctx, a)()
-	}
+	defer who.follow(ctx, a, pl.watches)()
 	if openSites(ctx, p, a) {
 		welcome(ctx, p, a, pl, "http://"+l.Addr().String(), console)
 	}
@@ -372,7 +375,7 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 		return err
 	}
 	defer p.end(a)
-	operators := serveOperators(ctx, a, newCallers(p), page)
+	operators := serveOperators(ctx, a, newCallers(p, false), page)
 	defer operators.close()
 	var finish time.Duration
 	if pl.observe != nil {

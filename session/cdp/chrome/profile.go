@@ -1,10 +1,11 @@
 package chrome
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -101,7 +102,9 @@ func (o *Options) room(dir string) error {
 func (p *profile) make() error {
 	err := errTaken
 	for range 100 {
-		name := profilePrefix + strconv.FormatUint(uint64(rand.Uint32()), 10)
+		var number [4]byte
+		_, _ = rand.Read(number[:]) // it never fails: it ends the program instead
+		name := profilePrefix + strconv.FormatUint(uint64(binary.NativeEndian.Uint32(number[:])), 10)
 		if err = p.take(name); !errors.Is(err, errTaken) && !errors.Is(err, fs.ErrExist) {
 			break
 		}
@@ -167,6 +170,9 @@ func (p *profile) remove() error {
 		if err = removeAll(p.dir); err == nil { // else it needs its lock, for a later Clean
 			err = files.RemoveIn(p.base, filepath.Base(p.dir)+lockSuffix)
 		}
+		if errors.Is(err, fs.ErrNotExist) { // a janitor of the system removes what is old
+			err = nil
+		}
 		err = errors.Join(err, p.lock.Close())
 	}
 	return errors.Join(err, p.base.Close())
@@ -219,7 +225,7 @@ func clean(root *os.Root, name string) error {
 	}
 	lock, err := root.OpenFile(lockName, os.O_RDWR, 0)
 	if err != nil {
-		return nil //nolint:nilerr // somebody else removed it
+		return nil // somebody else removed it
 	}
 	defer lock.Close()
 	if files.TryLock(lock) != nil || !isNamed(root, lock, lockName) {
@@ -228,7 +234,7 @@ func clean(root *os.Root, name string) error {
 	switch info, err := root.Lstat(name); {
 	case errors.Is(err, fs.ErrNotExist): // it was about to be made, or is removed
 	case err != nil || !info.IsDir() || !files.Mine(dir):
-		return nil //nolint:nilerr // it is not ours
+		return nil
 	default:
 		killUsers(filepath.Join(dir, "data"))
 		if err := removeAll(dir); err != nil {
