@@ -47,7 +47,7 @@ landing: ## do what documents tell people to type, run the examples' tests, comm
 		$(GO) test ./e2e/suite/life -count=1 -timeout 20m
 
 .PHONY: nightly
-nightly: ## run what takes hours: stress, race, chaos, soak, consent, mutations, clients, fuzz, corpus, release; PARTS="stress race" for some
+nightly: ## run what takes hours: cross, stress, race, chaos, soak, consent, mutations, clients, wine, fuzz, corpus, release; PARTS="stress race" for some
 	@scripts/nightly.sh $(PARTS)
 
 .PHONY: stress
@@ -160,6 +160,16 @@ release-short: ## build it once for this system, and install what needs no syste
 		PAGETOOLS_HEADLESS_SHELL="$$(scripts/headless-shell.sh)" $(GO) -C scripts/release test . -count=1 -timeout 20m \
 			-dist ../../bin/release
 INSTALLED := TestSize|TestChecksums|TestArchive|TestBundle|TestNPM|TestSDK|TestRPM|TestContainerfile|TestImageRuns
+
+.PHONY: cross
+cross: ## vet and build everything, tests included, for all six platforms; PLATFORMS="windows/amd64" for some
+	@scripts/cross.sh $(PLATFORMS)
+
+.PHONY: wine
+wine: ## run pagetools for Windows in wine, against a browser of this machine; skips where there is no wine
+	@$(SANDBOX)
+	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" PAGETOOLS_HEADLESS_SHELL="$$(scripts/headless-shell.sh)" \
+		$(GO) run ./scripts/wine
 
 .PHONY: generate
 generate: ## rebuild what is committed but generated

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -76,7 +77,7 @@ func notOpened(tb testing.TB, what string, err error) {
 	text := what + ": " + plain(err)
 	switch {
 	case none:
-		text += ". Install one (Debian: apt-get install chromium), or name it with " +
+		text += ". Install one: " + app.HowToInstall(runtime.GOOS) + ". Or name one with " +
 			"PAGETOOLS_EXECUTABLE_PATH"
 	case root:
 		text += ". Run the tests as another user, or set PAGETOOLS_NO_SANDBOX=1, if you trust the pages"

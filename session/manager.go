@@ -114,6 +114,10 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// KnowsMemory reports whether this system says how much memory is free. Where it does not, the number
+// of live pages is bound by the cores alone.
+func KnowsMemory() bool { return freeMemory() > 0 }
+
 // roomFor returns how many pages fit into the free memory, in bytes, and on the cores. Zero
 // bytes are not known.
 func roomFor(light bool, free uint64, cores int) int {

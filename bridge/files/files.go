@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // Write writes a file as a whole: who reads it sees the old content or the new one, also after a
@@ -45,13 +46,22 @@ func place(root *os.Root, name string, content []byte, mode fs.FileMode,
 	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err == nil {
 		err = put(draft, name)
 	}
-	if e := root.Remove(draft); !errors.Is(e, fs.ErrNotExist) {
+	if e := RemoveIn(root, draft); !errors.Is(e, fs.ErrNotExist) {
 		err = errors.Join(err, e)
 	}
 	if err != nil {
 		return err
 	}
-	folder, err := root.Open(filepath.Dir(name))
+	return SyncIn(root, filepath.Dir(name))
+}
+
+// SyncIn brings the names of the files in a folder to the disk. Windows does so with the files, and
+// has no way to ask for it.
+func SyncIn(root *os.Root, name string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	folder, err := root.Open(name)
 	if err != nil {
 		return err
 	}
@@ -66,8 +76,8 @@ func Secret(path string, make func() []byte) ([]byte, error) {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return nil, fmt.Errorf("reading %s: %w", path, err)
-	case info.Mode().Perm()&0o077 != 0:
-		return nil, fmt.Errorf("others can read %s: chmod 600 it, or remove it", path)
+	case Shared(path, info):
+		return nil, fmt.Errorf("others can read %s: %s, or remove it", path, ToClose(path))
 	default:
 		return os.ReadFile(path)
 	}

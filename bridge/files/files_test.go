@@ -134,5 +134,6 @@ func TestLock(t *testing.T) {
 		t.Errorf("a shared one is locked: %v", err)
 	}
 	ok(t, one.Close())
+	ok(t, files.Unlock(two))
 	ok(t, files.TryLock(two))
 }

@@ -11,8 +11,8 @@ import (
 // ErrLocked is the error of a lock that another process, or another opening of the file, has.
 var ErrLocked error = syscall.EWOULDBLOCK
 
-// Lock waits for the lock of an open file, or of a folder. It is held until Unlock, or until the
-// file is closed in every process that has it.
+// Lock waits for the lock of an open file. It is held until Unlock, or until the file is closed in
+// every process that has it.
 func Lock(f *os.File) error { return flock(f, syscall.LOCK_EX) }
 
 // TryLock is Lock that does not wait: it returns ErrLocked.

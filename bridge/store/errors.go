@@ -6,10 +6,11 @@ import (
 	"io/fs"
 	"log/slog"
 	"sync/atomic"
-	"syscall"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/pagetools/pagetools/bridge/files"
 )
 
 // What can be wrong with a data folder. Every error of this package that has
@@ -77,9 +78,9 @@ func resultKind(code int) error {
 
 func fileKind(err error) error {
 	switch {
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case files.IsFull(err):
 		return ErrFull
-	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission), files.IsReadOnly(err):
 		return ErrReadOnly
 	}
 	return nil

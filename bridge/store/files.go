@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/pagetools/pagetools/bridge/files"
 )
@@ -20,6 +19,7 @@ const (
 	keyFile      = "audit.key"
 	auditFolder  = "audit"
 	listFile     = "audit/checkpoints.json"
+	lockFile     = "audit/.lock" // of who changes the list
 	ownersFolder = "owners"
 	changesFile  = "ended"
 )
@@ -30,18 +30,17 @@ func openFolder(dir string, log *slog.Logger) (*os.Root, error) {
 	if dir == "" {
 		return nil, errors.New("no data folder is named")
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := files.MakePrivate(dir); err != nil {
 		return nil, fmt.Errorf("making the data folder: %w", classify(err))
 	}
-	info, err := checkFolder(dir)
-	if err != nil {
+	if err := checkFolder(dir); err != nil {
 		return nil, err
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the data folder: %w", classify(err))
 	}
-	if info.Mode().Perm()&0o077 != 0 {
+	if isShared(dir) {
 		tighten(root, dir, log)
 	}
 	return root, nil
@@ -50,40 +49,29 @@ func openFolder(dir string, log *slog.Logger) (*os.Root, error) {
 // Check reports what is wrong with a data folder that is there, as Open does: ErrExposed
 // where another user can write to it. One that is not there is nobody else's.
 func Check(dir string) error {
-	_, err := checkFolder(dir)
+	err := checkFolder(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err
 }
 
-func checkFolder(dir string) (fs.FileInfo, error) {
-	info, err := os.Stat(dir)
+func checkFolder(dir string) error {
+	why, err := files.Writers(dir)
 	if err != nil {
-		return nil, fmt.Errorf("reading the data folder: %w", classify(err))
+		return fmt.Errorf("reading the data folder: %w", classify(err))
 	}
-	if info.Mode().Perm()&0o022 != 0 {
-		return nil, fmt.Errorf("%w: %s has mode %04o", ErrExposed, dir, info.Mode().Perm())
+	if why != "" {
+		return fmt.Errorf("%w: %s %s", ErrExposed, dir, why)
 	}
-	if uid, known := ownerOf(info); known && isForeign(uid, os.Geteuid()) {
-		return nil, fmt.Errorf("%w: %s belongs to the user with the number %d, and this one has %d",
-			ErrExposed, dir, uid, os.Geteuid())
-	}
-	return info, nil
+	return nil
 }
 
-// ownerOf returns the number of the user to whom a file belongs, where the system has such.
-func ownerOf(info fs.FileInfo) (uid int, known bool) {
-	s, known := info.Sys().(*syscall.Stat_t)
-	if !known {
-		return 0, false
-	}
-	return int(s.Uid), true
+// isShared reports whether other users can list a folder.
+func isShared(dir string) bool {
+	info, err := os.Stat(dir)
+	return err == nil && files.Shared(dir, info)
 }
-
-// isForeign reports whether a folder of owner is somebody else's for me: its owner can
-// change what is in it, whatever its mode is. The system's own user can do so anywhere.
-func isForeign(owner, me int) bool { return owner != me && owner != 0 }
 
 // tighten closes the folder to other users when it is empty or already a data folder.
 // Otherwise it leaves it as it is: somebody may have named a home or a root.
@@ -93,7 +81,7 @@ func tighten(root *os.Root, dir string, log *slog.Logger) {
 		log.Warn("others can list the data folder", slog.String("dir", dir))
 		return
 	}
-	if err := root.Chmod(".", 0o700); err != nil {
+	if err := root.Chmod(".", 0o700); err != nil || isShared(dir) {
 		log.Warn("others can list the data folder", slog.String("dir", dir), slog.Any("error", err))
 	}
 }

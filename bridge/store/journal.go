@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/files"
 )
 
 // journal is the audit of this process: one chain, in one file after another.
@@ -75,7 +76,7 @@ func (f archive) newPart(id string, number int, end chain, at time.Time) (*part,
 
 // drop removes a file without records.
 func (f archive) drop(p *part, id string) error {
-	return errors.Join(p.f.Close(), f.root.Remove(partName(id, p.number)))
+	return errors.Join(p.f.Close(), files.RemoveIn(f.root, partName(id, p.number)))
 }
 
 // write adds a line with one write. What a full disk took of it is cut off again,

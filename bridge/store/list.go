@@ -40,7 +40,7 @@ func (f archive) contents() (parts map[string][]int, others []string, err error)
 		switch {
 		case err == nil && name == partName(id, number):
 			parts[id] = append(parts[id], number)
-		case name != listFile:
+		case name != listFile && name != lockFile:
 			others = append(others, e.Name())
 		}
 	}
@@ -52,12 +52,7 @@ func (f archive) contents() (parts map[string][]int, others []string, err error)
 
 // syncNames syncs the folder, so that the names of its files are on the disk.
 func (f archive) syncNames() error {
-	dir, err := f.root.Open(auditFolder)
-	if err != nil {
-		return fmt.Errorf("opening the audit: %w", classify(err))
-	}
-	defer dir.Close()
-	if err := dir.Sync(); err != nil {
+	if err := files.SyncIn(f.root, auditFolder); err != nil {
 		return fmt.Errorf("bringing the audit to the disk: %w", classify(err))
 	}
 	return nil
@@ -93,12 +88,12 @@ func (f archive) list() ([]mark, error) {
 // enlist adds marks to the list, in the place of earlier ones of their files. The
 // files must be on the disk; the list is when this returns.
 func (f archive) enlist(marks ...mark) error {
-	dir, err := f.root.Open(auditFolder)
+	lock, err := openOwn(f.root, lockFile, os.O_RDWR)
 	if err != nil {
-		return fmt.Errorf("opening the audit: %w", classify(err))
+		return err
 	}
-	defer dir.Close() // releases the lock
-	if err := files.Lock(dir); err != nil {
+	defer lock.Close() // releases the lock
+	if err := files.Lock(lock); err != nil {
 		return fmt.Errorf("locking the audit: %w", err)
 	}
 	var l list

@@ -10,7 +10,9 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge/files"
 )
@@ -32,17 +34,40 @@ func newID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// bootFile names the run of the kernel. What was written in this run can be read
+// thisBoot names the run of the kernel, or matches no run. What was written in this run can be read
 // now, however its process ended; after a power failure it may be lost.
-const bootFile = "/proc/sys/kernel/random/boot_id"
-
-// thisBoot returns the run of the kernel, or a text that matches no run.
 func thisBoot() string {
-	id, err := os.ReadFile(bootFile)
-	if err != nil {
-		return "unknown " + newID()
+	id, began := boot()
+	switch {
+	case id != "":
+		return id
+	case !began.IsZero():
+		return beganAt(began)
 	}
-	return strings.TrimSpace(string(id))
+	return "unknown " + newID()
+}
+
+// The system that has no name for its run knows when that began, as far as its clock was not set
+// since.
+const (
+	beganWord = "began "
+	beganStep = 10 * time.Second
+)
+
+func beganAt(t time.Time) string {
+	return beganWord + strconv.FormatInt(t.UnixNano()/int64(beganStep), 10)
+}
+
+// sameRun reports whether two names of thisBoot are of one run.
+func sameRun(a, b string) bool {
+	if a == b {
+		return true
+	}
+	one, fine := strings.CutPrefix(a, beganWord)
+	two, too := strings.CutPrefix(b, beganWord)
+	m, err := strconv.ParseInt(one, 10, 64)
+	n, err2 := strconv.ParseInt(two, 10, 64)
+	return fine && too && err == nil && err2 == nil && (m == n+1 || n == m+1)
 }
 
 // newOwner takes the lock and writes the run of the kernel into the file before the file
@@ -71,7 +96,7 @@ func newOwner(root *os.Root) (*owner, error) {
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("making %s: %w", draft, classify(err)), f.Close(),
-			root.Remove(draft))
+			files.RemoveIn(root, draft))
 	}
 	return o, nil
 }
@@ -120,7 +145,7 @@ func (o *owner) lives(home string) bool {
 // missing one counts as one that did not.
 func (o *owner) sameBoot(id string) bool {
 	content, err := readOwn(o.root, path.Join(ownersFolder, path.Base(id)))
-	return err == nil && string(content) == o.boot
+	return err == nil && sameRun(string(content), o.boot)
 }
 
 // living lists the owners that have not ended, and ended those that died without
@@ -144,7 +169,7 @@ func (o *owner) list(dead bool) ([]string, error) {
 
 // remove removes an owner, after what it left is settled.
 func (o *owner) remove(id string) error {
-	if err := o.root.Remove(path.Join(ownersFolder, id)); err != nil &&
+	if err := files.RemoveIn(o.root, path.Join(ownersFolder, id)); err != nil &&
 		!errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing owner %s: %w", id, classify(err))
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/files"
 )
 
 // settler settles what dead owners left: claims of idempotency keys, and records that no
@@ -141,7 +142,7 @@ func (s *settler) sign(chain *scan, parts []int) error {
 		return nil
 	case chain.end.seq == 0:
 		for _, number := range parts {
-			if err := s.root.Remove(partName(chain.id, number)); err != nil &&
+			if err := files.RemoveIn(s.root, partName(chain.id, number)); err != nil &&
 				!errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("removing an empty audit: %w", classify(err))
 			}

@@ -207,11 +207,6 @@ func TestFoldersAndFilesOfOthers(t *testing.T) {
 	ctx := t.Context()
 	shared := t.TempDir()
 	ok(t, os.Chmod(shared, 0o777))
-	for owner, foreign := range map[int]bool{0: false, 1000: false, 1001: true} { // C3
-		if isForeign(owner, 1000) != foreign {
-			t.Errorf("for user 1000 a folder of %d is foreign: %v", owner, !foreign)
-		}
-	}
 	if os.Geteuid() == 0 {
 		given := t.TempDir()
 		if err := os.Chown(given, 12345, -1); err != nil {

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/files"
 	"github.com/pagetools/pagetools/bridge/opentools"
 	"github.com/pagetools/pagetools/bridge/opentools/oauth"
 	"github.com/pagetools/pagetools/bridge/text"
@@ -110,15 +112,10 @@ func aim(verb string, t *target) string {
 	return "`pagetools " + verb + " " + word + "`"
 }
 
-// shellPackage says which package has a headless shell.
-const shellPackage = "chromium-headless-shell on Debian, chrome-headless-shell elsewhere"
-
-// installAdvice says what to install when no browser was found.
-func installAdvice(err error) string {
-	if errors.Is(err, chrome.ErrNoShell) {
-		return "Install one (" + shellPackage + "), or name it with --executable-path."
-	}
-	return "Install one (Debian: apt-get install chromium), or name it with --executable-path."
+// installAdvice says how to get a browser when none was found: a whole one, where nothing else does.
+func installAdvice(o chrome.Options) string {
+	whole := o.Headful || o.Kind == chrome.Chromium
+	return "Install one: " + chrome.HowToInstall(runtime.GOOS, whole) + ". Or name one with --executable-path."
 }
 
 // maxNamed is how many tools fit into an error.
@@ -318,6 +315,6 @@ func loginWarnings(c *config.Config, targets []*target) (all []string) {
 func warnOfFile(w io.Writer, c *config.Config) {
 	if c.OpenToOthers {
 		fmt.Fprintf(w, "pagetools: warning: %s holds tokens, and others can "+
-			"read it. chmod 600 it.\n", c.File)
+			"read it. %s.\n", c.File, files.ToClose(c.File))
 	}
 }

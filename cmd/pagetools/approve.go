@@ -329,13 +329,19 @@ func (a *approver) answerQuestion(ctx context.Context, id string, g given) error
 
 // askFor asks the person at the controlling terminal, whatever the standard streams are.
 func (a *approver) askFor(ctx context.Context, q bridge.OpenQuestion) (bridge.Answer, error) {
-	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
-	if err != nil {
+	in, err := terminal.OpenInput()
+	if err == nil {
+		defer func() { _ = in.Close() }()
+	}
+	out, err2 := terminal.OpenOutput()
+	if err2 == nil {
+		defer func() { _ = out.Close() }()
+	}
+	if err != nil || err2 != nil {
 		return bridge.Answer{}, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
 			"There is no terminal to ask a person at. `pagetools console` opens the operators' page.")
 	}
-	defer func() { _ = tty.Close() }()
-	asker := newTerminalAsker(tty, terminal.NewStream(tty))
+	asker := newTerminalAsker(in, terminal.NewStream(out))
 	asker.always = q.Always
 	return asker.Ask(ctx, q.Question)
 }

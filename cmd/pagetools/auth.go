@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/files"
 	"github.com/pagetools/pagetools/bridge/opentools"
 	"github.com/pagetools/pagetools/bridge/opentools/oauth"
 	"github.com/pagetools/pagetools/bridge/origin"
@@ -284,8 +285,9 @@ func clientSecret(where, path string) (oauth.Secret, error) {
 		return "", terminal.Usage("%s: %s %w", where, text.Line(path), config.Problem(err))
 	case !info.Mode().IsRegular() || info.Size() > maxKey:
 		return "", terminal.Usage("%s: %s must be a file with a secret", where, text.Line(path))
-	case info.Mode().Perm()&0o077 != 0:
-		return "", terminal.Usage("%s: others can read %s: chmod 600 it", where, text.Line(path))
+	case files.Shared(path, info):
+		return "", terminal.Usage("%s: others can read %s: %s", where, text.Line(path),
+			text.Line(files.ToClose(path)))
 	}
 	words, err := os.ReadFile(path)
 	if err != nil {

@@ -17,10 +17,12 @@ import (
 	"github.com/pagetools/pagetools/transport"
 )
 
-// callers holds the callers of a process that serves. SIGHUP reads them again from the
-// configuration file.
+// callers holds the callers of a process that serves. SIGHUP, `pagetools reload` and a change of the
+// file with --watch read them again from the configuration file.
 type callers struct {
 	p *program
+	// again has who asks for it over the inbox; nil where the process reads no file again.
+	again chan chan<- reloaded
 	// faces and console are the credentials of the two listeners.
 	faces, console transport.Credentials
 	// operator is the credential of the console. It is the same for all processes of a
@@ -31,7 +33,9 @@ type callers struct {
 // consoleTokenName is the file of the console's credential.
 const consoleTokenName = "console.token"
 
-func newCallers(p *program) *callers {
+// newCallers returns the callers of a process. One that follows reads its file, if there is one, again
+// when it is asked to.
+func newCallers(p *program, follows bool) *callers {
 	token, err := kept(p.conf, consoleTokenName, func() []byte { return []byte(rand.Text()) })
 	if err != nil {
 		p.say("warning: the console's credential does not outlive this process: %v", err)
@@ -39,7 +43,11 @@ func newCallers(p *program) *callers {
 	if token == nil {
 		token = []byte(rand.Text())
 	}
-	return &callers{p: p, operator: strings.TrimSpace(string(token))}
+	c := &callers{p: p, operator: strings.TrimSpace(string(token))}
+	if follows && p.conf.File != "" {
+		c.again = make(chan chan<- reloaded)
+	}
+	return c
 }
 
 // guards makes the rules in front of every face.
@@ -91,9 +99,21 @@ func credential(c *config.Caller) transport.Credential {
 		Token: c.Token}
 }
 
-// follow reads the callers again at each SIGHUP, until ctx ends or stop is called.
-func (c *callers) follow(ctx context.Context, a *app.App) (stop func()) {
+// follow reads the callers again at each SIGHUP, when somebody asks over the inbox, and, with watches,
+// when the file changes, until ctx ends or stop is called. Without a file it does nothing.
+func (c *callers) follow(ctx context.Context, a *app.App, watches bool) (stop func()) {
+	if c.p.conf.File == "" {
+		return func() {}
+	}
 	ctx, cancel := context.WithCancel(ctx)
+	var changed <-chan struct{}
+	end := func() {}
+	if watches {
+		var err error
+		if changed, end, err = watchFile(ctx, c.p.conf.File); err != nil {
+			c.p.say("warning: changes of the configuration file are not seen: %v", err)
+		}
+	}
 	asked, done := c.p.hangups.follow(c.p.stdin, c.p.stderr), make(chan struct{})
 	go func() { // ends with stop
 		defer close(done)
@@ -101,6 +121,10 @@ func (c *callers) follow(ctx context.Context, a *app.App) (stop func()) {
 			select {
 			case <-asked:
 				c.reload(a)
+			case <-changed:
+				c.reload(a)
+			case reply := <-c.again:
+				reply <- c.reload(a)
 			case <-ctx.Done():
 			}
 		}
@@ -108,21 +132,22 @@ func (c *callers) follow(ctx context.Context, a *app.App) (stop func()) {
 	return func() {
 		cancel()
 		<-done
+		end()
 	}
 }
 
 // reload takes over the callers of the file as it is now. With a file that cannot be
-// taken they stay as they were.
-func (c *callers) reload(a *app.App) {
+// taken they stay as they were. It says on stderr what it returns.
+func (c *callers) reload(a *app.App) reloaded {
 	p := c.p
 	next, err := p.flags.Reload(p.conf)
 	if err == nil {
 		err = transport.ValidateCallers(c.ofFaces(next))
 	}
 	if err != nil {
-		fmt.Fprintf(p.stderr, "pagetools: warning: the callers stay as they were: %s\n",
-			text.Line(err.Error()))
-		return
+		said := "the callers stay as they were: " + text.Line(err.Error())
+		fmt.Fprintf(p.stderr, "pagetools: warning: %s\n", said)
+		return reloaded{Said: said}
 	}
 	a.Bridge.SetRates(next.Rates()) // first: nobody new is without theirs
 	revoked := c.faces.Replace(c.ofFaces(next))
@@ -140,7 +165,9 @@ func (c *callers) reload(a *app.App) {
 		p.say("note: %s has changed in more than its callers; the rest counts after a restart",
 			p.conf.File)
 	}
-	p.say("%s", text.Line(said))
+	said = text.Line(said)
+	p.say("%s", said)
+	return reloaded{true, said}
 }
 
 // hangups decides what a SIGHUP means. It ends the program, as the end of its terminal

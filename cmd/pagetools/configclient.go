@@ -16,6 +16,7 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
 
 // clientOptions are the flags of `config CLIENT`.
@@ -275,6 +276,9 @@ func (d *clientConfig) repeat(set config.Setting) {
 // absoluteOf makes the path of a setting hold in any folder.
 func absoluteOf(key, v string) string {
 	if key == "data-dir" && v == config.Off {
+		return v
+	}
+	if key == "executable-path" && v == chrome.OfSystem {
 		return v
 	}
 	if key == "executable-path" && filepath.Base(v) == v {

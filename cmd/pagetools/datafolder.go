@@ -71,7 +71,7 @@ func kept(c *config.Config, name string, make func() []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := files.MakePrivate(dir); err != nil {
 		return nil, fmt.Errorf("making the data directory: %w", err)
 	}
 	return files.Secret(filepath.Join(dir, name), make)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"runtime"
 	"slices"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
@@ -141,7 +143,18 @@ func (d *doctor) browser() error {
 	}
 	_ = os.Remove(dir)
 	d.ok("profile", "%s can be written", os.TempDir())
+	if !session.KnowsMemory() {
+		d.ok("memory", "not known on this system: the cores alone bound how many sessions live")
+	}
 	return nil
+}
+
+// fromCache says which cache a browser is from, behind its path.
+func fromCache(path string) string {
+	if name := chrome.Cache(path); name != "" {
+		return ", from " + name
+	}
+	return ""
 }
 
 // find looks for the browser, and says which kind it is.
@@ -153,15 +166,15 @@ func (d *doctor) find() error {
 	path, kind, err := chrome.Find(o)
 	switch {
 	case errors.Is(err, chrome.ErrNoBrowser), errors.Is(err, chrome.ErrNoShell):
-		return d.fail(terminal.ExitUnreachable, "browser", installAdvice(err), err)
+		return d.fail(terminal.ExitUnreachable, "browser", installAdvice(o), err)
 	case err != nil:
 		return d.fail(terminal.ExitUsage, "browser", "", err)
 	}
-	found := doctorStep{Step: "browser", OK: true, Detail: fmt.Sprintf("%s: %s", kind, path)}
+	found := doctorStep{Step: "browser", OK: true, Detail: fmt.Sprintf("%s: %s%s", kind, path, fromCache(path))}
 	if _, _, err := chrome.Find(chrome.Options{Kind: chrome.Shell}); err != nil &&
 		kind == chrome.Chromium && !o.Headful && o.Kind != chrome.Chromium {
-		found.Fix = "A headless shell takes less memory, and starts sooner: install one (" +
-			shellPackage + ")."
+		found.Fix = "A headless shell takes less memory, and starts sooner. Install one: " +
+			chrome.HowToInstall(runtime.GOOS, false) + "."
 	}
 	d.add(found)
 	return nil

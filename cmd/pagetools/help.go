@@ -41,7 +41,7 @@ pagetools tools https://shop.example/
 pagetools serve shop=https://shop.example/`},
 	"serve": {ofAll, `pagetools serve https://shop.example/
 pagetools serve shop=https://shop.example/ docs=./site --approval strict
-pagetools serve --config pagetools.yaml --locked`},
+pagetools serve --config pagetools.yaml --locked --watch`},
 	"mcp": {ofPage + " serving", `pagetools mcp https://shop.example/
 pagetools config claude-code https://shop.example/ --install`},
 	"tools": {ofPage, `pagetools tools https://shop.example/
@@ -80,6 +80,7 @@ pagetools auth status https://shop.example/ --format json`},
 pagetools approve ID
 pagetools approve --list`},
 	"console": {ofKept, `pagetools console`},
+	"reload":  {ofKept, `pagetools reload`},
 	"audit":   {ofKept, `pagetools audit verify`},
 	"audit list": {ofKept, `pagetools audit list --site shop --limit 20
 pagetools audit list --outcome unknown --format json`},

@@ -256,9 +256,9 @@ func (t *target) login(where, path string, warnings io.Writer) (*pageconfig.Stor
 	if err != nil {
 		return nil, terminal.Usage("%s: %w; `pagetools login` makes such a file", where, err)
 	}
-	if info.Mode().Perm()&0o077 != 0 {
+	if files.Shared(path, info) {
 		fmt.Fprintf(warnings, "pagetools: warning: %s holds a login, and others can "+
-			"read it. chmod 600 it.\n", text.Line(path))
+			"read it. %s.\n", text.Line(path), text.Line(files.ToClose(path)))
 	}
 	return login, nil
 }

@@ -3,20 +3,18 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
@@ -51,7 +49,7 @@ func openConsole(ctx context.Context, p *program, open bool) error {
 		return terminal.Unreachable("no pagetools that runs serves the operators' page: " +
 			"start one without --console-listen off")
 	}
-	tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
+	tty, err := terminal.OpenOutput()
 	if err != nil && !open {
 		return bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
 			"The link logs in, so that it is shown at a terminal only, and there is none.")
@@ -101,7 +99,7 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 	p := who.p
 	o := &operators{p: p, app: a, who: who, done: make(chan struct{})}
 	var err error
-	var l net.Listener
+	var l *door
 	if o.inbox, err = openInbox(p.conf); err == nil {
 		l, err = o.inbox.listen(ctx, strings.ToLower(rand.Text()[:8]))
 	}
@@ -110,8 +108,7 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 	} else {
 		own := console.New(a.Bridge, console.Options{Done: o.done, Log: p.log, Named: true, Words: optionWords,
 			Links: &o.links})
-		o.serve(transport.Server(transport.Trusted(transport.NewMux(own.Routes()...),
-			operatorAt("socket"), transport.Options{Log: p.log}), p.log), l)
+		o.serve(transport.Server(l.guard(transport.NewMux(append(own.Routes(), o.reloadRoute())...), p.log), p.log), l)
 	}
 	if p.conf.ConsoleListen == "off" {
 		return o
@@ -151,7 +148,7 @@ func listenConsole(ctx context.Context, c *config.Config) (consoleListener, erro
 	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", c.ConsoleListen)
-	if err == nil || c.IsDefault("console-listen") && errors.Is(err, syscall.EADDRINUSE) {
+	if err == nil || c.IsDefault("console-listen") && origin.IsInUse(err) {
 		return consoleListener{l}, nil
 	}
 	return consoleListener{}, cannotListen("--console-listen", c.ConsoleListen, err)

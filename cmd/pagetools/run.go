@@ -91,8 +91,12 @@ func withSignals(parent context.Context, hangups *hangups) (context.Context, con
 }
 
 func raise(s os.Signal) {
-	if self, err := os.FindProcess(os.Getpid()); err == nil {
-		_ = self.Signal(s)
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Signal(s)
+	}
+	if number, known := s.(syscall.Signal); err != nil && known { // Windows sends itself none
+		os.Exit(128 + int(number))
 	}
 }
 
@@ -122,7 +126,8 @@ func (p *program) command() *cobra.Command {
 	p.flags = config.Register(root.PersistentFlags())
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.prepare(cmd) }
 	root.AddCommand(serveCommand(p), mcpCommand(p), toolsCommand(p), callCommand(p), attachCommand(p),
-		loginCommand(p), authCommand(p), demoCommand(p), approveCommand(p), consoleCommand(p), auditCommand(p),
+		loginCommand(p), authCommand(p), demoCommand(p), approveCommand(p), consoleCommand(p), reloadCommand(p),
+		auditCommand(p),
 		logCommand(p), doctorCommand(p), configCommand(p), versionCommand(p), manCommand())
 	root.AddCommand(kitCommands(p)...)
 	withHelp(root)

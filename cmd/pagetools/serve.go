@@ -10,13 +10,13 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/kit"
@@ -32,7 +32,7 @@ const drainTime = 25 * time.Second
 
 func serveCommand(p *program) *cobra.Command {
 	var ask string
-	var locked bool
+	var locked, watches bool
 	c := &cobra.Command{
 		Use:   "serve [NAME=]TARGET...",
 		Short: "Serve the tools of web applications over HTTP",
@@ -49,6 +49,9 @@ func serveCommand(p *program) *cobra.Command {
 			}
 			p.sayAll(callerWarnings(p.conf, targets))
 			pl := serving(targets)
+			if pl.watches = watches; watches && p.conf.File == "" {
+				return terminal.Usage("--watch has nothing to watch: name a configuration file with --config")
+			}
 			if locked {
 				if pl.locked, err = kit.ReadLock(); err != nil {
 					return err
@@ -64,6 +67,8 @@ func serveCommand(p *program) *cobra.Command {
 	}
 	c.Flags().BoolVar(&locked, "locked", false,
 		"offer only tools that are as pagetools.lock has them")
+	c.Flags().BoolVar(&watches, "watch", false,
+		"read the callers again when the configuration file changes")
 	c.Flags().StringVar(&ask, "ask", "none",
 		"who answers questions here: none, or the person at this terminal (terminal)")
 	return c
@@ -107,7 +112,7 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 		return err
 	}
 	defer func() { _ = l.Close() }()
-	who := newCallers(p)
+	who := newCallers(p, true)
 	guards, err := who.guards(l.Addr())
 	if err != nil {
 		return err
@@ -140,9 +145,7 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	if err := startBrowser(ctx, p, a); err != nil {
 		return err
 	}
-	if p.conf.File != "" {
-		defer who.follow(ctx, a)()
-	}
+	defer who.follow(ctx, a, pl.watches)()
 	if openSites(ctx, p, a) {
 		welcome(ctx, p, a, pl, "http://"+l.Addr().String(), console)
 	}
@@ -306,7 +309,7 @@ func cannotListen(flag, address string, err error) error {
 	if e, ok := errors.AsType[*net.OpError](err); ok {
 		cause = e.Err
 	}
-	if errors.Is(err, syscall.EADDRINUSE) {
+	if origin.IsInUse(err) {
 		host, _, _ := net.SplitHostPort(address)
 		return terminal.Usage("%s %s is in use by another program, maybe another pagetools: stop it, or "+
 			"choose another address, such as %s %s", flag, address, flag, net.JoinHostPort(host, "0"))
@@ -372,7 +375,7 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 		return err
 	}
 	defer p.end(a)
-	operators := serveOperators(ctx, a, newCallers(p), page)
+	operators := serveOperators(ctx, a, newCallers(p, false), page)
 	defer operators.close()
 	var finish time.Duration
 	if pl.observe != nil {

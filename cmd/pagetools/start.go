@@ -45,6 +45,8 @@ type plan struct {
 	remember bool
 	// locked is what tools must be like; nil means whatever they are.
 	locked *kit.Lock
+	// watches reads the configuration file again when it changes.
+	watches bool
 	// files serve a target that is embedded, by name.
 	files map[string]fs.FS
 }
@@ -101,7 +103,8 @@ func (p *program) startWith(ctx context.Context, pl plan, complete func(*app.Opt
 	case err == nil:
 		return a, nil
 	case errors.Is(err, chrome.ErrNoBrowser), errors.Is(err, chrome.ErrNoShell):
-		return nil, terminal.Unreachable("%w. %s", err, installAdvice(err))
+		browser, _ := chromeOptions(p.conf) // it started with them
+		return nil, terminal.Unreachable("%w. %s", err, installAdvice(browser))
 	case errors.Is(err, chrome.ErrRoot):
 		return nil, terminal.Unreachable("as root the browser needs --no-sandbox; give it only " +
 			"when every site is trusted. Run as another user, or give --no-sandbox or " +

@@ -33,6 +33,8 @@ type versionInfo struct {
 	Browser  string `json:"browser"` // path, or "none"
 	// Kind tells the browser's: shell or chromium; empty without one.
 	Kind chrome.Kind `json:"browserKind,omitempty"`
+	// BrowserFrom is the cache that the browser is in, such as "Playwright's cache"; empty elsewhere.
+	BrowserFrom string `json:"browserFrom,omitempty"`
 }
 
 func versionCommand(p *program) *cobra.Command {
@@ -56,8 +58,8 @@ func version(p *program) error {
 	}
 	browser := v.Browser
 	if path, kind, err := chrome.Find(o); err == nil {
-		v.Browser, v.Kind = path, kind
-		browser = fmt.Sprintf("%s (%s)", path, kind)
+		v.Browser, v.Kind, v.BrowserFrom = path, kind, chrome.Cache(path)
+		browser = fmt.Sprintf("%s (%s%s)", path, kind, fromCache(path))
 	}
 	if p.conf.Format != "text" {
 		return terminal.Encode(p.stdout, v)

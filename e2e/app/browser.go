@@ -16,6 +16,9 @@ var (
 	ErrRoot      = chrome.ErrRoot
 )
 
+// HowToInstall says how a browser is installed on a system, by its GOOS.
+func HowToInstall(goos string) string { return chrome.HowToInstall(goos, false) }
+
 // LocalBrowser is the browser that the environment asks for, in the variables of the command:
 // PAGETOOLS_EXECUTABLE_PATH, PAGETOOLS_BROWSER, PAGETOOLS_HEADLESS and PAGETOOLS_NO_SANDBOX. The
 // error names one whose value is wrong.

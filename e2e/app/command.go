@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/origin"
+	"github.com/pagetools/pagetools/session/cdp/chrome/proctree"
 )
 
 // Times of a command that serves a site.
@@ -35,11 +36,11 @@ func StartCommand(ctx context.Context, command, address string) (end func() erro
 		return nil, fmt.Errorf("something answers at %s already: end it, or choose another port", address)
 	}
 	said := &tail{}
-	c := exec.Command("sh", "-c", command) //nolint:gosec,noctx // the tester wrote it; it ends with end
+	c := shell(context.WithoutCancel(ctx), command) // it ends with end
 	c.Stdout, c.Stderr = said, said
 	c.WaitDelay = endTime
-	ownGroup(c)
-	if err := c.Start(); err != nil {
+	tree := proctree.New(c, false)
+	if err := tree.Start(); err != nil {
 		return nil, fmt.Errorf("starting %q: %w", command, err)
 	}
 	over := make(chan struct{})
@@ -48,12 +49,12 @@ func StartCommand(ctx context.Context, command, address string) (end func() erro
 		close(over)
 	}()
 	end = func() error {
-		endGroup(c, false)
+		tree.Terminate()
 		select {
 		case <-over:
 		case <-time.After(endTime):
 		}
-		endGroup(c, true) // what did not listen, and what the command left behind
+		tree.Kill() // what did not listen, and what the command left behind
 		<-over
 		return nil
 	}
@@ -70,18 +71,19 @@ const mostAnswer = 1 << 20
 // at most 1 MiB. It ends with ctx, with all that it started. An error has its last words.
 func AskCommand(ctx context.Context, command string, stdin []byte) ([]byte, error) {
 	said, answer := &tail{}, &capped{}
-	c := exec.CommandContext(ctx, "sh", "-c", command)
+	c := shell(ctx, command)
 	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(stdin), answer, said
 	c.WaitDelay = endTime
-	ownGroup(c)
+	tree := proctree.New(c, false)
 	c.Cancel = func() error {
-		endGroup(c, true)
+		tree.Kill()
 		return nil
 	}
-	err := c.Run()
-	if c.Process != nil {
-		endGroup(c, true) // what it left behind
+	err := tree.Start()
+	if err == nil {
+		err = c.Wait()
 	}
+	tree.Kill() // what it left behind
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -209,7 +208,7 @@ func partsOf(t *testing.T, e *Engine, text string) (pids []int) {
 	t.Helper()
 	browser := browserOf(t, e)
 	for _, pid := range processes(text) {
-		if group, err := syscall.Getpgid(pid); err == nil && group == browser {
+		if isIn(pid, browser) {
 			pids = append(pids, pid)
 		}
 	}
@@ -217,15 +216,6 @@ func partsOf(t *testing.T, e *Engine, text string) (pids []int) {
 		t.Fatalf("the browser has no process with %s", text)
 	}
 	return pids
-}
-
-func signal(t *testing.T, s syscall.Signal, pids ...int) {
-	t.Helper()
-	for _, pid := range pids {
-		if err := syscall.Kill(pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
-			t.Fatal(err)
-		}
-	}
 }
 
 // quick are times that a test can wait for.
@@ -273,15 +263,15 @@ func contract(t *testing.T, e *Engine, change func(*LocalOptions), groups ...str
 		},
 		KillBrowser: func(t *testing.T, e session.Engine) {
 			t.Helper()
-			signal(t, syscall.SIGKILL, browserOf(t, e.(*Engine)))
+			signal(t, sigKill, browserOf(t, e.(*Engine)))
 		},
 		KillRenderers: func(t *testing.T, e session.Engine) {
 			t.Helper()
-			signal(t, syscall.SIGKILL, renderersOf(t, e.(*Engine))...)
+			signal(t, sigKill, renderersOf(t, e.(*Engine))...)
 		},
 		Freeze: func(t *testing.T, e session.Engine) {
 			t.Helper()
-			signal(t, syscall.SIGSTOP, renderersOf(t, e.(*Engine))...)
+			signal(t, sigStop, renderersOf(t, e.(*Engine))...)
 			<-time.After(quick.silence)
 		},
 	})

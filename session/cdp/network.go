@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/chromedp/cdproto"
@@ -259,11 +258,11 @@ func netError(err error) string {
 	switch {
 	case errors.As(err, &unresolved):
 		return "ERR_NAME_NOT_RESOLVED"
-	case errors.Is(err, syscall.ECONNREFUSED):
+	case origin.IsRefused(err):
 		return "ERR_CONNECTION_REFUSED"
-	case errors.Is(err, syscall.ECONNRESET):
+	case origin.IsReset(err):
 		return "ERR_CONNECTION_RESET"
-	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+	case origin.IsUnreachable(err):
 		return "ERR_ADDRESS_UNREACHABLE"
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return "ERR_CONNECTION_TIMED_OUT"

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -408,8 +407,8 @@ func TestNetworkKilled(t *testing.T) {
 	before := p.find("ask").ID
 	killed := false
 	for _, pid := range processes("network.mojom.NetworkService") {
-		if group, err := syscall.Getpgid(pid); err == nil && group == browserOf(t, e) {
-			signal(t, syscall.SIGKILL, pid)
+		if isIn(pid, browserOf(t, e)) {
+			signal(t, sigKill, pid)
 			killed = true
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -38,7 +37,7 @@ func TestGPUProcessKilled(t *testing.T) {
 		}()
 		<-asked
 		victims := partsOf(t, e, "--type=gpu-process")
-		signal(t, syscall.SIGKILL, victims...)
+		signal(t, sigKill, victims...)
 		awaitGone(t, victims)
 		let <- struct{}{}
 		if text := <-got; text != `"came"<nil>` {
@@ -67,7 +66,7 @@ func picture(t *testing.T, p *shown) {
 func awaitGone(t *testing.T, pids []int) {
 	t.Helper()
 	deadline := time.Now().Add(hang)
-	for slices.ContainsFunc(pids, func(pid int) bool { return syscall.Kill(pid, 0) == nil }) {
+	for slices.ContainsFunc(pids, func(pid int) bool { return lives(pid) }) {
 		if time.Now().After(deadline) {
 			t.Fatalf("of %v some run on", pids)
 		}
@@ -101,7 +100,7 @@ func TestNetworkServiceKilled(t *testing.T) {
 		}()
 		<-asked
 		victims := partsOf(t, e, "--utility-sub-type=network.mojom.NetworkService")
-		signal(t, syscall.SIGKILL, victims...)
+		signal(t, sigKill, victims...)
 		if err := <-failed; reasonOf(err) != "TOOL_ERROR  failed" || !strings.Contains(bridge.AsError(err).Message, "Failed to fetch") {
 			t.Errorf("the call ended with %v", err)
 		}

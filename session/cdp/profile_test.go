@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -67,7 +66,7 @@ func TestKilledBridge(t *testing.T) {
 	t.Parallel()
 	dir := folders(t)
 	profiles := func() []string {
-		found, _ := filepath.Glob(filepath.Join(dir, "pagetools-*"))
+		found, _ := filepath.Glob(filepath.Join(dir, "pagetools-*[0-9]"))
 		return found
 	}
 	victim := helper(t, dir)
@@ -202,7 +201,7 @@ func TestLostBrowserOfAProfile(t *testing.T) {
 		kills := gatetest.Amount(1, 3)
 		for range kills {
 			w := open(t, e)
-			signal(t, syscall.SIGKILL, browserOf(t, e))
+			signal(t, sigKill, browserOf(t, e))
 			<-w.target.Gone()
 			for range w.Events() {
 			}
@@ -300,11 +299,11 @@ func TestFrozenBrowser(t *testing.T) {
 	e.times = quick
 	w := open(t, e)
 	pid := browserOf(t, e)
-	signal(t, syscall.SIGSTOP, pid)
+	signal(t, sigStop, pid)
 	select {
 	case <-w.target.Gone():
 	case <-time.After(hang):
-		signal(t, syscall.SIGCONT, pid)
+		signal(t, sigCont, pid)
 		t.Fatal("nobody noticed")
 	}
 	for range w.Events() {

@@ -86,7 +86,7 @@ func OpenStore(dir string) (*Store, error) {
 	if dir == "" {
 		return s, nil
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := files.MakePrivate(dir); err != nil {
 		return nil, fmt.Errorf("making the data folder: %w", err)
 	}
 	root, err := os.OpenRoot(dir)
@@ -244,9 +244,9 @@ func (s *Store) readKey(create bool) error {
 	if s.root != nil {
 		info, err := s.root.Lstat(keyFile)
 		switch {
-		case err == nil && (!info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0):
-			return fmt.Errorf("others can read %s: chmod 600 it, or remove it and log in again",
-				s.path(keyFile))
+		case err == nil && (!info.Mode().IsRegular() || files.Shared(s.path(keyFile), info)):
+			return fmt.Errorf("others can read %s: %s, or remove it and log in again",
+				s.path(keyFile), files.ToClose(s.path(keyFile)))
 		case err == nil:
 			key, err = s.root.ReadFile(keyFile)
 		case errors.Is(err, fs.ErrNotExist):

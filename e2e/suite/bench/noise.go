@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -172,7 +171,7 @@ func recovery(ctx context.Context, bin, config string) (longest time.Duration, e
 			return 0, err
 		}
 		for _, pid := range family([]int{s.Process.Pid})[1:] { // the browser, and what is left when it is gone
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+			end(pid)
 		}
 		began := time.Now()
 		for {

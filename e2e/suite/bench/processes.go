@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 // numbered are the processes that run, from /proc.
@@ -79,8 +78,15 @@ func endMarked(text string) {
 			return
 		}
 		for _, pid := range pids {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-			_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
+			end(pid)
 		}
+	}
+}
+
+// end ends a process, and waits for it if it is a child.
+func end(pid int) {
+	if p, err := os.FindProcess(pid); err == nil {
+		_ = p.Kill() // it may have ended
+		_, _ = p.Wait()
 	}
 }

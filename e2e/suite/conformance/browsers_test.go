@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
+	"github.com/pagetools/pagetools/session/cdp/chrome/proctree"
 )
 
 // A browser shows pages, each in a document of its own, and in a window of its own when it is to be
@@ -180,9 +180,9 @@ func newPlain(t *testing.T) *plain {
 	cmd := exec.CommandContext(life, path, args...)
 	cmd.Env = append(os.Environ(), "HOME="+dir, "TMPDIR="+dir)
 	cmd.ExtraFiles = []*os.File{toBrowser, fromBrowser}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	if err := cmd.Start(); err != nil {
+	tree := proctree.New(cmd, false)
+	cmd.Cancel = func() error { tree.Kill(); return nil }
+	if err := tree.Start(); err != nil {
 		t.Fatal(err)
 	}
 	toBrowser.Close()

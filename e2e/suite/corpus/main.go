@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command corpus reads OpenAPI documents of others, and prints what becomes of them: how many
 // tools, how large their schemas, how long it takes, and how much memory. docs/opentools.md has its
 // table.

@@ -5,8 +5,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
-	"syscall"
+
+	locks "github.com/pagetools/pagetools/bridge/files"
 )
 
 // Binary returns the path of the pagetools under test: the one that PAGETOOLS_BINARY names, or
@@ -32,10 +34,13 @@ var Binary = sync.OnceValues(func() (string, error) {
 		return "", fmt.Errorf("building pagetools: %w", err)
 	}
 	defer lock.Close()
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+	if err := locks.Lock(lock); err != nil {
 		return "", fmt.Errorf("building pagetools: %w", err)
 	}
 	path := filepath.Join(dir, "real", "pagetools")
+	if runtime.GOOS == "windows" {
+		path += ".exe"
+	}
 	build := exec.Command("go", "build", "-o", path, "./cmd/pagetools")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {

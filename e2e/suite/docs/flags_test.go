@@ -15,12 +15,14 @@ import (
 
 // ofCommand matches a flag or a command of pagetools in a message.
 var ofCommand = regexp.MustCompile("(^|[^-a-z])--[a-z]|pagetools (serve|mcp|tools|call|attach|login|auth|demo|" +
-	"approve|console|audit|log|lock|check|test|diff|init|record|doctor|config)\\b")
+	"approve|console|reload|audit|log|lock|check|test|diff|init|record|doctor|config)\\b")
 
 // mayName are the literals below cmd that may name a flag or a command: pieces of them, by file.
 var mayName = []struct{ file, literal, why string }{
 	{"session/cdp/chrome/flags.go", "", "flags of the browser"},
+	{"session/cdp/chrome/caches.go", "@stable --path ", "a flag of another program"},
 	{"session/cdp/chrome/proc_linux.go", "--user-data-dir=", "a flag of the browser"},
+	{"session/cdp/chrome/proc_windows.go", "--remote-debugging-io-pipes=", "a flag of the browser"},
 	{"e2e/scenario/draft.go", "pagetools init wrote", "a file says which program wrote it"},
 	{"e2e/scenario/recording.go", "# Written by pagetools record.", "a file says which program wrote it"},
 	{"e2e/scenario/scenario.go", "rules of pagetools check", "the name of a set of rules"},

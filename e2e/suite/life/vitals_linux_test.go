@@ -54,7 +54,7 @@ func vitalsOf(t *testing.T, s *suite.Server) (v vitals, ok bool) {
 			v.stopped++
 		}
 	}
-	profiles, _ := filepath.Glob(filepath.Join(s.Tmp, "pagetools-profile-*")) // the pattern is a good one
+	profiles, _ := filepath.Glob(filepath.Join(s.Tmp, "pagetools-profile-*[0-9]")) // the pattern is a good one
 	v.profiles = len(profiles)
 	return v, v.goroutines > 0 && v.files > 0 && v.rss > 0
 }

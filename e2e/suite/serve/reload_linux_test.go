@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -243,6 +244,46 @@ func TestFirstCaller(t *testing.T) {
 	if got := looks("").Status; got != http.StatusUnauthorized {
 		t.Errorf("after the last caller it answers %d", got)
 	}
+}
+
+// TestReloadByCommand: pagetools reload does for all servers of a data folder what SIGHUP does for one,
+// and says what they say; --watch does it when the file changes.
+func TestReloadByCommand(t *testing.T) {
+	t.Parallel()
+	const file = "callers: [{name: agent, token: agent-token-of-the-tests}]\n"
+	r := serveReloading(t, file, "--watch")
+	run := func(code int, says string) {
+		t.Helper()
+		cmd := exec.Command(suite.Pagetools(t), "reload", "--data-dir", r.Tmp+"-data")
+		out, _ := cmd.CombinedOutput() // the code says how it ended
+		if got := cmd.ProcessState.ExitCode(); got != code || !strings.Contains(string(out), says) {
+			t.Errorf("reload ended with %d: %s", got, out)
+		}
+	}
+	run(0, "there are 1")
+	said := func(text string) {
+		t.Helper()
+		if !suite.Within(suite.ReplyWithin, func() bool { return strings.Contains(r.Stderr.String(), text) }) {
+			t.Fatalf("it does not say %q: %s", text, r.Stderr)
+		}
+	}
+	r.write("callers: [{name: next, token: next-token-of-the-tests}]\n") // nobody says so
+	said("revoked: agent")
+	if got := r.As(t, suite.AgentToken, http.MethodGet, r.URL+"/webtools", "").Status; got != http.StatusForbidden {
+		t.Errorf("who is gone gets %d", got)
+	}
+	r.write("callers: [")
+	said("the callers stay as they were")
+	run(2, "the callers stay as they were")
+	if got := r.As(t, "next-token-of-the-tests", http.MethodGet, r.URL+"/webtools", "").Status; got != http.StatusOK {
+		t.Errorf("who stays gets %d", got)
+	}
+	if err := os.Remove(r.config); err != nil {
+		t.Fatal(err)
+	}
+	run(2, "the callers stay as they were")
+	r.Server = suite.Serve(t, suite.PageServer().Page("config.html")) // it has no file
+	run(4, "no pagetools serve with a configuration file runs")
 }
 
 // TestHangups: without a file SIGHUP ends the server, and so does the end of its

@@ -39,25 +39,6 @@ var ErrNoBrowser = errors.New("no Chrome, Chromium or Edge was found")
 // ErrNoShell means that a headless shell was asked for and none was found.
 var ErrNoShell = errors.New("no headless shell was found")
 
-// usualPlaces lists where packages put the real binaries of whole browsers. They come before
-// $PATH, because some distributions put a wrapper script there that adds flags.
-func usualPlaces() []string {
-	if runtime.GOOS == "darwin" {
-		return []string{
-			"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-			"/Applications/Chromium.app/Contents/MacOS/Chromium",
-			"/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
-		}
-	}
-	return []string{
-		"/opt/google/chrome/chrome",
-		"/usr/lib/chromium/chromium",
-		"/usr/lib/chromium-browser/chromium-browser",
-		"/opt/microsoft/msedge/msedge",
-		"/snap/bin/chromium",
-	}
-}
-
 // usualShells lists where packages put headless shells.
 var usualShells = []string{"/usr/lib/chromium/chromium-headless-shell"}
 
@@ -66,7 +47,7 @@ var usualShells = []string{"/usr/lib/chromium/chromium-headless-shell"}
 var (
 	namesInPath = []string{
 		"google-chrome-stable", "google-chrome", "chromium", "chromium-browser",
-		"microsoft-edge", "microsoft-edge-stable", "chrome",
+		"microsoft-edge", "microsoft-edge-stable", "chrome", "msedge",
 	}
 	shellsInPath = []string{
 		"chrome-headless-shell", "headless_shell", "headless-shell", "chromium-headless-shell",
@@ -83,15 +64,19 @@ func KindOf(path string) Kind {
 }
 
 // Find returns the browser that the options mean, and its kind: the binary that they name,
-// or the first of the usual places and $PATH that fits. Without a kind a browser without
+// or the first of the usual places, $PATH and the caches of Playwright and Puppeteer that fits. Without a kind a browser without
 // windows is a headless shell where there is one, unless pages may open windows or a whole
 // browser wrote the profile; any other is a whole browser. The error wraps ErrNoBrowser or
 // ErrNoShell when there is none, and is another one when the options contradict each other.
 func Find(o Options) (path string, kind Kind, err error) {
-	if o.Path != "" {
-		return o.named()
+	m := thisMachine()
+	switch o.Path {
+	case "":
+		return o.find(m.usualPlaces(), usualShells, m.cached)
+	case OfSystem:
+		return o.find(m.usualPlaces(), usualShells, func(Kind) []string { return nil })
 	}
-	return o.find(usualPlaces(), usualShells)
+	return o.named()
 }
 
 // named returns the binary that the options name.
@@ -117,7 +102,7 @@ func (o *Options) named() (path string, kind Kind, err error) {
 	return found, kind, o.fits(kind)
 }
 
-func (o *Options) find(places, shells []string) (path string, kind Kind, err error) {
+func (o *Options) find(places, shells []string, cached func(Kind) []string) (path string, kind Kind, err error) {
 	kind = cmp.Or(o.Kind, Auto)
 	if kind == Shell && o.Headful {
 		return "", "", fmt.Errorf("%s shell has no windows to show, and %s asks for them: leave one "+
@@ -133,21 +118,27 @@ func (o *Options) find(places, shells []string) (path string, kind Kind, err err
 	if err := o.fits(kind); err != nil {
 		return "", "", err
 	}
-	if kind == Auto && o.Windows {
-		if path := first(places, namesInPath); path != "" {
-			return path, Chromium, nil
+	order := []Kind{Shell, Chromium}
+	switch {
+	case kind != Auto:
+		order = []Kind{kind}
+	case o.Windows:
+		order = []Kind{Chromium, Shell}
+	}
+	usual := map[Kind][]string{Shell: shells, Chromium: places}
+	names := map[Kind][]string{Shell: shellsInPath, Chromium: namesInPath}
+	for _, k := range order {
+		if path := first(usual[k], names[k]); path != "" {
+			return path, k, nil
 		}
 	}
-	if kind != Chromium {
-		if path := first(shells, shellsInPath); path != "" {
-			return path, Shell, nil
+	for _, k := range order {
+		if path := first(cached(k), nil); path != "" {
+			return path, k, nil
 		}
 	}
 	if kind == Shell {
 		return "", "", o.without(ErrNoShell, wrote)
-	}
-	if path := first(places, namesInPath); path != "" {
-		return path, Chromium, nil
 	}
 	return "", "", o.without(ErrNoBrowser, wrote)
 }
@@ -205,5 +196,5 @@ func realBinary(found string) string {
 
 func executable(path string) bool {
 	info, err := os.Stat(path)
-	return err == nil && !info.IsDir() && info.Mode()&0o111 != 0
+	return err == nil && !info.IsDir() && (info.Mode()&0o111 != 0 || runtime.GOOS == "windows")
 }

@@ -18,7 +18,7 @@ func TestFind(t *testing.T) {
 		[]string{filepath.Join(usual, "shell")}
 	finds := func(o Options, want string, kind Kind) {
 		t.Helper()
-		got, found, err := o.find(places, shells)
+		got, found, err := o.find(places, shells, noCache)
 		if err != nil {
 			got, found = err.Error(), ""
 		}
@@ -47,7 +47,7 @@ func TestFind(t *testing.T) {
 	finds(Options{Headful: true}, second, Chromium)
 	finds(Options{Windows: true}, second, Chromium)
 	finds(Options{Windows: true, Kind: Shell}, shell, Shell)
-	if _, _, err := (&Options{Kind: Shell, Headful: true}).find(places, shells); err == nil ||
+	if _, _, err := (&Options{Kind: Shell, Headful: true}).find(places, shells, noCache); err == nil ||
 		!strings.Contains(err.Error(), "Headful") {
 		t.Errorf("a shell with windows: %v", err)
 	}
@@ -127,7 +127,7 @@ func TestFindForProfile(t *testing.T) {
 		if row.o.Path != "" {
 			got, _, err = Find(row.o)
 		} else {
-			got, _, err = row.o.find([]string{whole}, []string{shell})
+			got, _, err = row.o.find([]string{whole}, []string{shell}, noCache)
 		}
 		refused := err != nil && strings.Contains(err.Error(), row.o.UserDataDir) && strings.Contains(err.Error(), "was written by a")
 		if row.want != "" && (got != row.want || err != nil) || row.want == "" && !refused {
@@ -135,7 +135,9 @@ func TestFindForProfile(t *testing.T) {
 		}
 	}
 	missing := Options{UserDataDir: ours}
-	if _, _, err := missing.find([]string{whole}, nil); !errors.Is(err, ErrNoShell) || !strings.Contains(err.Error(), ours) {
+	if _, _, err := missing.find([]string{whole}, nil, noCache); !errors.Is(err, ErrNoShell) || !strings.Contains(err.Error(), ours) {
 		t.Errorf("a profile of a shell that is not there: %v", err)
 	}
 }
+
+func noCache(Kind) []string { return nil }

@@ -1,21 +1,21 @@
 package chrome
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/pagetools/pagetools/bridge/files"
 )
 
 // ErrProfileInUse means that another browser has the operator's profile.
 var ErrProfileInUse = errors.New("the profile is in use")
+
+// lockName is the file in the operator's profile that a browser of ours has locked.
+const lockName = "pagetools.lock"
 
 // kindName is the file in the operator's profile that says which kind of browser wrote it.
 const kindName = "pagetools.browser"
@@ -34,7 +34,7 @@ func (o *Options) keepProfile(kind Kind) (*kept, error) {
 	if err := o.room(dir); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR|noFollow, 0o600)
+	f, err := openKept(dir)
 	if err != nil {
 		return nil, fmt.Errorf("locking the profile of %s: %w", o.Words.Of("UserDataDir"), err)
 	}
@@ -44,6 +44,23 @@ func (o *Options) keepProfile(kind Kind) (*kept, error) {
 		return nil, err
 	}
 	return k, nil
+}
+
+// openKept opens the lock of the operator's profile, and makes it when it is not there.
+func openKept(dir string) (*os.File, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }()
+	f, err := root.OpenFile(lockName, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if !isNamed(root, f, lockName) {
+		return nil, errors.Join(fmt.Errorf("%s is a link: remove it", filepath.Join(dir, lockName)), f.Close())
+	}
+	return f, nil
 }
 
 // take locks the profile, and looks at who else has it and who wrote it.
@@ -92,36 +109,6 @@ func (k *kept) release() {
 		_ = files.Unlock(k.lock)
 		_ = k.lock.Close()
 	}
-}
-
-// openElsewhere describes the browser of a person that has the profile open, as Chromium
-// finds it: by a socket that answers, or by the name of another machine, of which nobody
-// here knows whether its browser runs. It is empty when there is none.
-func openElsewhere(dir string) string {
-	target, err := os.Readlink(filepath.Join(dir, "SingletonLock"))
-	if err != nil {
-		return ""
-	}
-	host, pid := target, ""
-	if i := strings.LastIndexByte(target, '-'); i >= 0 {
-		host, pid = target[:i], target[i+1:]
-	}
-	if own, err := os.Hostname(); err == nil && own != host {
-		return fmt.Sprintf(" on the machine %s (process %s), or one that ended there without "+
-			"removing the file SingletonLock,", host, pid)
-	}
-	socket, err := os.Readlink(filepath.Join(dir, "SingletonSocket"))
-	if err != nil {
-		return ""
-	}
-	bounded, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	conn, err := new(net.Dialer).DialContext(bounded, "unix", socket)
-	if err != nil {
-		return "" // its browser is gone
-	}
-	_ = conn.Close()
-	return " (process " + pid + ")"
 }
 
 // writtenBy returns the kind of browser that wrote a profile, or "" when none did. Without

@@ -3,19 +3,10 @@ package chrome
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
 )
-
-// maxSocketPath is how long the path of a socket may be.
-const maxSocketPath = 107
-
-// setProcess makes the browser lead a group of its own, and die with us.
-func setProcess(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-}
 
 // smallSharedMemory reports whether /dev/shm is too small for renderers, as in a
 // default container.

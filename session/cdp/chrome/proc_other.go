@@ -1,23 +1,12 @@
-//go:build unix && !linux
+//go:build !linux
 
 package chrome
-
-import (
-	"os/exec"
-	"syscall"
-)
-
-// maxSocketPath is how long the path of a socket may be.
-const maxSocketPath = 103
-
-// setProcess makes the browser lead a group of its own. It ends when its pipe
-// closes, which happens when we die.
-func setProcess(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // smallSharedMemory is a question for Linux only.
 func smallSharedMemory() bool { return false }
 
-// killUsers does nothing here: browsers end when their pipe closes.
+// killUsers does nothing here: browsers end when their pipe closes, which it does when we die, and
+// on Windows with their job.
 func killUsers(string) {}
 
 // usage is not known here.

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/pagetools/pagetools/session/cdp/chrome/proctree"
 )
 
 // Process is a browser that we started. Its methods are safe for concurrent use.
@@ -21,6 +23,7 @@ type Process struct {
 	In  io.WriteCloser
 
 	cmd     *exec.Cmd
+	tree    *proctree.Tree
 	profile *profile
 	kept    *kept // nil without a profile of the operator
 	output  *tail
@@ -85,10 +88,13 @@ func (l *Launcher) start(held *kept) (*Process, error) {
 	p.cmd = exec.Command(l.path, o.arguments(l.kind, data)...) //nolint:noctx // it lives until Close, and its pipe ends it
 	p.cmd.Env = prof.env(o.Headful)
 	p.cmd.Dir = prof.dir
-	p.cmd.ExtraFiles = []*os.File{toBrowser, fromBrowser} // 3 and 4
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
 	p.cmd.WaitDelay = time.Second // children that outlive it hold the output open
-	setProcess(p.cmd)
+	p.tree = proctree.New(p.cmd, true)
+	if err := givePipes(p.cmd, toBrowser, fromBrowser, toBrowserW, fromBrowserR); err != nil {
+		return nil, errors.Join(err, toBrowser.Close(), toBrowserW.Close(), fromBrowser.Close(),
+			fromBrowserR.Close(), prof.remove())
+	}
 	started := make(chan error, 1)
 	go p.run(started, func() {
 		if o.UserDataDir != "" { // another browser may have it next
@@ -114,14 +120,14 @@ func (p *Process) run(started chan<- error, ended func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer close(p.done)
-	if err := p.cmd.Start(); err != nil {
+	if err := p.tree.Start(); err != nil {
 		_ = p.profile.remove()
 		started <- err
 		return
 	}
 	started <- nil
 	_ = p.cmd.Wait()
-	killTree(p.cmd)
+	p.tree.Kill()
 	ended()
 	p.kept.release()
 	_ = p.profile.remove() // a later Clean finds what is left
@@ -156,7 +162,7 @@ func (p *Process) Kill() {
 	select {
 	case <-p.done:
 	default:
-		killTree(p.cmd)
+		p.tree.Kill()
 	}
 }
 

@@ -1,51 +1,63 @@
 package chrome
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/files"
 )
 
-// Names of profile folders. A folder is made under the first name, and gets the
-// second when its lock is held, so that no janitor sees it without.
+// A profile is a folder and, beside it, the lock of that name. The lock is made first and removed
+// last, so that no janitor sees a folder without it.
 const (
-	newPrefix     = "pagetools-new-"
 	profilePrefix = "pagetools-profile-"
-	lockName      = "pagetools.lock"
+	lockSuffix    = ".lock"
 )
 
-// staleNew is how old an unfinished folder must be before a janitor takes it.
-const staleNew = time.Hour
-
 // profile is a folder of our own for one browser: its user data, its HOME and
-// its TMPDIR. The lock in it is held as long as this process lives; the kernel
+// its TMPDIR. Its lock is held as long as this process lives; the kernel
 // gives it up when the process is killed.
 type profile struct {
-	dir  string
+	dir  string   // "" before it is made
+	base *os.Root // where it is
 	lock *os.File
 }
 
 // tmpName is the TMPDIR in a profile. It is short because of maxBase.
 const tmpName = "t"
 
+// maxSocketPath is how long the path of a socket may be. On Windows, where a browser makes none, it
+// leaves room for what else a browser makes.
+func maxSocketPath() int {
+	switch runtime.GOOS {
+	case "windows":
+		return 240
+	case "linux":
+		return 107
+	}
+	return 103
+}
+
 // maxBase is how long the path of the base folder may be: a browser does not
 // start when the path of the socket that it makes in its TMPDIR is longer than
 // what the address of a socket holds.
-const maxBase = maxSocketPath - len("/"+profilePrefix+"4294967295/"+tmpName+"/org.chromium.Chromium.XXXXXX/SingletonSocket")
+var maxBase = maxSocketPath() - len("/"+profilePrefix+"4294967295/"+tmpName+"/org.chromium.Chromium.XXXXXX/SingletonSocket")
 
 // profileBase returns where profiles go: base when it is not empty, else the folder
 // for temporary files, or /tmp where that one's path is too long.
 func profileBase(base string) string {
 	if base == "" {
 		base = os.TempDir()
-		if len(base) > maxBase {
+		if len(base) > maxBase && runtime.GOOS != "windows" {
 			base = "/tmp"
 		}
 	}
@@ -61,12 +73,12 @@ func (o *Options) newProfile() (*profile, error) {
 	if len(base) > maxBase {
 		return nil, fmt.Errorf("making a profile folder: the path of %s is longer than %d bytes, with which no browser starts", base, maxBase)
 	}
-	dir, err := os.MkdirTemp(base, newPrefix)
+	root, err := os.OpenRoot(base)
 	if err != nil {
 		return nil, fmt.Errorf("making a profile folder: %w", err)
 	}
-	p := &profile{dir: dir}
-	if err := errors.Join(o.room(base), p.own(base)); err != nil {
+	p := &profile{base: root}
+	if err := errors.Join(o.room(base), p.make()); err != nil {
 		return nil, errors.Join(err, p.remove())
 	}
 	return p, nil
@@ -86,27 +98,59 @@ func (o *Options) room(dir string) error {
 	return nil
 }
 
-func (p *profile) own(base string) error {
-	var err error
-	if p.lock, err = os.OpenFile(filepath.Join(p.dir, lockName), os.O_CREATE|os.O_EXCL|os.O_RDWR,
-		0o600); err != nil {
-		return fmt.Errorf("locking a profile folder: %w", err)
-	}
-	if err := files.TryLock(p.lock); err != nil {
-		return fmt.Errorf("locking a profile folder: %w", err)
-	}
-	for _, sub := range []string{"data", "home", tmpName} {
-		if err := os.Mkdir(filepath.Join(p.dir, sub), 0o700); err != nil {
-			return fmt.Errorf("making a profile folder: %w", err)
+// make makes the lock and the folder, under a name that nobody else has.
+func (p *profile) make() error {
+	err := errTaken
+	for range 100 {
+		var number [4]byte
+		_, _ = rand.Read(number[:]) // it never fails: it ends the program instead
+		name := profilePrefix + strconv.FormatUint(uint64(binary.NativeEndian.Uint32(number[:])), 10)
+		if err = p.take(name); !errors.Is(err, errTaken) && !errors.Is(err, fs.ErrExist) {
+			break
 		}
 	}
-	name := strings.TrimPrefix(filepath.Base(p.dir), newPrefix)
-	final := filepath.Join(base, profilePrefix+name)
-	if err := os.Rename(p.dir, final); err != nil {
+	for _, sub := range []string{"data", "home", tmpName} {
+		if err == nil {
+			err = os.Mkdir(filepath.Join(p.dir, sub), 0o700)
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("making a profile folder: %w", err)
 	}
-	p.dir = final
 	return nil
+}
+
+// errTaken: a janitor looks at the lock, or took it away, before it was locked.
+var errTaken = errors.New("its lock is taken")
+
+// take makes the lock of a name, and the folder.
+func (p *profile) take(name string) error {
+	lock, err := p.base.OpenFile(name+lockSuffix, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	switch err = files.TryLock(lock); {
+	case errors.Is(err, files.ErrLocked), err == nil && !isNamed(p.base, lock, name+lockSuffix):
+		err = errTaken
+	case err == nil:
+		if err = p.base.Mkdir(name, 0o700); err == nil {
+			p.dir, p.lock = filepath.Join(p.base.Name(), name), lock
+			return nil
+		}
+		err = errors.Join(err, files.RemoveIn(p.base, name+lockSuffix))
+	}
+	return errors.Join(err, lock.Close())
+}
+
+// isNamed reports whether an open file has a name now, and not a link, which may lead to what is
+// somebody else's.
+func isNamed(root *os.Root, f *os.File, name string) bool {
+	named, err := root.Lstat(name)
+	if err != nil {
+		return false
+	}
+	opened, err := f.Stat()
+	return err == nil && os.SameFile(named, opened)
 }
 
 func (p *profile) data() string { return filepath.Join(p.dir, "data") }
@@ -118,14 +162,20 @@ func (p *profile) env(headful bool) []string {
 		"HOME="+home, "TMPDIR="+tmp, "TEMP="+tmp, "TMP="+tmp, "XDG_CONFIG_HOME="+home, "XDG_CACHE_HOME="+home)
 }
 
-// remove deletes the folder. Processes of a browser that just died may still
-// write into it, so it tries for a while.
+// remove deletes the folder and its lock. Processes of a browser that just died may still
+// write into the folder, so it tries for a while.
 func (p *profile) remove() error {
-	err := removeAll(p.dir)
-	if p.lock != nil {
+	var err error
+	if p.dir != "" {
+		if err = removeAll(p.dir); err == nil { // else it needs its lock, for a later Clean
+			err = files.RemoveIn(p.base, filepath.Base(p.dir)+lockSuffix)
+		}
+		if errors.Is(err, fs.ErrNotExist) { // a janitor of the system removes what is old
+			err = nil
+		}
 		err = errors.Join(err, p.lock.Close())
 	}
-	return err
+	return errors.Join(err, p.base.Close())
 }
 
 // removeAll deletes a folder that processes may still be leaving.
@@ -148,36 +198,48 @@ func Clean(base string) error {
 	if err != nil {
 		return fmt.Errorf("looking for left profile folders: %w", err)
 	}
+	root, err := os.OpenRoot(base)
+	if err != nil {
+		return fmt.Errorf("looking for left profile folders: %w", err)
+	}
+	defer func() { _ = root.Close() }()
 	entries, err := os.ReadDir(base)
 	if err != nil {
 		return fmt.Errorf("looking for left profile folders: %w", err)
 	}
 	var all error
 	for _, e := range entries {
-		dir := filepath.Join(base, e.Name())
-		switch {
-		case !e.IsDir() || !mine(e):
-		case strings.HasPrefix(e.Name(), profilePrefix) && abandoned(dir):
-			killUsers(filepath.Join(dir, "data"))
-			all = errors.Join(all, removeAll(dir))
-		case strings.HasPrefix(e.Name(), newPrefix) && old(e):
-			all = errors.Join(all, removeAll(dir))
+		name, ours := strings.CutSuffix(e.Name(), lockSuffix)
+		if ours && strings.HasPrefix(name, profilePrefix) && e.Type().IsRegular() {
+			all = errors.Join(all, clean(root, name))
 		}
 	}
 	return all
 }
 
-func old(e fs.DirEntry) bool {
-	info, err := e.Info()
-	return err == nil && time.Since(info.ModTime()) > staleNew
-}
-
-// abandoned reports whether the folder has our lock file and nobody holds it.
-func abandoned(dir string) bool {
-	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|noFollow, 0)
-	if err != nil {
-		return false
+// clean removes a folder and its lock when both are this user's, and nobody holds the lock.
+func clean(root *os.Root, name string) error {
+	lockName, dir := name+lockSuffix, filepath.Join(root.Name(), name)
+	if !files.Mine(filepath.Join(root.Name(), lockName)) {
+		return nil
 	}
-	defer f.Close()
-	return files.TryLock(f) == nil
+	lock, err := root.OpenFile(lockName, os.O_RDWR, 0)
+	if err != nil {
+		return nil // somebody else removed it
+	}
+	defer lock.Close()
+	if files.TryLock(lock) != nil || !isNamed(root, lock, lockName) {
+		return nil
+	}
+	switch info, err := root.Lstat(name); {
+	case errors.Is(err, fs.ErrNotExist): // it was about to be made, or is removed
+	case err != nil || !info.IsDir() || !files.Mine(dir):
+		return nil
+	default:
+		killUsers(filepath.Join(dir, "data"))
+		if err := removeAll(dir); err != nil {
+			return err
+		}
+	}
+	return files.RemoveIn(root, lockName)
 }

@@ -5,8 +5,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge/files"
 )
 
 // folders makes a folder that profiles fit in.
@@ -34,7 +37,7 @@ func TestProfile(t *testing.T) {
 			t.Errorf("%q is %v, %v", sub, info.Mode(), err)
 		}
 	}
-	if info, err := os.Stat(filepath.Join(p.dir, lockName)); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(p.dir + lockSuffix); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the lock is %v, %v", info.Mode(), err)
 	}
 	if name := filepath.Base(p.dir); !strings.HasPrefix(name, profilePrefix) {
@@ -61,14 +64,11 @@ func TestProfile(t *testing.T) {
 	if env["LC_ALL"] != "outside" || env["PATH"] != os.Getenv("PATH") {
 		t.Error("a variable that browsers need is lost")
 	}
-	if abandoned(p.dir) {
-		t.Error("a folder that we hold counts as abandoned")
-	}
 	if err := p.remove(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(p.dir); !os.IsNotExist(err) {
-		t.Errorf("after remove: %v", err)
+	if left, err := os.ReadDir(filepath.Dir(p.dir)); err != nil || len(left) > 0 {
+		t.Errorf("after remove: %v, %v", left, err)
 	}
 }
 
@@ -95,15 +95,13 @@ func TestProfileBase(t *testing.T) {
 func TestClean(t *testing.T) {
 	t.Parallel()
 	dir := folders(t)
-	make := func(name string, files ...string) string {
+	make := func(name string) string {
 		path := filepath.Join(dir, name)
-		for _, f := range append(files, "data/x") {
-			if err := os.MkdirAll(filepath.Dir(filepath.Join(path, f)), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(path, f), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+		if err := os.MkdirAll(filepath.Join(path, "data"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(path, "data/x"), nil, 0o600); err != nil {
+			t.Fatal(err)
 		}
 		return path
 	}
@@ -114,38 +112,52 @@ func TestClean(t *testing.T) {
 		}
 		return path
 	}
-	foreign := make("somebody", lockName)
-	gone := []string{make(profilePrefix+"1", lockName), make(newPrefix + "old")}
+	lock := func(name string) string {
+		path := filepath.Join(dir, name+lockSuffix)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	foreign := make("somebody")
+	gone := []string{make(profilePrefix + "1"), lock(profilePrefix + "1"), lock(profilePrefix + "alone")}
 	kept := []string{
-		foreign, make(profilePrefix + "2"), make(newPrefix + "young"), make("pagetools", lockName), make("x"+profilePrefix+"3", lockName),
-		link(foreign, profilePrefix+"link"), link(foreign, newPrefix+"link"),
+		foreign, lock("somebody"), make(profilePrefix + "2"), make("pagetools"), lock("pagetools"),
+		make("x" + profilePrefix + "3"), lock("x" + profilePrefix + "3"),
+		link(foreign, profilePrefix+"link"), lock(profilePrefix + "link"),
+		make(profilePrefix + "4"), link(lock("theirs"), profilePrefix+"4"+lockSuffix), // somebody's file
+		make(profilePrefix + "6" + lockSuffix), make(profilePrefix + "6"), // a folder, where the lock is
+		lock(profilePrefix + "file"),
 	}
-	tricked := make(profilePrefix + "4") // its lock is a symlink to somebody's file
-	if err := os.Symlink(filepath.Join(foreign, lockName), filepath.Join(tricked, lockName)); err != nil {
-		t.Fatal(err)
-	}
-	kept = append(kept, tricked)
 	file := filepath.Join(dir, profilePrefix+"file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	kept = append(kept, file)
 	if os.Geteuid() == 0 { // somebody else's
-		other := make(profilePrefix+"5", lockName)
-		if err := os.Chown(other, 12345, 12345); err != nil {
-			t.Fatal(err)
+		for _, name := range []string{make(profilePrefix + "5"), lock(profilePrefix + "7")} {
+			if err := os.Chown(name, 12345, 12345); err != nil {
+				t.Fatal(err)
+			}
+			kept = append(kept, name)
 		}
-		kept = append(kept, other)
+		kept = append(kept, lock(profilePrefix+"5"), make(profilePrefix+"7"))
 	}
-	past := time.Now().Add(-2 * staleNew)
-	if err := os.Chtimes(gone[1], past, past); err != nil {
+	held := lock(profilePrefix + "8") // as while another process makes its folder
+	holder, err := os.OpenFile(held, os.O_RDWR, 0)
+	if err != nil {
 		t.Fatal(err)
 	}
+	defer holder.Close()
+	if err := files.Lock(holder); err != nil {
+		t.Fatal(err)
+	}
+	kept = append(kept, held)
 	mine, err := (&Options{ProfileDir: dir}).newProfile()
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept = append(kept, mine.dir)
+	kept = append(kept, mine.dir, mine.dir+lockSuffix)
 	// What is inside of a symlink in a folder of ours is not followed either.
 	if err := os.Symlink(foreign, filepath.Join(gone[0], "out")); err != nil {
 		t.Fatal(err)
@@ -170,6 +182,52 @@ func TestClean(t *testing.T) {
 	}
 	if err := Clean(filepath.Join(dir, "none")); err == nil {
 		t.Error("a folder that is not there can be cleaned")
+	}
+}
+
+// TestProfilesBesideAJanitor: of several processes that make profiles while others clean, each gets
+// a folder, which stays as long as it holds the lock.
+func TestProfilesBesideAJanitor(t *testing.T) {
+	t.Parallel()
+	dir := folders(t)
+	done := make(chan struct{})
+	var makers, janitors sync.WaitGroup
+	for range 2 {
+		janitors.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if err := Clean(dir); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 4 {
+		makers.Go(func() {
+			for range 25 {
+				p, err := (&Options{ProfileDir: dir}).newProfile()
+				if err != nil {
+					t.Error(err)
+					continue
+				}
+				if _, err := os.Stat(p.data()); err != nil {
+					t.Errorf("a janitor took a folder that is held: %v", err)
+				}
+				if err := p.remove(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	makers.Wait()
+	close(done)
+	janitors.Wait()
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left are %v, %v", left, err)
 	}
 }
 

@@ -10,11 +10,12 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/remote"
+
+	"github.com/pagetools/pagetools/bridge/origin"
 )
 
 // Dial connects to a browser that runs elsewhere: at http://host:port, from which
@@ -44,7 +45,7 @@ func (e *silentError) Error() string {
 	switch {
 	case unknown:
 		why = "there is no such host"
-	case errors.Is(e.err, syscall.ECONNREFUSED):
+	case origin.IsRefused(e.err):
 		why = "nothing listens there"
 	case isNet && timed.Timeout():
 		why = "it does not answer in time"

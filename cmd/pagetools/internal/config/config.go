@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -46,7 +47,7 @@ type Config struct {
 	WSHeaders           []string      `key:"ws-header" group:"browser" many:"lines" secret:"true" help:"a header for --ws-endpoint, as 'Name: value' (repeatable)"`
 	Headless            bool          `key:"headless" group:"browser" default:"true" help:"run the browser without windows"`
 	Browser             string        `key:"browser" group:"browser" default:"auto" enum:"auto,shell,chromium" help:"which kind of browser: shell (Chromium's headless shell, which takes less memory), chromium (a whole Chromium, Chrome or Edge), auto (a shell where there is one and no window is shown)"`
-	ExecutablePath      string        `key:"executable-path" group:"browser" short:"e" path:"true" help:"the browser's binary"`
+	ExecutablePath      string        `key:"executable-path" group:"browser" short:"e" path:"true" help:"the browser's binary, or auto-system for those of the system alone"`
 	UserDataDir         string        `key:"user-data-dir" group:"browser" path:"true" help:"a browser profile of your own; every session shares it"`
 	StorageState        string        `key:"storage-state" group:"pages" path:"true" help:"a file with a stored login, with which the sites of the command line open"`
 	Viewport            Viewport      `key:"viewport" group:"browser" help:"the size of pages, and of the window where there is one, as 1280x720 (the default without windows)"`
@@ -258,7 +259,11 @@ func (c *Config) DataFolder() (string, error) {
 	if c.DataDir != "" {
 		return c.DataDir, nil
 	}
-	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+	variable := "XDG_STATE_HOME"
+	if runtime.GOOS == "windows" {
+		variable = "LOCALAPPDATA"
+	}
+	if dir := os.Getenv(variable); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "pagetools"), nil
 	}
 	home, err := os.UserHomeDir()

@@ -16,6 +16,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/pagetools/pagetools/bridge/files"
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
@@ -56,7 +57,7 @@ func (c *Config) readFile() (map[string]int, error) {
 	}
 	secret := c.Token != "" || len(c.WSHeaders) > 0 || len(c.Callers) > 0
 	if info, err := os.Stat(c.File); err == nil && secret {
-		c.OpenToOthers = info.Mode().Perm()&0o077 != 0
+		c.OpenToOthers = files.Shared(c.File, info)
 	}
 	return d.lines, nil
 }

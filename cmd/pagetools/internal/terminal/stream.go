@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -87,7 +86,7 @@ func (s *Stream) write(b []byte, r *text.Runner) (int, error) {
 func (s *Stream) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e, ok := s.err.(*os.PathError); ok && e.Err == syscall.EPIPE { //nolint:errorlint // as os.File returns it
+	if e, ok := s.err.(*os.PathError); ok && isClosed(e.Err) { //nolint:errorlint // as os.File returns it
 		return nil
 	}
 	return s.err
@@ -198,7 +197,7 @@ type Colors struct{ on bool }
 // or CI is set, or where the terminal is dumb.
 func ColorsOf(stream any) Colors {
 	plain := os.Getenv("NO_COLOR") != "" || os.Getenv("CI") != "" || os.Getenv("TERM") == "dumb"
-	return Colors{Is(stream) && !plain}
+	return Colors{!plain && Is(stream) && showsColors(file(stream))}
 }
 
 // On reports whether there are any.

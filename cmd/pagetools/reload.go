@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/watch"
+	"github.com/pagetools/pagetools/transport"
+)
+
+func reloadCommand(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use:   "reload",
+		Short: "Make servers read the callers of their configuration files again",
+		Long: "Makes every pagetools serve of this user that has a configuration file read its callers " +
+			"again.\nWhere the system has signals, SIGHUP does the same for one process.",
+		Args: exactly(0, "no argument"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return reload(cmd.Context(), p) },
+	}
+}
+
+// reloaded is the answer to a request to read the file again, in JSON.
+type reloaded struct {
+	Reloaded bool   `json:"reloaded"`
+	Said     string `json:"said"`
+}
+
+// reloadPath is a path of the inbox only.
+const reloadPath = "/api/reload"
+
+// reloadRoute serves `pagetools reload`.
+func (o *operators) reloadRoute() transport.Route {
+	return transport.Route{Pattern: reloadPath, Methods: map[string]http.HandlerFunc{http.MethodPost: o.reload}}
+}
+
+func (o *operators) reload(w http.ResponseWriter, r *http.Request) {
+	if o.who.again == nil {
+		transport.WriteError(w, r, bridge.Errorf(bridge.Conflict, "", bridge.NotRun, "This pagetools has no file of callers."))
+		return
+	}
+	reply := make(chan reloaded, 1)
+	select {
+	case o.who.again <- reply:
+		transport.WriteJSON(w, r, http.StatusOK, <-reply)
+	case <-o.done:
+		transport.WriteError(w, r, bridge.Errorf(bridge.Conflict, "", bridge.NotRun, "This pagetools is about to end."))
+	case <-r.Context().Done():
+	}
+}
+
+// reload asks all processes of the data folder, one after the other.
+func reload(ctx context.Context, p *program) error {
+	a := &approver{p: p}
+	live, err := a.live()
+	if err != nil {
+		return err
+	}
+	read, failed := 0, error(nil)
+	for _, name := range slices.Sorted(maps.Keys(live)) {
+		var got reloaded
+		err := a.request(ctx, live[name], http.MethodPost, reloadPath, struct{}{}, &got)
+		switch {
+		case err != nil && bridge.AsError(err).Code == bridge.Conflict: // it has no file, or ends
+		case err != nil:
+			failed = err
+		case !got.Reloaded:
+			failed = terminal.Usage("%s", text.Line(got.Said))
+		default:
+			read++
+			p.say("%s", text.Line(got.Said))
+		}
+	}
+	if failed == nil && read == 0 {
+		return terminal.Unreachable("no pagetools serve with a configuration file runs: start one with --config FILE")
+	}
+	return failed
+}
+
+// watchFile says over the channel when a file has changed, until ctx ends or end is called.
+func watchFile(ctx context.Context, name string) (changed <-chan struct{}, end func(), err error) {
+	w, err := watch.New()
+	if err == nil {
+		err = w.Watch(watch.Set{Files: []string{name}})
+	}
+	if err != nil {
+		return nil, func() {}, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	out, done := make(chan struct{}, 1), make(chan struct{})
+	go func() { // ends with end
+		defer close(done)
+		for {
+			if _, err := w.Next(ctx); err != nil {
+				return
+			}
+			select {
+			case out <- struct{}{}:
+			default: // one is due anyway
+			}
+		}
+	}()
+	return out, func() {
+		cancel()
+		<-done
+		_ = w.Close()
+	}, nil
+}
