@@ -13,6 +13,12 @@ import _ "embed"
 //go:embed dist/shim.js
 var Shim string
 
+// Adapter is the bundle of src/adapter: an expression, a function of what the page script lends it,
+// that returns the function which runs adapters.
+//
+//go:embed dist/adapter.js
+var Adapter string
+
 // Wait is the bundle of src/wait: an expression whose value is a function that waits for an
 // element.
 //

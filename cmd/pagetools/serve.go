@@ -32,7 +32,7 @@ const drainTime = 25 * time.Second
 
 func serveCommand(p *program) *cobra.Command {
 	var ask string
-	var locked bool
+	var locked, watches bool
 	c := &cobra.Command{
 		Use:   "serve [NAME=]TARGET...",
 		Short: "Serve the tools of web applications over HTTP",
@@ -49,6 +49,7 @@ func serveCommand(p *program) *cobra.Command {
 			}
 			p.sayAll(callerWarnings(p.conf, targets))
 			pl := serving(targets)
+			pl.watched = watches
 			if locked {
 				if pl.locked, err = kit.ReadLock(); err != nil {
 					return err
@@ -64,6 +65,8 @@ func serveCommand(p *program) *cobra.Command {
 	}
 	c.Flags().BoolVar(&locked, "locked", false,
 		"offer only tools that are as pagetools.lock has them")
+	c.Flags().BoolVar(&watches, watchFlag, false,
+		"read adapters, and the callers of the configuration file, again when their files change")
 	c.Flags().StringVar(&ask, "ask", "none",
 		"who answers questions here: none, or the person at this terminal (terminal)")
 	return c
@@ -146,6 +149,13 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	if openSites(ctx, p, a) {
 		welcome(ctx, p, a, pl, "http://"+l.Addr().String(), console)
 	}
+	if pl.watched {
+		stop, err := p.followed(ctx, a, pl, who)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	if asks {
 		asker, done := p.asker(false)
 		defer done()
@@ -208,7 +218,9 @@ type servedSite struct {
 	Name  string   `json:"name"`
 	URL   string   `json:"url"`
 	Tools []string `json:"tools"`
-	Error string   `json:"error,omitempty"`
+	// Adapters are the operator's scripts in its pages.
+	Adapters []servedAdapter `json:"adapters,omitempty"`
+	Error    string          `json:"error,omitempty"`
 
 	why string // it has no tools
 }
@@ -222,7 +234,7 @@ func welcome(ctx context.Context, p *program, a *app.App, pl plan, base string,
 		out.Console = &servedConsole{strings.TrimSuffix(page, "/"), console.who.operator}
 	}
 	for _, t := range targets {
-		s := servedSite{Name: t.Name, URL: base + "/webtools/" + t.Name, Tools: []string{}}
+		s := servedSite{Name: t.Name, URL: base + "/webtools/" + t.Name, Tools: []string{}, Adapters: servedAdapters(t)}
 		// A site that failed is not asked again: it may take its time once more.
 		if status := a.Status(t.Name); status != "open" {
 			s.Error = status
@@ -268,6 +280,9 @@ func (out served) lines(a *app.App, targets []*target, c *config.Config) []strin
 			lines = append(lines, "  not opened: "+s.Error)
 		default:
 			lines = append(lines, toolsLine(s.Tools, s.why))
+		}
+		for _, x := range s.Adapters {
+			lines = append(lines, "  "+x.String())
 		}
 	}
 	lines = append(lines, "", "MCP: "+out.MCP)

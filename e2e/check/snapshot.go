@@ -66,6 +66,8 @@ type Tool struct {
 	// Origin is the origin of the document, and Frame names the frame; "" is the top.
 	Origin string `json:"origin,omitempty"`
 	Frame  string `json:"frame,omitempty"`
+	// Adapter is the operator's script that adds it to the page; nil is none.
+	Adapter *bridge.Adapter `json:"adapter,omitempty"`
 	// Surface is how it was registered: "document", "navigator", "provideContext", "form",
 	// "manifest"; "" is unknown.
 	Surface string `json:"surface,omitempty"`

@@ -4,18 +4,24 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"path/filepath"
+	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/adapter"
 	"github.com/pagetools/pagetools/shim"
 )
 
 // findings returns the findings about a document: how it came, what the page script did
 // not send, and what went wrong.
-func findings(d *document) []bridge.Finding {
+func (w *watcher) findings(d *document) []bridge.Finding {
 	var out []bridge.Finding
 	s := d.state
+	if d.where == (session.Frame{}) {
+		out = append(out, w.unparsed...)
+	}
 	if code := s.Doc.Status; code >= http.StatusBadRequest && d.where == (session.Frame{}) {
 		out = append(out, bridge.Finding{Rule: bridge.RuleStatus,
 			Message: fmt.Sprintf("The site answered %d %s.", code, http.StatusText(code))})
@@ -32,7 +38,7 @@ func findings(d *document) []bridge.Finding {
 		out = append(out, session.TooLarge(int(s.Short)))
 	}
 	for _, p := range s.Problems {
-		out = append(out, problem(p))
+		out = append(out, w.problem(p))
 	}
 	if s.More {
 		out = append(out, bridge.Finding{Rule: "more-problems",
@@ -47,7 +53,15 @@ const longestName = 128
 // unsaid stands for the words of an exception that has none.
 const unsaid = "the page does not say why"
 
-func problem(p shim.Problem) bridge.Finding {
+func (w *watcher) problem(p shim.Problem) bridge.Finding {
+	if by := w.adapter(p.Adapter); by != nil {
+		return ofAdapter(by, p)
+	}
+	for _, by := range w.adapters { // what nothing caught has no other sign
+		if strings.HasPrefix(p.At, shim.AdapterPlace(by.Name)) {
+			return ofAdapter(by, p)
+		}
+	}
 	f := bridge.Finding{Rule: "console-error", Message: "console.error: " + p.Message}
 	switch p.Kind {
 	case "error":
@@ -69,5 +83,35 @@ func problem(p shim.Problem) bridge.Finding {
 	if p.At != "" {
 		f.Message += " (" + p.At + ")"
 	}
+	return f
+}
+
+// adapter returns the adapter of an index of the page script, nil for none.
+func (w *watcher) adapter(index int) *adapter.Adapter {
+	if index < 1 || index > len(w.adapters) {
+		return nil
+	}
+	return w.adapters[index-1]
+}
+
+// ofAdapter is a problem of an adapter. The page may have made it up.
+func ofAdapter(a *adapter.Adapter, p shim.Problem) bridge.Finding {
+	f := bridge.Finding{Rule: bridge.RuleAdapter, Tool: p.Name, Refused: p.Name != ""}
+	why := cmp.Or(text.Said(p.Message), unsaid)
+	switch {
+	case p.Name != "" && p.Kind == "adapter":
+		f.Message = "The tool of the adapter " + a.Name + " is left out: " + why
+	case p.Kind == "registration":
+		f.Message = "The adapter " + a.Name + " could not register a tool: " + why
+	case p.Kind == "adapter":
+		f.Message = "The adapter " + a.Name + " failed: " + why
+	default:
+		f.Message = "The adapter " + a.Name + " has an error that nothing caught: " + why
+	}
+	where := filepath.Base(a.File)
+	if line, own := strings.CutPrefix(p.At, shim.AdapterPlace(a.Name)); own {
+		where += line
+	}
+	f.Message += " (" + where + ")"
 	return f
 }

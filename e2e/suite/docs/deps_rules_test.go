@@ -32,14 +32,15 @@ var layers = []layer{
 	{"js", nil, "js holds scripts and embeds them; it knows nothing of who runs them"},
 	{"shim", []string{"bridge", "bridge/policy", "bridge/schema", "js"}, "shim is the conversation with the script in js, in words of the domain"},
 
-	{"session", []string{"bridge", "bridge/policy", "bridge/schema", "session/pageconfig"}, "session imports no engine: engines implement its interfaces"},
+	{"session", []string{"bridge", "bridge/policy", "bridge/schema", "session/pageconfig", "session/adapter"}, "session imports no engine: engines implement its interfaces"},
+	{"session/adapter", []string{"bridge"}, "an adapter is read without an engine: the browser says whether it is JavaScript"},
 	{"session/pageconfig", nil, "pageconfig is a leaf: what a call may change about its page"},
 	{"session/cdp/wire", nil, "wire carries messages: it knows no page and no engine"},
 	{"session/cdp/chrome", nil, "chrome runs a browser: it speaks to none"},
 	{"session/cdp/probe", []string{"bridge", "session", "session/cdp/wire", "shim"}, "what the test kit looks at knows a page's CDP sessions, and not the engine"},
 	{"session/cdp/cdptest", []string{"session/cdp/wire", "session/cdp/chrome", "shim"}, "what a page script costs is measured without the engine"},
 	{"session/cdp", []string{
-		"bridge", "bridge/policy", "bridge/schema", "session", "session/pageconfig", "session/cdp/wire", "session/cdp/chrome", "session/cdp/probe", "session/egress", "shim",
+		"bridge", "bridge/policy", "bridge/schema", "session", "session/adapter", "session/pageconfig", "session/cdp/wire", "session/cdp/chrome", "session/cdp/probe", "session/egress", "shim",
 	}, "an engine knows the session's interfaces, the shim and the way into the network, no other engine"},
 	{"session/relay", []string{"bridge", "bridge/policy", "bridge/schema", "session", "session/pageconfig", "shim", "js"}, "an engine knows the session's interfaces and the shim, no other engine"},
 	{"session/egress", []string{"bridge", "bridge/policy"}, "the proxy knows no session and no engine"},
@@ -61,14 +62,14 @@ var layers = []layer{
 		"e2e/app", "e2e/check", "e2e/hosts", "e2e/scenario", "e2e/run", "e2e/effects", "e2e/report",
 	}, "the verbs of the test kit know no engine, no session and no transport"},
 	{"cmd/pagetools", []string{
-		"cmd/pagetools/internal/...", "bridge/...", "examples", "js", "shim", "session", "session/pageconfig", "session/cdp", "session/cdp/chrome", "session/relay", "session/egress",
+		"cmd/pagetools/internal/...", "bridge/...", "examples", "js", "shim", "session", "session/adapter", "session/pageconfig", "session/cdp", "session/cdp/chrome", "session/relay", "session/egress",
 		"transport/...", "e2e/app",
 	}, "cmd has the verbs; what they stand on is wired in e2e/app"},
 	{"examples/...", []string{"examples/recipes"}, "an example stands for itself; the recipes are a handler, which tests and a command serve"},
 	{"scripts/...", nil, "a script works from outside, as a user does"},
 	{"e2e/app", []string{
 		"bridge", "bridge/webtool", "bridge/policy", "bridge/schema", "bridge/store", "bridge/opentools", "bridge/opentools/oauth",
-		"session", "session/pageconfig", "session/cdp", "session/cdp/chrome", "session/relay", "session/egress", "transport/...",
+		"session", "session/adapter", "session/pageconfig", "session/cdp", "session/cdp/chrome", "session/relay", "session/egress", "transport/...",
 	}, "the wiring is shared by the command and the test kit: it knows neither"},
 	{"e2e/check", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "checks are pure: they look at declarations and open nothing"},
 	{"e2e/hosts", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema", "e2e/check"}, "what hosts show of tools is pure, and opens nothing"},
@@ -77,7 +78,7 @@ var layers = []layer{
 	{"e2e/trace", []string{"bridge/schema", "e2e/har"}, "a trace is written from plain values, by whoever has them"},
 	{"e2e/har", nil, "the format of recordings is pure, and opens nothing"},
 	{"e2e/suite/...", []string{"bridge/...", "examples/...", "js/...", "shim", "session/...", "transport/...", "e2e/..."}, "the suite tests everything, from outside of cmd"},
-	{"e2e/...", []string{"bridge/...", "session", "session/pageconfig", "transport/...", "e2e/..."}, "the test kit stands on e2e/app, and knows no engine and no command"},
+	{"e2e/...", []string{"bridge/...", "session", "session/adapter", "session/pageconfig", "transport/...", "e2e/..."}, "the test kit stands on e2e/app, and knows no engine and no command"},
 }
 
 // owner says which packages may import a package of somebody else, or one of

@@ -122,7 +122,7 @@ func TestDecisionsForm(t *testing.T) {
 	}
 }
 
-const mostDecisionLines, mostDecisions = 60, 32
+const mostDecisionLines, mostDecisions = 60, 33
 
 var section = regexp.MustCompile(`(?m)^#+ .*$`)
 

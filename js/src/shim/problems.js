@@ -12,7 +12,7 @@ import {
   defineProperty, exec, getOwnPropertyDescriptor, getPrototypeOf, hasOwn, isError, mapGet, mapSet, members, setAdd, setHas, setSize,
   weakGet, weakSet,
 } from './natives.js';
-import { note, nothing } from './registry.js';
+import { note, nothing, registrar } from './registry.js';
 import { limits, problemText } from './wire.js';
 
 const [errorMessage, errorFile, errorLine] = members('ErrorEvent', 'message', 'filename', 'lineno');
@@ -141,7 +141,19 @@ export function gaveUp(reason, promise) {
 export function refuse(tool, error, at) {
   const name = isObject(tool) ? getOwnPropertyDescriptor(tool, 'name')?.value : '';
   if (isObject(error)) weakSet(told, error, true);
-  problem('registration', typeof name === 'string' ? name : '', textOf(error), at);
+  const { adapter, quiet } = registrar;
+  const known = typeof name === 'string' ? name : '';
+  if (!quiet) problem('registration', known, textOf(error) + (adapter === 0 ? '' : registrar.explain(known)), at, adapter);
+}
+
+/**
+ * failed notes what the code of an adapter threw, unless that was said already.
+ * @param {number} adapter
+ * @param {any} reason
+ */
+export function failed(adapter, reason) {
+  if (isObject(reason) && weakGet(told, reason)) return;
+  problem('adapter', '', textOf(reason), isError?.(reason) ? placeOf(reason) : '', adapter);
 }
 
 /**
@@ -176,10 +188,11 @@ function policy(directive, what, file, line, mode) {
  * @param {string} name
  * @param {string} message
  * @param {string} at
+ * @param {number} [adapter]
  */
-export function problem(kind, name, message, at) {
+export function problem(kind, name, message, at, adapter = 0) {
   if (kind === 'error' || kind === 'rejection') uncaught(cut(message, limits.problem));
-  note(problemText(kind, cut(name, limits.name), cut(message, limits.problem), cut(at, limits.place)));
+  note(problemText(kind, cut(name, limits.name), cut(message, limits.problem), cut(at, limits.place), adapter));
 }
 
 /**
@@ -211,7 +224,7 @@ function placeOf(error) {
   const own = getOwnPropertyDescriptor(error, 'stack');
   if (own === undefined || own.get !== stackGetter || isHooked()) return '';
   const stack = own.get === undefined ? own.value : apply(own.get, error, []);
-  return (typeof stack === 'string' && exec(/(?:https?|blob):[^\s()]+:\d+(?=:\d+\)?$)/m, stack)?.[0]) || '';
+  return (typeof stack === 'string' && exec(/(?:https?|blob|adapter):[^\s()]+:\d+(?=:\d+\)?$)/m, stack)?.[0]) || '';
 }
 
 /** isHooked tells whether the page formats stacks itself: its code would run. */

@@ -405,7 +405,7 @@ func lockedOf(tools map[string]lockedTool) map[string]check.Tool {
 	all := map[string]check.Tool{}
 	for name, t := range tools {
 		all[name] = check.Tool{Name: name, Title: t.Title, Description: t.Description, Input: t.InputSchema,
-			Output: t.OutputSchema, Annotations: t.Annotations, Origin: t.Origin, Frame: t.Frame}
+			Output: t.OutputSchema, Annotations: t.Annotations, Origin: t.Origin, Frame: t.Frame, Adapter: t.Adapter}
 	}
 	return all
 }

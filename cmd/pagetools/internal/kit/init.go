@@ -183,7 +183,7 @@ func lockOnly(pages []openedPage) error {
 	}
 	for _, x := range pages {
 		if len(x.tools) > 0 && x.Path == "" {
-			l.set(x.Target, x.tools)
+			l.set(x.Target, x.tools, x.adapters)
 		}
 	}
 	return l.write()
