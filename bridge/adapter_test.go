@@ -2,11 +2,13 @@ package bridge_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/store"
 )
 
 // shopAdapter is the operator's script of a test.
@@ -23,11 +25,11 @@ func TestAdapterAsksAgain(t *testing.T) {
 	call := write(`{}`)
 	q, _ := parked(t, b, &call, bridge.ApprovalRequired)
 	asked := bridgetest.Questions(b, operator)
-	if len(asked) != 1 || asked[0].Question.Adapter == nil || *asked[0].Question.Adapter != shopAdapter {
+	if len(asked) != 1 || asked[0].Adapter == nil || *asked[0].Adapter != shopAdapter {
 		t.Fatalf("the operator sees %+v", asked)
 	}
 	said := ""
-	for _, fact := range asked[0].Question.Facts() {
+	for _, fact := range asked[0].Facts() {
 		said += fact.Text + "\n"
 	}
 	if want := "A tool that your adapter shop 1.2.0 adds to site.example\n"; !strings.Contains(said, want) {
@@ -57,6 +59,11 @@ func TestAdapterAsksAgain(t *testing.T) {
 	r.Declare("shop", tool)
 	if _, e := do(t, b, "write", `{}`, ""); e != nil {
 		t.Errorf("the file that was agreed to: %v", e)
+	}
+	records, err := s.Records(t.Context(), bridge.CallFilter{})
+	named := func(e store.Entry) bool { return e.Adapter == "shop 1.2.0 sha256:"+shopAdapter.SHA256 }
+	if err != nil || !slices.ContainsFunc(records, named) {
+		t.Errorf("the audit has %+v, %v", records, err)
 	}
 }
 

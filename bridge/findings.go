@@ -43,6 +43,7 @@ const (
 	RulePolicy    = "content-security-policy"
 	RuleNetwork   = "network-refused"
 	RuleEmpty     = "api-without-tools" // no operation of an API is a tool
+	RuleServer    = "page-server"       // an MCP server runs in the page, and its tools are not offered
 	RuleAdapter   = "adapter-error"     // an adapter of the operator threw, or did not register a tool
 )
 

@@ -19,6 +19,11 @@ var Shim string
 //go:embed dist/adapter.js
 var Adapter string
 
+// PageServers is the adapter that offers the tools of MCP servers in pages.
+//
+//go:embed adapters/page-servers.js
+var PageServers string
+
 // Wait is the bundle of src/wait: an expression whose value is a function that waits for an
 // element.
 //

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -44,14 +43,11 @@ func (p *program) adapters(pl plan, t *target, o *session.SiteOptions) ([]*adapt
 // readAdapters reads the files that are named for a target.
 func (p *program) readAdapters(pl plan, t *target) (all []*adapter.Adapter, err error) {
 	for _, named := range t.config.Adapters {
-		file := named.File
-		if folder := filepath.Dir(p.conf.File); !strings.Contains(file, ":") && !filepath.IsAbs(file) {
-			file = filepath.Join(folder, file)
-		}
+		file := config.Beside(p.conf.File, named.File)
 		a, err := adapter.Read(file)
 		if err == nil && named.SHA256 != "" && named.SHA256 != a.SHA256 {
-			err = fmt.Errorf("%s has the SHA-256 %s, and must have %s: read what changed, then write the new one",
-				text.Line(file), a.SHA256, named.SHA256)
+			err = fmt.Errorf("%s has the SHA-256 %s, and must have %s: read what changed, then write "+
+				"the new one", text.Line(file), a.SHA256, named.SHA256)
 		}
 		if err != nil {
 			return nil, terminal.Usage("%s:%d: adapters: %w", p.conf.File, named.Line, err)
@@ -100,8 +96,8 @@ func (p *program) adaptersFit(pl plan) error {
 		}
 	}
 	if len(p.conf.Adapters) > 0 && len(sites) != 1 && len(pl.targets) > 0 {
-		return terminal.Usage("--adapter is for one TARGET, and there are %d: in a configuration file, each site has its own "+
-			"list adapters", max(len(sites), len(pl.targets)))
+		return terminal.Usage("--adapter is for one TARGET, and there are %d: in a configuration file, "+
+			"each site has its own list adapters", max(len(sites), len(pl.targets)))
 	}
 	return nil
 }
@@ -114,7 +110,8 @@ func (p *program) warnOfAdapter(t *target, a *adapter.Adapter, o *session.SiteOp
 	if o.Login == nil && len(o.Profiles) == 0 && p.conf.UserDataDir == "" || !p.newLogin(t.Origin, a) {
 		return
 	}
-	p.say("warning: %s (adapter %s) is new, and acts with your login at %s: read it", text.Line(a.File), a, t.Origin)
+	p.say("warning: %s (adapter %s) is new, and acts with your login at %s: read it",
+		text.Line(a.File), a, t.Origin)
 }
 
 // newLogin reports whether an adapter was never started with the login at an origin, and remembers
@@ -138,7 +135,7 @@ func (p *program) newLogin(origin string, a *adapter.Adapter) bool {
 		_, rest, _ := strings.Cut(string(seen[len(seen)-most:]), "\n")
 		seen = []byte(rest)
 	}
-	if err := files.Write(path, append(seen, line...), 0o600); err != nil && !errors.Is(err, config.ErrNoDataDir) {
+	if err := files.Write(path, append(seen, line...), 0o600); err != nil {
 		p.log.Warn("adapters: what was started is not remembered", "error", err)
 	}
 	return true
@@ -154,7 +151,7 @@ type servedAdapter struct {
 const shortDigest = 12
 
 func (a servedAdapter) String() string {
-	return "adapter " + a.Adapter.String() + " sha256:" + a.SHA256[:shortDigest] + "… " + text.Line(a.File)
+	return fmt.Sprintf("adapter %s sha256:%s… %s", a.Adapter, a.SHA256[:shortDigest], text.Line(a.File))
 }
 
 func servedAdapters(t *target) (all []servedAdapter) {

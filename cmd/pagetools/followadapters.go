@@ -67,7 +67,8 @@ func (f *follower) next(ctx context.Context) (changed []string, of []*target, er
 	}
 	for _, t := range f.pl.targets {
 		mine := filesOf(t.adapters)
-		if slices.ContainsFunc(changed, func(name string) bool { return slices.Contains(mine, name) }) && f.reread(ctx, t) {
+		is := func(name string) bool { return slices.Contains(mine, name) }
+		if slices.ContainsFunc(changed, is) && f.reread(ctx, t) {
 			of = append(of, t)
 		}
 	}
@@ -88,7 +89,8 @@ func (f *follower) reread(ctx context.Context, t *target) bool {
 	}
 	if err != nil && ctx.Err() == nil {
 		finding := bridge.Finding{Rule: bridge.RuleAdapter,
-			Message: "A file of an adapter has changed and cannot be used, so that those before stay: " + text.Line(err.Error())}.Cleaned()
+			Message: "A file of an adapter has changed and cannot be used, so that those before stay: " +
+				text.Line(err.Error())}.Cleaned()
 		f.a.Manager.Tell(t.Name, []bridge.Finding{finding})
 		f.p.say("warning: %s: %s", t.Name, findingText(finding))
 	}
@@ -107,7 +109,8 @@ func (f *follower) reread(ctx context.Context, t *target) bool {
 
 // followed has the pages of serve run adapters as their files are, and its callers be as the
 // configuration file has them, until ctx ends or stop is called.
-func (p *program) followed(ctx context.Context, a *app.App, pl plan, who *callers) (stop func(), err error) {
+func (p *program) followed(ctx context.Context, a *app.App, pl plan,
+	who *callers) (stop func(), err error) {
 	file := ""
 	var others []string
 	if p.conf.File != "" {

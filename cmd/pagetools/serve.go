@@ -149,21 +149,11 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	if openSites(ctx, p, a) {
 		welcome(ctx, p, a, pl, "http://"+l.Addr().String(), console)
 	}
-	if pl.watched {
-		stop, err := p.followed(ctx, a, pl, who)
-		if err != nil {
-			return err
-		}
-		defer stop()
+	stop, err := p.attend(ctx, a, pl, who, console, asks)
+	if err != nil {
+		return err
 	}
-	if asks {
-		asker, done := p.asker(false)
-		defer done()
-		if asker == nil {
-			return terminal.Usage("--ask terminal needs a terminal")
-		}
-		go console.answerAtTerminal(ctx, a.Bridge, asker)
-	}
+	defer stop()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serving: %w", err)
@@ -172,6 +162,29 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	p.say("stopping: calls in flight may finish")
 	close(streams)
 	return drain(a, srv)
+}
+
+// attend reads files again when they change, where the plan says so, and has the person at the
+// terminal answer questions, until stop is called.
+func (p *program) attend(ctx context.Context, a *app.App, pl plan, who *callers, console *operators,
+	asks bool) (stop func(), err error) {
+	stop = func() {}
+	if pl.watched {
+		if stop, err = p.followed(ctx, a, pl, who); err != nil {
+			return nil, err
+		}
+	}
+	if !asks {
+		return stop, nil
+	}
+	asker, done := p.asker(false)
+	both := func() { done(); stop() }
+	if asker == nil {
+		both()
+		return nil, terminal.Usage("--ask terminal needs a terminal")
+	}
+	go console.answerAtTerminal(ctx, a.Bridge, asker)
+	return both, nil
 }
 
 func startBrowser(ctx context.Context, p *program, a *app.App) error {

@@ -1504,6 +1504,7 @@ var [violated, blocked, violationFile, violationLine, disposition] = members(
 	"disposition"
 );
 var [rejectionReason, rejectedPromise] = members("PromiseRejectionEvent", "reason", "promise");
+var [messageData, messageOrigin, messageSource] = members("MessageEvent", "data", "origin", "source");
 var [domName, domMessage] = members("DOMException", "name", "message");
 var names = new NativeMap();
 for (const name of ["Error", "EvalError", "RangeError", "ReferenceError", "SyntaxError", "TypeError", "URIError"]) {
@@ -1540,6 +1541,13 @@ function watchProblems() {
 		const reason2 = rejectionReason(event);
 		if (isObject(reason2) && weakGet(told, reason2) || weakGet(told, rejectedPromise(event))) return;
 		problem("rejection", "", textOf(reason2), isError?.(reason2) ? placeOf(reason2) : "");
+	});
+	listen2("message", (event) => {
+		if (!event.isTrusted || messageSource(event) !== global || messageOrigin(event) !== windowOrigin(global)) return;
+		const data = messageData(event);
+		const has = (name, value2) => getOwnPropertyDescriptor(data, name)?.value === value2;
+		if (!has("payload", "mcp-server-ready") || !has("type", "mcp") || !has("direction", "server-to-client")) return;
+		problem("server", "", NativeString(getOwnPropertyDescriptor(data, "channel")?.value), "");
 	});
 	const { console } = (
 		global
@@ -1582,7 +1590,8 @@ function refuse(tool, error, at) {
 	if (isObject(error)) weakSet(told, error, true);
 	const { adapter, quiet } = registrar;
 	const known = typeof name === "string" ? name : "";
-	if (!quiet) problem("registration", known, textOf(error) + (adapter === 0 ? "" : registrar.explain(known)), at, adapter);
+	const holder = adapter === 0 ? "" : registrar.explain(known);
+	if (!quiet || holder === "") problem("registration", known, textOf(error) + holder, at, adapter);
 }
 function failed(adapter, reason2) {
 	if (isObject(reason2) && weakGet(told, reason2)) return;

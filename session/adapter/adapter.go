@@ -72,6 +72,15 @@ func (a *Adapter) Patterns() []string {
 	return all
 }
 
+// Origins returns regular expressions of the origins that it is for; nil as Patterns.
+func (a *Adapter) Origins() []string {
+	var all []string
+	for _, p := range a.matches {
+		all = append(all, p.origin+"$")
+	}
+	return all
+}
+
 // Reaches reports whether any page of an origin can match.
 func (a *Adapter) Reaches(origin string) bool {
 	return len(a.matches) == 0 || slices.ContainsFunc(a.matches,
@@ -97,16 +106,16 @@ var loads = []string{"grant", "require", "resource", "updateURL"}
 
 // Parse reads the text of an adapter. Errors are *HeaderError.
 func Parse(file string, content []byte) (*Adapter, error) {
-	wrong := func(line int, format string, args ...any) (*Adapter, error) {
-		return nil, &HeaderError{File: file, Line: line, Message: fmt.Sprintf(format, args...)}
+	wrong := func(line int, format string, args ...any) error {
+		return &HeaderError{File: file, Line: line, Message: fmt.Sprintf(format, args...)}
 	}
 	sum := sha256.Sum256(content)
 	source := strings.TrimPrefix(string(content), "\ufeff")
 	switch {
 	case len(content) > MaxBytes:
-		return wrong(0, "an adapter must have at most %d bytes, not %d", MaxBytes, len(content))
+		return nil, wrong(0, "an adapter must have at most %d bytes, not %d", MaxBytes, len(content))
 	case !utf8.ValidString(source):
-		return wrong(0, "an adapter must be text in UTF-8")
+		return nil, wrong(0, "an adapter must be text in UTF-8")
 	}
 	a := &Adapter{File: file, source: source, At: "end"}
 	a.SHA256 = hex.EncodeToString(sum[:])
@@ -121,12 +130,12 @@ func Parse(file string, content []byte) (*Adapter, error) {
 			inside = true
 		case !inside && (line == "" || strings.HasPrefix(line, "//")):
 		case !inside:
-			return wrong(number, "the header must come first: begin the file with %s", opening)
+			return nil, wrong(number, "the header must come first: begin the file with %s", opening)
 		case line == closing:
 			over = true
 		default:
 			if err := r.line(line); err != "" {
-				return wrong(number, "%s", err)
+				return nil, wrong(number, "%s", err)
 			}
 			for i := range a.Ignored {
 				if a.Ignored[i].Line == 0 {
@@ -140,13 +149,14 @@ func Parse(file string, content []byte) (*Adapter, error) {
 	}
 	switch {
 	case !inside:
-		return wrong(0, "it has no header: begin the file with %s, // @name and // @version, and %s", opening, closing)
+		return nil, wrong(0, "it has no header: begin the file with %s, // @name and // @version, "+
+			"and %s", opening, closing)
 	case !over:
-		return wrong(0, "the header has no end: put %s below it", closing)
+		return nil, wrong(0, "the header has no end: put %s below it", closing)
 	case a.Name == "":
-		return wrong(0, "the header has no @name: add // @name shop")
+		return nil, wrong(0, "the header has no @name: add // @name shop")
 	case a.Version == "":
-		return wrong(0, "the header has no @version: add // @version 1.0.0")
+		return nil, wrong(0, "the header has no @version: add // @version 1.0.0")
 	}
 	return a, nil
 }
@@ -201,7 +211,8 @@ func (r *reader) value(key, value string) string {
 			return invalid(why)
 		}
 		if a.matches = append(a.matches, p); len(a.matches) > maxMatches {
-			return fmt.Sprintf("there are more than %d lines with @match: use fewer patterns, with * in them", maxMatches)
+			return fmt.Sprintf("there are more than %d lines with @match: use fewer patterns, "+
+				"with * in them", maxMatches)
 		}
 	case "frames":
 		if value != "top" && value != "all" {
@@ -228,9 +239,19 @@ func Check(all []*Adapter) error {
 	files := map[string]string{}
 	for _, a := range all {
 		if other, there := files[a.Name]; there {
-			return fmt.Errorf("%s and %s have the same @name %s: give one of them another", other, a.File, a.Name)
+			return fmt.Errorf("%s and %s have the same @name %s: give one of them another", other,
+				a.File, a.Name)
 		}
 		files[a.Name] = a.File
 	}
 	return nil
+}
+
+// Beside returns the adapters of two lists. Of those with one name, the one of the second list
+// counts.
+func Beside(all, more []*Adapter) []*Adapter {
+	same := func(a *Adapter) bool {
+		return slices.ContainsFunc(more, func(b *Adapter) bool { return a.Name == b.Name })
+	}
+	return append(slices.DeleteFunc(slices.Clone(all), same), more...)
 }

@@ -45,7 +45,7 @@ func parsePattern(s string) (p pattern, must string) {
 	if must != "" {
 		return p, must
 	}
-	if strings.Contains(strings.TrimSuffix(s, path), ":") && port == "" && strings.HasSuffix(strings.TrimSuffix(s, path), ":") {
+	if port == "" && s != parts[1]+"://"+host+path { // there is a colon
 		return p, like
 	}
 	var all []string

@@ -10,7 +10,11 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge/text"
+	"github.com/pagetools/pagetools/js"
 )
+
+// PageServers is the name of the adapter of the binary for MCP servers in pages.
+const PageServers = "page-servers"
 
 // Builtin opens the names of the adapters that are part of the binary.
 const Builtin = "builtin:"
@@ -25,7 +29,8 @@ func Read(file string) (*Adapter, error) {
 	case builtin:
 		return builtIn(name)
 	case address.MatchString(file):
-		return nil, fmt.Errorf("%s: an adapter is code with your login: download it, read it, name the file", text.Quote(file))
+		return nil, fmt.Errorf("%s: an adapter is code with your login: download it, read it, "+
+			"name the file", text.Quote(file))
 	}
 	info, err := os.Stat(file)
 	if err == nil {
@@ -70,17 +75,25 @@ func mine(file string, info fs.FileInfo) error {
 		return errNotFile
 	}
 	if mode := info.Mode().Perm(); mode&0o022 != 0 && modesCount {
-		return fmt.Errorf("others can write to %s (mode %04o), and an adapter is code with your login: chmod go-w %s",
-			file, mode, text.ShellWord(file))
+		return fmt.Errorf("others can write to %s (mode %04o), and an adapter is code with your "+
+			"login: chmod go-w %s", file, mode, text.ShellWord(file))
 	}
 	if owner, foreign := foreignOwner(info); foreign {
-		return fmt.Errorf("%s belongs to the user with the number %d, who can change it, and an adapter is code with "+
-			"your login: read it, and copy it", file, owner)
+		return fmt.Errorf("%s belongs to the user with the number %d, who can change it, and an "+
+			"adapter is code with your login: read it, and copy it", file, owner)
 	}
 	return nil
 }
 
 // builtIn returns an adapter of the binary.
 func builtIn(name string) (*Adapter, error) {
-	return nil, fmt.Errorf("there is no adapter %s", text.Quote(Builtin+name))
+	if name == PageServers {
+		a, err := Parse(Builtin+name, []byte(js.PageServers))
+		if err == nil {
+			a.Quiet = true
+		}
+		return a, err
+	}
+	return nil, fmt.Errorf("there is no adapter %s: there is %s", text.Quote(Builtin+name),
+		Builtin+PageServers)
 }

@@ -44,7 +44,7 @@ func TestRead(t *testing.T) {
 		"http://a.test/shop.js":       "download it, read it, name the file",
 		"data:text/javascript,1":      "download it, read it, name the file",
 		"file:///tmp/shop.js":         "download it, read it, name the file",
-		adapter.Builtin + "none":      `there is no adapter "builtin:none"`,
+		adapter.Builtin + "none":      `there is no adapter "builtin:none": there is builtin:page-servers`,
 	} {
 		if _, err := adapter.Read(file); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", file, err, want)

@@ -75,7 +75,8 @@ func (t *tab) parse(ctx context.Context, all []*adapter.Adapter, parsed *sync.Ma
 		if wrong := known.(*adapter.HeaderError); wrong != nil { //nolint:forcetypeassert // nothing else is stored
 			w := t.owner.watcher
 			w.unparsed = append(w.unparsed, bridge.Finding{Rule: bridge.RuleAdapter,
-				Message: fmt.Sprintf("The adapter %s is not JavaScript: %s (%s:%d)", a.Name, wrong.Message, filepath.Base(a.File), wrong.Line)})
+				Message: fmt.Sprintf("The adapter %s is not JavaScript: %s (%s:%d)", a.Name, wrong.Message,
+					filepath.Base(a.File), wrong.Line)})
 		}
 	}
 	return nil
@@ -91,10 +92,13 @@ func (t *tab) compile(ctx context.Context, a *adapter.Adapter) (*adapter.HeaderE
 			} `json:"exception"`
 		} `json:"exceptionDetails"`
 	}
-	params := runtime.EvaluateParams{Expression: shim.AdapterBody(a.Source()), Silent: new(true), DisableBreaks: new(true)}
-	if err := t.target.Call(ctx, runtime.CommandEvaluate, params, &res); err != nil || res.Exception == nil {
+	params := runtime.EvaluateParams{Expression: shim.AdapterBody(a.Source()), Silent: new(true),
+		DisableBreaks: new(true)}
+	err := t.target.Call(ctx, runtime.CommandEvaluate, params, &res)
+	if err != nil || res.Exception == nil {
 		return nil, err
 	}
 	message, _, _ := strings.Cut(res.Exception.Exception.Description, "\n")
-	return &adapter.HeaderError{File: filepath.Base(a.File), Line: res.Exception.Line + 1, Message: message}, nil
+	return &adapter.HeaderError{File: filepath.Base(a.File), Line: res.Exception.Line + 1,
+		Message: message}, nil
 }

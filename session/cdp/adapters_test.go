@@ -3,10 +3,12 @@ package cdp
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
@@ -225,4 +227,96 @@ func TestAdapterFrames(t *testing.T) {
 			t.Errorf("a page of another origin has %q", got)
 		}
 	})
+}
+
+// serverPage is a page with an MCP server of its own, as MCP-B's TabServerTransport speaks, written by us.
+const serverPage = `<title>t</title><script>
+	const channel = 'mcp-default', tools = [{name: 'greet', description: 'Greets.', inputSchema: {type: 'object', properties: {name: {type: 'string'}}}},
+		{name: 'mirrored', description: 'The page has it, too.', inputSchema: {type: 'object'}}, {name: 'hang', description: 'Never answers.', inputSchema: {type: 'object'}}];
+	const seen = [];
+	const send = (payload) => window.postMessage({channel, type: 'mcp', direction: 'server-to-client', payload}, '*');
+	const answers = {
+		initialize: (params) => ({protocolVersion: params.protocolVersion, capabilities: {tools: {listChanged: true}}, serverInfo: {name: 's', version: '1'}}),
+		'tools/list': ({cursor}) => cursor === undefined ? {tools: tools.slice(0, 1), nextCursor: 'b'} : {tools: tools.slice(1)},
+		'tools/call': ({name, arguments: input}) => {
+			if (name === 'grow') return tools.push({name: 'grown', description: 'd', inputSchema: {type: 'object'}}), send({jsonrpc: '2.0', method: 'notifications/tools/list_changed'}), {content: []};
+			if (name === 'greet' && input.name === '') return {content: [{type: 'text', text: 'Whom?'}], isError: true};
+			return {content: [{type: 'text', text: 'Hello ' + (input.name ?? name) + '.'}]};
+		},
+	};
+	addEventListener('message', ({data, source}) => {
+		if (source !== window || data?.direction !== 'client-to-server') return;
+		const {id, method, params} = data.payload;
+		seen.push(method + (method === 'initialize' ? ' ' + params.protocolVersion + ' ' + JSON.stringify(params.capabilities) : ''));
+		if (params?.name === 'hang') return;
+		if (id === undefined) return;
+		const answer = answers[method];
+		if (answer === undefined) send({jsonrpc: '2.0', id, error: {code: -32601, message: 'unknown'}});
+		else send({jsonrpc: '2.0', id, result: answer(params)});
+	});
+	tool('mirrored', () => 'the page');
+	tool('seen', () => seen);
+	tool('grow', () => { answers['tools/call']({name: 'grow', arguments: {}}); });
+	send('mcp-server-ready');
+	send('mcp-server-ready');
+</script>`
+
+// TestPageServers (anyone 4.5): the tools of an MCP server in the page are registered, called and renewed; what
+// the page registers itself is left to it, without a finding. Without the adapter there is a finding.
+func TestPageServers(t *testing.T) {
+	t.Parallel()
+	origin := site(t, map[string]http.HandlerFunc{"/": html(serverPage)})
+	servers, err := adapter.Read(adapter.Builtin + adapter.PageServers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bothEngines(t, func(t *testing.T, e *Engine) {
+		p := showPageWith(t, e, session.TabOptions{Origin: origin, Adapters: []*adapter.Adapter{servers}}, origin+"/")
+		if got := p.must("greet", `{"name":"Ada"}`); got != `{"content":[{"type":"text","text":"Hello Ada."}]}` {
+			t.Errorf("greet gives %s", got)
+		}
+		if got := p.must("greet", `{"name":""}`); got != `{"content":[{"type":"text","text":"Whom?"}],"isError":true}` {
+			t.Errorf("greet of nobody gives %s", got)
+		}
+		if got := p.must("mirrored", `{}`); got != `"the page"` {
+			t.Errorf("mirrored gives %s", got)
+		}
+		p.must("grow", `{}`)
+		if got := p.must("grown", `{}`); got != `{"content":[{"type":"text","text":"Hello grown."}]}` {
+			t.Errorf("grown gives %s", got)
+		}
+		if _, err := p.callWithin(300*time.Millisecond, "hang", `{}`); err == nil {
+			t.Error("a server that does not answer has answered")
+		}
+		for began := time.Now(); !strings.Contains(p.must("seen", `{}`), "notifications/cancelled"); { // each call is a turn of the page
+			if time.Since(began) > hang {
+				t.Fatal("the call that was given up is not cancelled")
+			}
+		}
+		want := `["initialize 2025-06-18 {}","notifications/initialized","tools/list","tools/list","tools/call","tools/call",`
+		if got := p.must("seen", `{}`); !strings.HasPrefix(got, want) {
+			t.Errorf("the server saw %s", got)
+		}
+		for _, set := range p.all() {
+			for _, f := range set.Findings {
+				t.Errorf("a finding: %+v", f)
+			}
+		}
+		if got := p.marks(); !slices.Equal(got, []string{"greet of page-servers 1.0.0", "grow of the page", "grown of page-servers 1.0.0",
+			"hang of page-servers 1.0.0", "mirrored of the page", "seen of the page"}) {
+			t.Errorf("the tools are %q", got)
+		}
+		p = showPageWith(t, e, session.TabOptions{Origin: origin}, origin+"/")
+		f := p.found("An MCP server runs in the page")
+		if f.Rule != bridge.RuleServer || f.Message != `An MCP server runs in the page (channel "mcp-default"), and speaks to other scripts only: the adapter builtin:page-servers adds its tools` {
+			t.Errorf("the finding is %+v", f)
+		}
+	})
+}
+
+// all returns the newest sets.
+func (s *shown) all() []session.ToolsChanged {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.sets))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -38,7 +39,9 @@ func (w *watcher) findings(d *document) []bridge.Finding {
 		out = append(out, session.TooLarge(int(s.Short)))
 	}
 	for _, p := range s.Problems {
-		out = append(out, w.problem(p))
+		if f := w.problem(p); f.Rule != bridge.RuleServer || !w.joins() {
+			out = append(out, f)
+		}
 	}
 	if s.More {
 		out = append(out, bridge.Finding{Rule: "more-problems",
@@ -70,6 +73,9 @@ func (w *watcher) problem(p shim.Problem) bridge.Finding {
 		f = bridge.Finding{Rule: bridge.RuleScript, Message: "A script did not load, or what it imports: " + p.Message}
 	case "policy":
 		f = bridge.Finding{Rule: bridge.RulePolicy, Message: "The page's Content-Security-Policy keeps a script from running: " + p.Message}
+	case "server":
+		f = bridge.Finding{Rule: bridge.RuleServer, Message: "An MCP server runs in the page (channel " + text.Quote(p.Message) +
+			"), and speaks to other scripts only: " + w.words.Of("the adapter builtin:page-servers adds its tools")}
 	case "rejection":
 		f = bridge.Finding{Rule: bridge.RuleRejection, Message: "Unhandled rejection: " + p.Message}
 	case "registration":
@@ -84,6 +90,11 @@ func (w *watcher) problem(p shim.Problem) bridge.Finding {
 		f.Message += " (" + p.At + ")"
 	}
 	return f
+}
+
+// joins reports whether an adapter adds the tools of servers in the page.
+func (w *watcher) joins() bool {
+	return slices.ContainsFunc(w.adapters, func(a *adapter.Adapter) bool { return a.File == adapter.Builtin+adapter.PageServers })
 }
 
 // adapter returns the adapter of an index of the page script, nil for none.

@@ -108,7 +108,7 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 	hold := time.NewTimer(time.Hour)
 	hold.Stop() // until the load event waits for somebody
 	own.watcher = &watcher{name: name, frames: own.frames, out: out, tasks: work, hold: hold, large: make(chan struct{}, 1)}
-	own.watcher.adapters = o.Adapters
+	own.watcher.adapters, own.watcher.words = o.Adapters, b.words
 	own.traffic = &traffic{frames: own.frames, did: map[string]int64{}}
 	own.quota = &quota{off: b.keepsProfile, known: map[string]bool{}, left: maxStored}
 	own.submissions = &submissions{frames: own.frames, traffic: own.traffic}

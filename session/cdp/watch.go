@@ -9,6 +9,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/origin"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/adapter"
 	"github.com/pagetools/pagetools/shim"
@@ -44,6 +45,7 @@ type watcher struct {
 	out     *outbox
 	tasks   tasks
 	invoker invoker
+	words   text.Words
 	// adapters run in its documents.
 	adapters []*adapter.Adapter
 	// unparsed says which of them are no JavaScript.

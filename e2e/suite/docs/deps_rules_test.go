@@ -33,7 +33,7 @@ var layers = []layer{
 	{"shim", []string{"bridge", "bridge/policy", "bridge/schema", "js"}, "shim is the conversation with the script in js, in words of the domain"},
 
 	{"session", []string{"bridge", "bridge/policy", "bridge/schema", "session/pageconfig", "session/adapter"}, "session imports no engine: engines implement its interfaces"},
-	{"session/adapter", []string{"bridge"}, "an adapter is read without an engine: the browser says whether it is JavaScript"},
+	{"session/adapter", []string{"bridge", "js"}, "an adapter is read without an engine: the browser says whether it is JavaScript"},
 	{"session/pageconfig", nil, "pageconfig is a leaf: what a call may change about its page"},
 	{"session/cdp/wire", nil, "wire carries messages: it knows no page and no engine"},
 	{"session/cdp/chrome", nil, "chrome runs a browser: it speaks to none"},
@@ -59,8 +59,8 @@ var layers = []layer{
 	{"cmd/pagetools/internal/config", []string{"bridge", "bridge/policy", "bridge/schema", "e2e/app"}, "the configuration speaks of the domain's limits and rules, and of targets"},
 	{"cmd/pagetools/internal/kit", []string{
 		"cmd/pagetools/internal/config", "cmd/pagetools/internal/terminal", "cmd/pagetools/internal/watch", "bridge", "bridge/policy", "bridge/schema", "bridge/opentools",
-		"e2e/app", "e2e/check", "e2e/hosts", "e2e/scenario", "e2e/run", "e2e/effects", "e2e/report",
-	}, "the verbs of the test kit know no engine, no session and no transport"},
+		"e2e/app", "e2e/check", "e2e/hosts", "e2e/scenario", "e2e/run", "e2e/effects", "e2e/report", "session/adapter",
+	}, "the verbs of the test kit know no engine, no session and no transport; an adapter is a file"},
 	{"cmd/pagetools", []string{
 		"cmd/pagetools/internal/...", "bridge/...", "examples", "js", "shim", "session", "session/adapter", "session/pageconfig", "session/cdp", "session/cdp/chrome", "session/relay", "session/egress",
 		"transport/...", "e2e/app",

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,5 +86,53 @@ func awaits(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	if !suite.Within(suite.ReplyWithin, ok) {
 		t.Fatalf("never: %s", what)
+	}
+}
+
+// TestToolsAreWatched (anyone 4.2): tools --watch lists again when an adapter changes, and not when the file
+// is no JavaScript.
+func TestToolsAreWatched(t *testing.T) {
+	t.Parallel()
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write([]byte("<!doctype html><title>shop</title><link rel=icon href=data:,>"))
+	}))
+	t.Cleanup(shop.Close)
+	file := filepath.Join(t.TempDir(), "shop.js")
+	writeAdapter(t, file, "1.2.0", saying("one"))
+	s, err := suite.Launch(suite.Pagetools(t), "", suite.TempDir(t), "tools", shop.URL, "--adapter", file, "--watch", "--wait-for", "tool:say")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Cmd.Process.Kill() })
+	says := func(where *suite.LockedBuffer, words string, times int) {
+		t.Helper()
+		awaits(t, words, func() bool { return strings.Count(where.String(), words) >= times })
+	}
+	says(s.Stdout, "[from adapter shop 1.2.0]", 1)
+	says(s.Stderr, "watching for changes", 1)
+	writeAdapter(t, file, "1.2.1", "let a = ;\n")
+	says(s.Stderr, "so that those before stay", 1)
+	writeAdapter(t, file, "1.2.2", saying("two"))
+	says(s.Stdout, "[from adapter shop 1.2.2]", 1)
+	if strings.Contains(s.Stdout.String(), "1.2.1") {
+		t.Errorf("it lists a file that is no JavaScript:\n%s", s.Stdout)
+	}
+}
+
+// TestSlowAdapter (anyone 4.2): a page counts as opened when its adapter's first promise is settled.
+func TestSlowAdapter(t *testing.T) {
+	t.Parallel()
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write([]byte("<!doctype html><title>shop</title><link rel=icon href=data:,><script>" +
+			"document.modelContext.registerTool({name: 'own', description: 'd', execute() {}})</script>"))
+	}))
+	t.Cleanup(shop.Close)
+	file := filepath.Join(t.TempDir(), "shop.js")
+	writeAdapter(t, file, "1.2.0", "await new Promise((done) => setTimeout(done, 700));\n"+saying("one"))
+	s := suite.Serve(t, "shop="+shop.URL, "--adapter", file)
+	if got := s.Ready.Sites[0].Tools; !slices.Equal(got, []string{"own", "say"}) {
+		t.Errorf("when it was opened the tools were %q", got)
 	}
 }

@@ -4,7 +4,7 @@
 // here runs code of the page: no getter, no toString, no trap of a proxy. How much is kept is bounded in registry.js. See
 // docs/decisions/2026-11-22-page-errors.md.
 
-import { global } from './dom.js';
+import { global, windowOrigin } from './dom.js';
 import { isObject } from './encode.js';
 import { cut } from './errors.js';
 import {
@@ -21,6 +21,7 @@ const [scriptSource] = members('HTMLScriptElement', 'src');
 const [violated, blocked, violationFile, violationLine, disposition] = members(
   'SecurityPolicyViolationEvent', 'effectiveDirective', 'blockedURI', 'sourceFile', 'lineNumber', 'disposition');
 const [rejectionReason, rejectedPromise] = members('PromiseRejectionEvent', 'reason', 'promise');
+const [messageData, messageOrigin, messageSource] = members('MessageEvent', 'data', 'origin', 'source');
 const [domName, domMessage] = members('DOMException', 'name', 'message');
 
 /** The names of the language's own errors, by prototype. @type {Map<object | null, string>} */
@@ -75,6 +76,13 @@ export function watchProblems() {
     const reason = rejectionReason(event);
     if (isObject(reason) && weakGet(told, reason) || weakGet(told, rejectedPromise(event))) return;
     problem('rejection', '', textOf(reason), isError?.(reason) ? placeOf(reason) : '');
+  });
+  listen('message', (event) => {
+    if (!event.isTrusted || messageSource(event) !== global || messageOrigin(event) !== windowOrigin(global)) return;
+    const data = messageData(event);
+    const has = (/** @type {string} */ name, /** @type {string} */ value) => getOwnPropertyDescriptor(data, name)?.value === value;
+    if (!has('payload', 'mcp-server-ready') || !has('type', 'mcp') || !has('direction', 'server-to-client')) return;
+    problem('server', '', NativeString(getOwnPropertyDescriptor(data, 'channel')?.value), '');
   });
   const { console } = /** @type {any} */ (global);
   const native = console?.error;
@@ -143,7 +151,8 @@ export function refuse(tool, error, at) {
   if (isObject(error)) weakSet(told, error, true);
   const { adapter, quiet } = registrar;
   const known = typeof name === 'string' ? name : '';
-  if (!quiet) problem('registration', known, textOf(error) + (adapter === 0 ? '' : registrar.explain(known)), at, adapter);
+  const holder = adapter === 0 ? '' : registrar.explain(known);
+  if (!quiet || holder === '') problem('registration', known, textOf(error) + holder, at, adapter);
 }
 
 /**

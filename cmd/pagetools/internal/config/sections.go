@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -52,6 +53,15 @@ type Adapter struct {
 	File   string `key:"file" required:"true" help:"the file, or builtin:NAME"`
 	SHA256 string `key:"sha256" pattern:"^[0-9a-f]{64}$" must:"must be the SHA-256 of the file, in hex" help:"what its SHA-256 must be; nothing is opened with another file"`
 	Line   int
+}
+
+// Beside returns the path of a file that a configuration file names, relative to it. What has a
+// colon is an address, or builtin:NAME.
+func Beside(conf, name string) string {
+	if strings.Contains(name, ":") || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(filepath.Dir(conf), name)
 }
 
 func (a *Adapter) decode(d *decoder, key string, n *yaml.Node) error {
