@@ -187,6 +187,9 @@ func auditRecord(r *Run) AuditRecord {
 		return a
 	}
 	a.Origin, a.Frame, a.Definition = r.pass.tool.origin, r.pass.tool.frame, r.pass.tool.digest
+	if by := r.pass.tool.adapter; by != nil {
+		a.Adapter = by.String() + " sha256:" + by.SHA256
+	}
 	a.Arguments, a.ArgumentBytes = r.pass.argumentsDigest(), int64(len(r.pass.input.Text()))
 	return a
 }

@@ -37,6 +37,7 @@ type Tool struct {
 	shape       func() shape
 	secrets     bool       // the schema marks arguments as secret
 	operation   *Operation // nil: of a page
+	adapter     *Adapter   // nil: of the page itself
 }
 
 // shape holds the facts about an input schema that completing the arguments needs.
@@ -102,6 +103,9 @@ func (t *Tool) Origin() string { return t.origin }
 // Frame names the frame that shows the document of the tool; empty at the top.
 func (t *Tool) Frame() string { return t.frame }
 
+// Adapter is the operator's script that added the tool to the page; nil is none.
+func (t *Tool) Adapter() *Adapter { return t.adapter }
+
 // Registration is the page's registration of the tool, unique in its document.
 func (t *Tool) Registration() int64 { return t.id }
 
@@ -109,7 +113,7 @@ func (t *Tool) Registration() int64 { return t.id }
 func (t *Tool) Document() string { return t.document }
 
 // Digest is the hex SHA-256 of the definition: origin, frame, name, title,
-// description, schemas and annotations as the page wrote them.
+// description, schemas and annotations as the page wrote them, and the adapter of the operator.
 func (t *Tool) Digest() string { return t.digest }
 
 // bytes estimates the tool's memory. Schemas count twice: they are also kept as the page wrote
@@ -291,6 +295,9 @@ func (d *Declaration) digest() string {
 	if d.Operation != nil {
 		parts = append(parts, d.Operation, d.Sends)
 	}
+	if d.Adapter != nil {
+		parts = append(parts, d.Adapter)
+	}
 	b, err := json.Marshal(parts)
 	if err != nil { // strings only: cannot happen
 		panic("encoding a definition: " + err.Error())
@@ -335,7 +342,7 @@ func admit(d Declaration, l Limits) admission {
 	case len(d.Title) > l.Description:
 		return refuse("title-too-long", "The title is longer than %d bytes.", l.Description)
 	}
-	t := &Tool{origin: d.Origin, name: d.Name, digest: d.key, hints: hintsOf(d.Annotations), operation: d.Operation}
+	t := &Tool{origin: d.Origin, name: d.Name, digest: d.key, hints: hintsOf(d.Annotations), operation: d.Operation, adapter: d.Adapter}
 	var hidden int
 	t.title, hidden = text.Visible(d.Title)
 	desc, more := text.Visible(d.Description)

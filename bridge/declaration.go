@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/bridge/webtool"
 )
 
 // Declaration is a tool as a stranger described it. Nothing in it is trusted;
@@ -36,12 +37,18 @@ type Declaration struct {
 	Annotations json.RawMessage
 	// Operation is set for an operation of an API; nil for a tool of a page.
 	Operation *Operation
+	// Adapter is the operator's script that registered it; nil is none. The page shares a world with
+	// it and could forge that, so it grants nothing.
+	Adapter *Adapter
 	// Sends identifies, for an operation, how its calls are sent and with which credentials: one
 	// that changes it is another definition.
 	Sends string
 
 	key string // digest, once it is known
 }
+
+// Adapter identifies a script of the operator that adds tools to a page.
+type Adapter = webtool.Adapter
 
 // Seal computes what the declaration is known by, for who admits it more than once. It
 // must not change afterwards.

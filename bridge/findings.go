@@ -43,6 +43,8 @@ const (
 	RulePolicy    = "content-security-policy"
 	RuleNetwork   = "network-refused"
 	RuleEmpty     = "api-without-tools" // no operation of an API is a tool
+	RuleServer    = "page-server"       // an MCP server runs in the page, and its tools are not offered
+	RuleAdapter   = "adapter-error"     // an adapter of the operator threw, or did not register a tool
 )
 
 // RuleLate is the rule of the finding that a tool came when the page counted as opened.
@@ -75,7 +77,7 @@ func likelihood(f Finding, tool string) int {
 		return 0
 	}
 	switch f.Rule {
-	case RuleNetwork, RuleScript, RulePolicy:
+	case RuleNetwork, RuleScript, RulePolicy, RuleAdapter:
 		return 4
 	case RuleUncaught:
 		return 3

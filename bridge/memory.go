@@ -230,6 +230,8 @@ type AuditRecord struct {
 	Origin  string `json:"origin,omitempty"`
 	Frame   string `json:"frame,omitempty"`
 	Tool    string `json:"tool,omitempty"`
+	// Adapter is name, version and SHA-256 of the operator's script that added the tool to its page.
+	Adapter string `json:"adapter,omitempty"`
 	// Credential is the caller's, as in Caller.
 	Credential string `json:"credential,omitempty"`
 	// Page says what config changed about the page, without the secrets in it, and

@@ -49,6 +49,8 @@ type Question struct {
 	Session string   `json:"session,omitempty"`
 	// Operation describes the call's request to an API; nil for a tool of a page.
 	Operation *Operation `json:"operation,omitempty"`
+	// Adapter is the operator's script that adds the tool to the page; nil is none.
+	Adapter *Adapter `json:"adapter,omitempty"`
 	// Page is the page that a call would run in, for consent; nil where a new one is
 	// opened as the site has it.
 	Page *ConfiguredPage `json:"page,omitempty"`
@@ -125,6 +127,9 @@ func (q *Question) Facts() []Fact {
 		add("The "+q.Speaker()+" marks this tool as", claims[hint])
 	}
 	q.Operation.facts(add)
+	if q.Adapter != nil {
+		add("Adapter", "A tool that your adapter "+q.Adapter.String()+" adds to "+hostOf(q.Origin))
+	}
 	add("Origin", q.Origin)
 	add("Frame", q.Frame)
 	add("Session", q.Session)
@@ -133,6 +138,12 @@ func (q *Question) Facts() []Fact {
 		add("Opened with", string(p.Config))
 	}
 	return facts
+}
+
+// hostOf returns the host of an origin, with its port.
+func hostOf(origin string) string {
+	_, host, _ := strings.Cut(origin, "://")
+	return host
 }
 
 // Speaker returns the author of the detail and the claims: "page" or "API".

@@ -127,7 +127,7 @@ func (inv Invocation) Complete(q Question) Question {
 		}
 	}
 	q.Hints, q.Frame = inv.Tool.hints.Claimed(), inv.Tool.frame
-	q.Operation = inv.Tool.operation
+	q.Operation, q.Adapter = inv.Tool.operation, inv.Tool.adapter
 	q.ExpiresAt = time.Now().Add(inv.Answer)
 	q.Origin = cmp.Or(q.Origin, inv.Tool.Origin())
 	return q

@@ -16,7 +16,7 @@ import (
 // not in it: a folder is served at another one each time.
 func (s *siteState) asAction(t *Tool) webtool.Action {
 	a := webtool.Action{Name: t.name, Title: t.title, Description: t.description,
-		Annotations: t.Annotations(), Frame: t.frame}
+		Annotations: t.Annotations(), Frame: t.frame, Adapter: t.adapter}
 	if a.Frame != "" || t.origin != s.site.Origin {
 		a.Origin = t.origin
 	}

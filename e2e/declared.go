@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -173,7 +175,13 @@ func writeLock(file, key string, tools map[string]app.LockedTool) error {
 		lock.Targets = map[string]app.LockedTarget{}
 	}
 	lock.LockfileVersion = app.LockVersion
-	lock.Targets[key] = app.LockedTarget{Tools: tools}
+	target := app.LockedTarget{Tools: tools}
+	for _, name := range slices.Sorted(maps.Keys(tools)) {
+		if by := tools[name].Adapter; by != nil && !slices.Contains(target.Adapters, *by) {
+			target.Adapters = append(target.Adapters, *by)
+		}
+	}
+	lock.Targets[key] = target
 	if text, err = lock.Text(); err != nil {
 		return err
 	}

@@ -33,3 +33,10 @@ func TestPurchaseDeclined(t *testing.T) {
 	got.Match(t, `{"code": "TOOL_ERROR", "message": {"$contains": "said no"}}`)
 	got.Effects(t).None()
 }
+
+func TestAdapter(t *testing.T) {
+	t.Parallel()
+	app := e2e.Start(t, e2e.Options{Dir: "testdata/plain"}, e2e.WithAdapter("testdata/plain.js"))
+	page := app.Open(t, "")
+	page.Call(t, "heading", nil).Match(t, `"A page without tools"`)
+}

@@ -68,7 +68,7 @@ func runFile(t *testing.T, name string, over Options) {
 	s.stand = sync.OnceValues(func() (*run.Stand, error) {
 		ctx, end := context.WithCancel(context.Background()) // until the stand is closed
 		stand, err := run.Open(ctx, f, run.Options{Open: opener(0), Env: os.LookupEnv,
-			Site: scenario.Site{Dir: over.Dir, URL: over.URL, Serve: over.Serve}})
+			Site: scenario.Site{Dir: over.Dir, URL: over.URL, Serve: over.Serve, Adapter: over.Adapters}})
 		s.close = func() {
 			if err == nil {
 				stand.Close()

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,6 +37,18 @@ type Options struct {
 	// Config changes the pages, as config does in a scenario: locale, timezone,
 	// viewport, cookies, localStorage, storageState and others. Nil changes nothing.
 	Config map[string]any
+	// Adapters are files with scripts that add tools to the pages, relative to the folder of the
+	// test; [WithAdapter] adds one.
+	Adapters []string
+}
+
+// Option changes Options.
+type Option func(*Options)
+
+// WithAdapter adds a file with a script that adds tools to the pages, relative to the folder of the
+// test.
+func WithAdapter(path string) Option {
+	return func(o *Options) { o.Adapters = append(slices.Clone(o.Adapters), path) }
 }
 
 // App is a web app with a browser that opens its pages. It is safe for concurrent use.
@@ -60,8 +73,11 @@ const questionTime = 5 * time.Second
 //
 // It ends the test when the app cannot be opened. Where there is no browser, the test is skipped;
 // it fails where the variable CI is set.
-func Start(tb testing.TB, o Options) *App {
+func Start(tb testing.TB, o Options, with ...Option) *App {
 	tb.Helper()
+	for _, change := range with {
+		change(&o)
+	}
 	a, err := apps.use(tb, o)
 	if err != nil {
 		notOpened(tb, "e2e.Start", err)
@@ -214,7 +230,7 @@ func (s *shared) close() {
 }
 
 func (a *started) start(o Options) {
-	f := &scenario.File{Site: scenario.Site{Dir: o.Dir, URL: o.URL, Serve: o.Serve}}
+	f := &scenario.File{Site: scenario.Site{Dir: o.Dir, URL: o.URL, Serve: o.Serve, Adapter: o.Adapters}}
 	if f.Site.Config, a.err = o.config(); a.err != nil {
 		return
 	}

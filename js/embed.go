@@ -13,6 +13,17 @@ import _ "embed"
 //go:embed dist/shim.js
 var Shim string
 
+// Adapter is the bundle of src/adapter: an expression, a function of what the page script lends it,
+// that returns the function which runs adapters.
+//
+//go:embed dist/adapter.js
+var Adapter string
+
+// PageServers is the adapter that offers the tools of MCP servers in pages.
+//
+//go:embed adapters/page-servers.js
+var PageServers string
+
 // Wait is the bundle of src/wait: an expression whose value is a function that waits for an
 // element.
 //

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/session/adapter"
 	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
@@ -28,6 +29,11 @@ type TabOptions struct {
 	Windows Windows
 	// Origin is the site's, such as "https://shop.example".
 	Origin string
+	// Origins are further ones whose documents count as the site's own.
+	Origins []string
+	// Adapters are the operator's scripts for the site's own documents at the top, and for frames of
+	// the same origin where they say so.
+	Adapters []*adapter.Adapter
 	// Config holds a call's changes to the page, checked for Origin; nil means none. Open
 	// fails with CONFIG_ERROR when the browser does not take it.
 	Config *pageconfig.Config

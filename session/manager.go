@@ -297,12 +297,18 @@ func (m *Manager) sessionPage(ref bridge.Ref) (page *Page, options *pageOptions)
 
 // Findings returns what the site's author should know of its page and its declarations now.
 func (m *Manager) Findings(name string) []bridge.Finding {
-	if s := m.byName[name]; s != nil {
-		if p := s.page.Load(); p != nil {
-			return p.view.Load().catalog.Findings()
-		}
+	s := m.byName[name]
+	if s == nil {
+		return nil
 	}
-	return nil
+	var all []bridge.Finding
+	if notes := s.notes.Load(); notes != nil {
+		all = *notes
+	}
+	if p := s.page.Load(); p != nil {
+		all = slices.Concat(all, p.view.Load().catalog.Findings())
+	}
+	return all
 }
 
 // Page returns what the site's catalog page shows: URL, title and the address of its icon, or "".

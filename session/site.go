@@ -9,6 +9,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/session/adapter"
 	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
@@ -25,6 +26,12 @@ type site struct {
 	changes bridge.Changes // of page and failure
 	// again is when the next attempt begins, after one that failed.
 	again atomic.Pointer[time.Time]
+	// adapters run in pages that open from now on.
+	adapters atomic.Pointer[[]*adapter.Adapter]
+	// anew asks for another catalog page, because pages are opened differently now; one place.
+	anew chan struct{}
+	// notes are findings of the operator's files that the pages do not have yet.
+	notes atomic.Pointer[[]bridge.Finding]
 	// opening are the calls that wait for the site to be opened, and shared those that run
 	// on the page that all share.
 	opening, shared places
@@ -61,7 +68,9 @@ func (p *places) enter(most int, text string) *bridge.Error {
 func (p *places) leave() { p.taken.Add(-1) }
 
 func newSite(o SiteOptions) *site {
-	return &site{SiteOptions: o, tried: make(chan struct{})}
+	s := &site{SiteOptions: o, tried: make(chan struct{}), anew: make(chan struct{}, 1)}
+	s.adapters.Store(&o.Tab.Adapters)
+	return s
 }
 
 func (s *site) set(p *Page, err *bridge.Error) {
@@ -130,6 +139,13 @@ func (m *Manager) watchCatalog(s *site, page *Page) *Page {
 		case <-m.life.Done():
 			page.close()
 			return nil
+		case <-s.anew:
+			if m.isLent(s, page) {
+				continue // it is a session's
+			}
+			if next := m.moveCatalog(s, page); next != nil {
+				page, recycled = next, next.recycled
+			}
 		case <-recycled:
 			recycled = nil // a page that cannot be replaced stays
 			if next := m.moveCatalog(s, page); next != nil {
@@ -144,7 +160,7 @@ func (m *Manager) watchCatalog(s *site, page *Page) *Page {
 func (m *Manager) moveCatalog(s *site, page *Page) *Page {
 	next, err := m.openForAll(s, page.view.Load().catalog)
 	if err != nil {
-		m.o.Log.Warn("site: its page stays in a browser that was recycled", "site", s.Name, "error", err)
+		m.o.Log.Warn("site: its page stays, because another one does not open", "site", s.Name, "error", err)
 		return nil
 	}
 	s.set(next, nil)
@@ -257,7 +273,8 @@ func (m *Manager) openPage(ctx context.Context, s *site, caller string, o *pageO
 		return nil, noMemory()
 	}
 	options, address := s.Tab, s.URL
-	options.Await, options.Origin = s.WaitFor.Await, s.Origin
+	options.Await, options.Origin, options.Origins = s.WaitFor.Await, s.Origin, s.Origins
+	options.Adapters = *s.adapters.Load()
 	if s.Network != nil {
 		options.Network = s.Network(caller)
 	}

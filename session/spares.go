@@ -120,6 +120,7 @@ func (m *Manager) openSpare(s *site, sp *spares) {
 		m.with(func(*state) { sp.opening-- })
 		return
 	}
+	adapters := s.adapters.Load()
 	page, err := m.openForAll(s, s.compiled())
 	if err != nil && m.life.Err() == nil {
 		m.o.Log.Warn("site: a spare page did not open", "site", s.Name, "error", err)
@@ -129,9 +130,13 @@ func (m *Manager) openSpare(s *site, sp *spares) {
 		if err != nil {
 			return
 		}
+		outdated := s.adapters.Load() != adapters
 		crowded := st.live+st.spareCount() >= m.o.MaxSessions // calls took the room meanwhile
-		if st.draining || crowded {
+		if st.draining || crowded || outdated {
 			st.close(page)
+			if outdated {
+				st.refill(s)
+			}
 			return
 		}
 		sp.ready = append(sp.ready, page)

@@ -85,6 +85,8 @@ type Tool struct {
 	OutputSchema json.RawMessage `json:"-"`
 	Annotations  Annotations     `json:"annotations"`
 	Via          string          `json:"via"` // registerTool, provideContext, form or manifest
+	// Adapter is the Index of the adapter that registered it; 0 is none.
+	Adapter int `json:"adapter"`
 }
 
 // Annotations are the hints of a page; nil is a hint that the page did not set.
@@ -109,10 +111,11 @@ type Refusal struct {
 
 // A Problem is something that went wrong in a document.
 type Problem struct {
-	Kind    string `json:"kind"` // error, rejection, console or registration
+	Kind    string `json:"kind"` // error, rejection, console, registration or adapter
 	Name    string `json:"name"` // of the tool; only of a registration
 	Message string `json:"message"`
-	At      string `json:"at"` // URL and line of a script; may be empty
+	At      string `json:"at"`      // URL and line of a script; may be empty
+	Adapter int    `json:"adapter"` // the Index of the adapter that it is about; 0 is none
 }
 
 // UnmarshalJSON reads the schemas, which come as strings.

@@ -24,14 +24,16 @@
 // # State text
 //
 //	{"rev":N,"doc":{"url","title","origin","lang","status"?,"icon"?},"tools":[TOOL...],"refused":[{"name","rule","message"}...],
-//	 "dropped":N,"short"?:N,"problems"?:[{"kind","name"?,"message","at"?}...],"more"?:true}
+//	 "dropped":N,"short"?:N,"problems"?:[{"kind","name"?,"message","at"?,"adapter"?:N}...],"more"?:true}
 //
 // TOOL is
-// {"id":N,"name","via","description","title"?,"inputSchema"?,"outputSchema"?,"annotations"?:{...}}.
+// {"id":N,"name","via","adapter"?:N,"description","title"?,"inputSchema"?,"outputSchema"?,"annotations"?:{...}}.
 // Schemas are strings that hold JSON text. Ids are positive, unique in a document and new for every
 // registration; tools come in the order of registration, script tools before forms, forms before
 // those of the manifest. "via" is registerTool, provideContext, form or manifest. Annotations hold
 // only the known hints, as booleans, and "title"; a form that submits itself has "autosubmit".
+// "adapter" is the Index of the adapter that registered it: AdapterRunner and AdapterSource put the
+// operator's scripts into pages. What they register comes last, and gives way to the page's.
 //
 // The page sends at most 256 tools and 8 MiB of them and counts the rest in "dropped". Of those it
 // sends what there is room for, in a reply 1 MiB, and counts the rest in "short". What is too
@@ -39,9 +41,9 @@
 // schema-too-large; so are bad entries of a manifest, by rule invalid-manifest-entry.
 //
 // "status" is the HTTP status. "problems" are the faults of the document, each once, in their
-// order: of kind error (nobody caught it), rejection (nobody handled it), console (console.error)
-// or registration (a tool was refused). At most 32 of 512 characters, 32 KiB in all; "more" says
-// that there were others. They make revisions, too.
+// order: of kind error (nobody caught it), rejection (nobody handled it), console (console.error),
+// registration (a tool was refused) or adapter (an adapter threw, or its tool gave way). At most 32
+// of 512 characters, 32 KiB in all; "more" says that there were others. They make revisions, too.
 //
 // # Reply text
 //

@@ -26,6 +26,43 @@ func Source(name string) string { return called(js.Shim, name, "") }
 // for their submit.
 func SourceAttended(name string) string { return Source(name) + name + ".attend();\n" }
 
+// AdapterConfig tells pages of an adapter of the operator.
+type AdapterConfig struct {
+	Index   int      `json:"index"` // counted from 1
+	Name    string   `json:"name"`
+	Origins []string `json:"origins"` // of the pages that it may run in
+	// Match are regular expressions of JavaScript for addresses without their fragments.
+	Match  []string `json:"match"`
+	Frames bool     `json:"frames"` // frames of the page's origin, too
+	At     string   `json:"at"`     // start, end or idle, of the document
+	Quiet  bool     `json:"quiet"`  // a name that the page has is no problem
+}
+
+// AdapterRunner returns the script that lets pages run adapters. It comes after Source's or
+// NativeSource's, by its name, and before those of AdapterSource.
+func AdapterRunner(name string) string {
+	checkName(name)
+	return strictly + name + ".host.adapt=" + strings.TrimRight(js.Adapter, "\n") + "(" + name + ".host);\n"
+}
+
+// AdapterSource returns the script that runs an adapter: the body of an async function, strict, of
+// modelContext. Lines of the source are lines of the script.
+func AdapterSource(name string, c AdapterConfig, source string) string {
+	checkName(name)
+	config, _ := json.Marshal(c) // texts, numbers and truth only
+	head := appendLiteral([]byte(strictly+name+".host.adapt("), config)
+	return string(head) + "," + adapterFunction(source) + ");\n//# sourceURL=" + AdapterPlace(c.Name) + "\n"
+}
+
+// AdapterBody returns an expression that is JavaScript where the source is the body of an adapter,
+// with the same lines.
+func AdapterBody(source string) string { return strictly + "(" + adapterFunction(source) + ")" }
+
+func adapterFunction(source string) string { return "async function(modelContext){" + source + "\n}" }
+
+// AdapterPlace returns the name of an adapter's script in stacks and errors of the browser.
+func AdapterPlace(name string) string { return "adapter:" + name + ".js" }
+
 // NativeSource returns the script for tabs that use the browser's own WebMCP. It adds the older
 // generations to that, and keeps what the browser drops of declarations and of results.
 func NativeSource(name string) string { return called(js.Native, name, "") }

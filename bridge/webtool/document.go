@@ -26,8 +26,28 @@ type Action struct {
 	// frame of the page, or the page is not at the site's own origin.
 	Origin string `json:"origin,omitempty"`
 	Frame  string `json:"frame,omitempty"`
+	// Adapter is the script of the operator that adds it to the page; nil is none.
+	Adapter *Adapter `json:"adapter,omitempty"`
 
 	canonical []byte // once it is known
+}
+
+// Adapter identifies the script of the operator that adds a tool to a page.
+type Adapter struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	SHA256  string `json:"sha256"` // of its file, in hex
+}
+
+// String returns name and version.
+func (a Adapter) String() string { return a.Name + " " + a.Version }
+
+// same reports whether two adapters, of which nil is none, are the same script.
+func (a *Adapter) same(b *Adapter) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
 }
 
 // NewAction returns an action with the schemas that clients expect: an input schema that
@@ -63,6 +83,9 @@ func (a Action) Sealed() Action {
 	}
 	if len(a.Annotations) > 0 {
 		members["annotations"] = canonical(a.Annotations)
+	}
+	if a.Adapter != nil {
+		members["adapter"] = canonical(schema.MustEncode(a.Adapter))
 	}
 	a.canonical = schema.CanonicalObject(members)
 	return a

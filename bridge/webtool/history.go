@@ -408,7 +408,7 @@ func (h *History) Pin(ctx context.Context, version string, live Action,
 		return nil, PinWithout, nil
 	case then.Digest() == live.Digest():
 		return nil, PinFits, nil
-	case then.Origin != live.Origin, then.Description != live.Description, then.Title != live.Title,
+	case !then.Adapter.same(live.Adapter), then.Origin != live.Origin, then.Description != live.Description, then.Title != live.Title,
 		!schema.Accepts(then.RequestSchema, live.RequestSchema):
 		return nil, PinOutdated, nil
 	}

@@ -21,7 +21,7 @@ import (
 // file with --watch read them again from the configuration file.
 type callers struct {
 	p *program
-	// again has who asks for it over the inbox; nil where the process reads no file again.
+	// again has who asks for it; nil where the process reads no file again.
 	again chan chan<- reloaded
 	// faces and console are the credentials of the two listeners.
 	faces, console transport.Credentials
@@ -99,29 +99,19 @@ func credential(c *config.Caller) transport.Credential {
 		Token: c.Token}
 }
 
-// follow reads the callers again at each SIGHUP, when somebody asks over the inbox, and, with watches,
-// when the file changes, until ctx ends or stop is called. Without a file it does nothing.
-func (c *callers) follow(ctx context.Context, a *app.App, watches bool) (stop func()) {
+// follow reads the callers again at each SIGHUP, and when somebody asks, until ctx ends or stop is
+// called. Without a file it does nothing.
+func (c *callers) follow(ctx context.Context, a *app.App) (stop func()) {
 	if c.p.conf.File == "" {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	var changed <-chan struct{}
-	end := func() {}
-	if watches {
-		var err error
-		if changed, end, err = watchFile(ctx, c.p.conf.File); err != nil {
-			c.p.say("warning: changes of the configuration file are not seen: %v", err)
-		}
-	}
 	asked, done := c.p.hangups.follow(c.p.stdin, c.p.stderr), make(chan struct{})
 	go func() { // ends with stop
 		defer close(done)
 		for ctx.Err() == nil {
 			select {
 			case <-asked:
-				c.reload(a)
-			case <-changed:
 				c.reload(a)
 			case reply := <-c.again:
 				reply <- c.reload(a)
@@ -132,7 +122,17 @@ func (c *callers) follow(ctx context.Context, a *app.App, watches bool) (stop fu
 	return func() {
 		cancel()
 		<-done
-		end()
+	}
+}
+
+// ask has who follows the callers read them again, and returns what that said. c must follow.
+func (c *callers) ask(ctx context.Context) (r reloaded, ok bool) {
+	reply := make(chan reloaded, 1)
+	select {
+	case c.again <- reply:
+		return <-reply, true
+	case <-ctx.Done():
+		return r, false
 	}
 }
 

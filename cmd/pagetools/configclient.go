@@ -16,6 +16,7 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/session/adapter"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
 
@@ -253,12 +254,14 @@ func (d *clientConfig) repeat(set config.Setting) {
 			set.Key, d.c.Title, config.EnvName(set.Key))
 		return
 	}
-	if set.Is("path") {
-		set.Values[0] = absoluteOf(set.Key, set.Values[0])
+	for i := range set.Values {
+		if set.Is("path") {
+			set.Values[i] = absoluteOf(set.Key, set.Values[i])
+		}
 	}
 	switch name := config.EnvName(set.Key); {
 	case env && set.Is("path"):
-		d.s.Env[name] = set.Values[0]
+		d.s.Env[name] = strings.Join(set.Values, "\n")
 		return
 	case env:
 		d.s.Env[name] = os.Getenv(name) // as it was read
@@ -275,7 +278,7 @@ func (d *clientConfig) repeat(set config.Setting) {
 
 // absoluteOf makes the path of a setting hold in any folder.
 func absoluteOf(key, v string) string {
-	if key == "data-dir" && v == config.Off {
+	if key == "data-dir" && v == config.Off || strings.HasPrefix(v, adapter.Builtin) {
 		return v
 	}
 	if key == "executable-path" && v == chrome.OfSystem {

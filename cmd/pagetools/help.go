@@ -41,7 +41,8 @@ pagetools tools https://shop.example/
 pagetools serve shop=https://shop.example/`},
 	"serve": {ofAll, `pagetools serve https://shop.example/
 pagetools serve shop=https://shop.example/ docs=./site --approval strict
-pagetools serve --config pagetools.yaml --locked --watch`},
+pagetools serve --config pagetools.yaml --locked --watch
+pagetools serve https://shop.example/ --adapter shop.js`},
 	"mcp": {ofPage + " serving", `pagetools mcp https://shop.example/
 pagetools config claude-code https://shop.example/ --install`},
 	"tools": {ofPage, `pagetools tools https://shop.example/
@@ -49,6 +50,7 @@ pagetools tools ./site --format json`},
 	"check": {ofPage, `pagetools check ./site
 pagetools check https://shop.example/ --fail-on warning --reporter list,junit:out.xml
 pagetools check --from tools.json --host all
+pagetools check --adapter shop.js
 pagetools check --explain description-injection`},
 	"test": {ofPage, `pagetools test
 pagetools test ./webtools --via mcp --reporter list,junit:out.xml
@@ -58,7 +60,8 @@ pagetools test --serve "npm start" --url http://127.0.0.1:3000/`},
 pagetools diff pagetools.lock https://shop.example/ --fail-on any
 pagetools diff --base origin/main`},
 	"init": {ofPage, `pagetools init ./site
-pagetools init https://shop.example/ --force`},
+pagetools init https://shop.example/ --force
+pagetools init https://shop.example/ --adapter shop`},
 	"record": {ofAll, `pagetools record ./site --mcp stdio -o shop.webtool.yaml
 pagetools record https://shop.example/ --mcp 127.0.0.1:7400 --case "buys a stamp"`},
 	"attach": {ofPage, `pagetools attach https://shop.example/

@@ -40,7 +40,13 @@ func (v *kitVerbs) of(t *app.Target) *target {
 			return known
 		}
 	}
-	return &target{Target: t, named: true}
+	found := &target{Target: t, named: true}
+	for _, c := range v.p.conf.Sites { // nothing else of it is a test's
+		if c.Target == t.Text || t.Folder != "" && absolutePath(c.Target) == absolutePath(t.Folder) {
+			found.config.Adapters = c.Adapters
+		}
+	}
+	return found
 }
 
 func (v *kitVerbs) one(arg string) (*app.Target, error) {

@@ -11,7 +11,6 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/watch"
 	"github.com/pagetools/pagetools/transport"
 )
 
@@ -81,34 +80,4 @@ func reload(ctx context.Context, p *program) error {
 		return terminal.Unreachable("no pagetools serve with a configuration file runs: start one with --config FILE")
 	}
 	return failed
-}
-
-// watchFile says over the channel when a file has changed, until ctx ends or end is called.
-func watchFile(ctx context.Context, name string) (changed <-chan struct{}, end func(), err error) {
-	w, err := watch.New()
-	if err == nil {
-		err = w.Watch(watch.Set{Files: []string{name}})
-	}
-	if err != nil {
-		return nil, func() {}, err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	out, done := make(chan struct{}, 1), make(chan struct{})
-	go func() { // ends with end
-		defer close(done)
-		for {
-			if _, err := w.Next(ctx); err != nil {
-				return
-			}
-			select {
-			case out <- struct{}{}:
-			default: // one is due anyway
-			}
-		}
-	}()
-	return out, func() {
-		cancel()
-		<-done
-		_ = w.Close()
-	}, nil
 }

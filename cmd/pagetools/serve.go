@@ -49,8 +49,9 @@ func serveCommand(p *program) *cobra.Command {
 			}
 			p.sayAll(callerWarnings(p.conf, targets))
 			pl := serving(targets)
-			if pl.watches = watches; watches && p.conf.File == "" {
-				return terminal.Usage("--watch has nothing to watch: name a configuration file with --config")
+			pl.watched = watches
+			if watches && p.conf.File == "" && len(p.conf.Adapters) == 0 {
+				return terminal.Usage("--watch has nothing to watch: name a configuration file with --config, or an --adapter")
 			}
 			if locked {
 				if pl.locked, err = kit.ReadLock(); err != nil {
@@ -67,8 +68,8 @@ func serveCommand(p *program) *cobra.Command {
 	}
 	c.Flags().BoolVar(&locked, "locked", false,
 		"offer only tools that are as pagetools.lock has them")
-	c.Flags().BoolVar(&watches, "watch", false,
-		"read the callers again when the configuration file changes")
+	c.Flags().BoolVar(&watches, watchFlag, false,
+		"read adapters, and the callers of the configuration file, again when their files change")
 	c.Flags().StringVar(&ask, "ask", "none",
 		"who answers questions here: none, or the person at this terminal (terminal)")
 	return c
@@ -145,18 +146,15 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	if err := startBrowser(ctx, p, a); err != nil {
 		return err
 	}
-	defer who.follow(ctx, a, pl.watches)()
+	defer who.follow(ctx, a)()
 	if openSites(ctx, p, a) {
 		welcome(ctx, p, a, pl, "http://"+l.Addr().String(), console)
 	}
-	if asks {
-		asker, done := p.asker(false)
-		defer done()
-		if asker == nil {
-			return terminal.Usage("--ask terminal needs a terminal")
-		}
-		go console.answerAtTerminal(ctx, a.Bridge, asker)
+	stop, err := p.attend(ctx, a, pl, who, console, asks)
+	if err != nil {
+		return err
 	}
+	defer stop()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serving: %w", err)
@@ -165,6 +163,29 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	p.say("stopping: calls in flight may finish")
 	close(streams)
 	return drain(a, srv)
+}
+
+// attend reads files again when they change, where the plan says so, and has the person at the
+// terminal answer questions, until stop is called.
+func (p *program) attend(ctx context.Context, a *app.App, pl plan, who *callers, console *operators,
+	asks bool) (stop func(), err error) {
+	stop = func() {}
+	if pl.watched {
+		if stop, err = p.followed(ctx, a, pl, who); err != nil {
+			return nil, err
+		}
+	}
+	if !asks {
+		return stop, nil
+	}
+	asker, done := p.asker(false)
+	both := func() { done(); stop() }
+	if asker == nil {
+		both()
+		return nil, terminal.Usage("--ask terminal needs a terminal")
+	}
+	go console.answerAtTerminal(ctx, a.Bridge, asker)
+	return both, nil
 }
 
 func startBrowser(ctx context.Context, p *program, a *app.App) error {
@@ -211,7 +232,9 @@ type servedSite struct {
 	Name  string   `json:"name"`
 	URL   string   `json:"url"`
 	Tools []string `json:"tools"`
-	Error string   `json:"error,omitempty"`
+	// Adapters are the operator's scripts in its pages.
+	Adapters []servedAdapter `json:"adapters,omitempty"`
+	Error    string          `json:"error,omitempty"`
 
 	why string // it has no tools
 }
@@ -225,7 +248,7 @@ func welcome(ctx context.Context, p *program, a *app.App, pl plan, base string,
 		out.Console = &servedConsole{strings.TrimSuffix(page, "/"), console.who.operator}
 	}
 	for _, t := range targets {
-		s := servedSite{Name: t.Name, URL: base + "/webtools/" + t.Name, Tools: []string{}}
+		s := servedSite{Name: t.Name, URL: base + "/webtools/" + t.Name, Tools: []string{}, Adapters: servedAdapters(t)}
 		// A site that failed is not asked again: it may take its time once more.
 		if status := a.Status(t.Name); status != "open" {
 			s.Error = status
@@ -271,6 +294,9 @@ func (out served) lines(a *app.App, targets []*target, c *config.Config) []strin
 			lines = append(lines, "  not opened: "+s.Error)
 		default:
 			lines = append(lines, toolsLine(s.Tools, s.why))
+		}
+		for _, x := range s.Adapters {
+			lines = append(lines, "  "+x.String())
 		}
 	}
 	lines = append(lines, "", "MCP: "+out.MCP)

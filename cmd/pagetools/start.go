@@ -24,6 +24,7 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/adapter"
 	"github.com/pagetools/pagetools/session/cdp"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 	"github.com/pagetools/pagetools/session/egress"
@@ -43,10 +44,10 @@ type plan struct {
 	observe func(bridge.Observed)
 	// remember is true for commands that run tools: what they do is recorded.
 	remember bool
+	// watched has adapters, and the callers of serve, be read again when their files change.
+	watched bool
 	// locked is what tools must be like; nil means whatever they are.
 	locked *kit.Lock
-	// watches reads the configuration file again when it changes.
-	watches bool
 	// files serve a target that is embedded, by name.
 	files map[string]fs.FS
 }
@@ -176,6 +177,8 @@ type target struct {
 	// about is its API, and pageless says that it has nothing else; both as await found it.
 	about    *opentools.About
 	pageless bool
+	// adapters run in its pages; nil until they were read.
+	adapters []*adapter.Adapter
 }
 
 // targets reads those of the command line and those of the file.
@@ -260,12 +263,15 @@ func options(p *program, pl plan) (app.Options, error) {
 		if err := logins(p, pl, t, &s.Page); err != nil {
 			return o, err
 		}
+		if s.Page.Tab.Adapters, err = p.adapters(pl, t, &s.Page); err != nil {
+			return o, err
+		}
 		if pl.locked != nil {
 			s.Tools.Locked = pl.locked.Digests(t.Target)
 		}
 		o.Sites = append(o.Sites, s)
 	}
-	return o, nil
+	return o, p.adaptersFit(pl)
 }
 
 // upstream is the operator's own proxy; nil is none.

@@ -16,11 +16,12 @@ import (
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/app"
 )
 
 func toolsCommand(p *program) *cobra.Command {
 	var to string
-	var strict bool
+	var strict, watches bool
 	c := &cobra.Command{
 		Use:   "tools TARGET",
 		Short: "List the tools of a page, or of an API",
@@ -29,11 +30,12 @@ func toolsCommand(p *program) *cobra.Command {
 			"is anything to say, or no tool.",
 		Args: exactly(1, "TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return tools(cmd.Context(), p, args[0], strict, stateTarget(to))
+			return tools(cmd.Context(), p, args[0], strict, watches, stateTarget(to))
 		},
 	}
 	c.Flags().BoolVar(&strict, "strict", false,
 		"end with 1 when the page or its declarations have findings")
+	c.Flags().BoolVar(&watches, watchFlag, false, "list again when a file of an adapter changes")
 	saveFlag(c, &to)
 	return c
 }
@@ -75,17 +77,55 @@ type toolItem struct {
 	Digest       string          `json:"digest"`
 	Origin       string          `json:"origin,omitempty"` // of a tool in a frame
 	Frame        string          `json:"frame,omitempty"`
+	Adapter      *bridge.Adapter `json:"adapter,omitempty"` // that adds it to the page
 }
 
-func tools(ctx context.Context, p *program, arg string, strict bool, to stateTarget) error {
+func tools(ctx context.Context, p *program, arg string, strict, watches bool, to stateTarget) error {
 	if err := to.check(); err != nil {
 		return err
 	}
-	a, t, err := p.one(ctx, arg, listing())
+	t, err := p.readTarget(arg)
 	if err != nil {
 		return err
 	}
-	defer p.end(a)
+	p.target = t
+	pl := listing(t)
+	for again := true; again; {
+		a, e := p.start(ctx, pl)
+		if e != nil {
+			return e
+		}
+		if err = listTools(ctx, p, a, t, strict, to); watches && ctx.Err() == nil {
+			again, err = p.changed(ctx, a, pl, err)
+		} else {
+			again = false
+		}
+		p.end(a)
+	}
+	return err
+}
+
+// changed prints how a listing ended, and waits until an adapter is another. It reports false when
+// ctx ended first.
+func (p *program) changed(ctx context.Context, a *app.App, pl plan, ended error) (bool, error) {
+	if ended != nil {
+		p.finish(ctx, ended)
+	}
+	f, err := p.follow(a, pl)
+	if err != nil {
+		return false, err
+	}
+	defer f.close()
+	p.say("watching for changes; Ctrl-C ends")
+	for {
+		if _, of, err := f.next(ctx); err != nil || len(of) > 0 {
+			return err == nil, err
+		}
+	}
+}
+
+// listTools prints the tools of an open target.
+func listTools(ctx context.Context, p *program, a *app.App, t *target, strict bool, to stateTarget) error {
 	page, err := to.page(ctx, a, t)
 	if err != nil {
 		return err
@@ -115,7 +155,7 @@ func tools(ctx context.Context, p *program, arg string, strict bool, to stateTar
 		item := toolItem{Name: x.Name(), Title: x.Title(), Description: x.Description(),
 			InputSchema:  x.InputSchema(),
 			OutputSchema: x.OutputSchema(), Annotations: x.Annotations(), Digest: x.Digest(),
-			Frame: x.Frame()}
+			Frame: x.Frame(), Adapter: x.Adapter()}
 		if item.Frame != "" {
 			item.Origin = x.Origin()
 		}
@@ -217,6 +257,9 @@ func printTool(w *bytes.Buffer, t toolItem, colors terminal.Colors, paragraph fu
 	}
 	if t.Frame != "" {
 		w.WriteString("  [in the frame \"" + text.Line(t.Frame) + "\", " + text.Line(t.Origin) + "]")
+	}
+	if t.Adapter != nil {
+		w.WriteString("  [from adapter " + t.Adapter.String() + "]")
 	}
 	w.WriteString("\n" + paragraph(text.Line(t.Description)))
 	for _, prm := range nested(t.InputSchema) {

@@ -16,6 +16,9 @@ var optionWords = text.Words{ //nolint:gosec // it names where secrets are, and 
 	"use a newer one, or the engine shim": "use a newer one (one that you start yourself needs " +
 		"--enable-features=WebMCP), or the engine shim",
 
+	// pages
+	"the adapter builtin:page-servers adds its tools": "--adapter builtin:page-servers adds its tools",
+
 	// what pages reach
 	"allow the origin http://%s, or its network": "allow it with --allow-origin http://%s, " +
 		"or its network with --allow-private",

@@ -23,6 +23,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/store"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/adapter"
 	"github.com/pagetools/pagetools/session/cdp"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 	"github.com/pagetools/pagetools/session/egress"
@@ -201,6 +202,14 @@ func (a *App) Findings(site string) []bridge.Finding {
 		all = append(all, a.APIs.Findings(site)...)
 	}
 	return all
+}
+
+// Parses returns why the browser does not take an adapter for JavaScript; nil where it does.
+func (a *App) Parses(ctx context.Context, x *adapter.Adapter) error {
+	if a.Engine == nil {
+		return nil
+	}
+	return a.Engine.Parses(ctx, x)
 }
 
 // Keep keeps pages from a listener of this process, whatever they may reach, until the app is

@@ -23,6 +23,8 @@ type Lock struct {
 // LockedTarget is a page with its tools, by name.
 type LockedTarget struct {
 	Tools map[string]LockedTool `json:"tools"`
+	// Adapters are the operator's scripts that its pages ran.
+	Adapters []bridge.Adapter `json:"adapters,omitempty"`
 }
 
 // LockedTool is the definition of a tool. The digest counts; the rest says what changed.
@@ -36,6 +38,8 @@ type LockedTool struct {
 	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
 	Annotations  json.RawMessage `json:"annotations,omitempty"`
+	// Adapter is the operator's script that adds it to the page; nil is none.
+	Adapter *bridge.Adapter `json:"adapter,omitempty"`
 }
 
 // Text is the lock as its file has it.
@@ -45,6 +49,14 @@ func (l *Lock) Text() ([]byte, error) {
 		return nil, fmt.Errorf("encoding a lock file: %w", err)
 	}
 	return text, nil
+}
+
+// Adapters returns the scripts of the operator that pages of a site run.
+func (a *App) Adapters(site string) (all []bridge.Adapter) {
+	for _, x := range a.Manager.Adapters(site) {
+		all = append(all, x.Adapter)
+	}
+	return all
 }
 
 // LockedTools returns the tools of a page as a lock file has them. It looks at the page of the
@@ -60,7 +72,7 @@ func (a *App) LockedTools(ctx context.Context, ref bridge.Ref, folder bool,
 	for _, x := range catalog.Tools() {
 		tool := LockedTool{Digest: digests[x.Name()], Title: x.Title(),
 			Description: x.Description(), Frame: x.Frame(), InputSchema: x.InputSchema(),
-			OutputSchema: x.OutputSchema(), Annotations: x.Annotations()}
+			OutputSchema: x.OutputSchema(), Annotations: x.Annotations(), Adapter: x.Adapter()}
 		if !folder || tool.Frame != "" {
 			tool.Origin = x.Origin()
 		}

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
@@ -205,6 +206,9 @@ func compareTools(before, now *Tool) (all []Change) {
 	if a, b := text.Line(before.Title), text.Line(now.Title); a != b {
 		add("/title", schema.Patch, "title "+said(a, b, text.Quote), "people see another name")
 	}
+	if what := adapterChange(before.Adapter, now.Adapter); what != "" {
+		add("/adapter", schema.Patch, what, "other code answers the calls: read it, and agree to it again")
+	}
 	all = append(all, compareSchemas(now.Name, "/inputSchema", inputOf(before), inputOf(now),
 		schema.Request)...)
 	all = append(all, compareResults(before, now)...)
@@ -222,6 +226,23 @@ func compareTools(before, now *Tool) (all []Change) {
 			"another site runs the calls, which policies may not allow")
 	}
 	return all
+}
+
+// adapterChange says how the scripts differ that add a tool to its page; "" is not at all.
+func adapterChange(before, now *bridge.Adapter) string {
+	switch {
+	case before == nil && now == nil:
+		return ""
+	case before == nil:
+		return "adapter changed: " + text.Quote(now.String()) + " adds the tool now, and not the page"
+	case now == nil:
+		return "adapter changed: the page itself has the tool now, and not " + text.Quote(before.String())
+	case *before == *now:
+		return ""
+	case before.String() == now.String():
+		return "adapter changed: another file calls itself " + text.Quote(now.String())
+	}
+	return "adapter changed: " + said(before.String(), now.String(), text.Quote)
 }
 
 // public reports whether an origin is not of this machine: those have another port each time.

@@ -17,11 +17,12 @@ func example(t *testing.T, text string) (*Snapshot, Options) {
 	t.Helper()
 	var x struct {
 		Page
-		Pages  []Page
-		API    *API
-		Locked map[string]Tool
-		Calls  []Call
-		Hosts  string
+		Pages    []Page
+		API      *API
+		Adapters []Script
+		Locked   map[string]Tool
+		Calls    []Call
+		Hosts    string
 	}
 	text = durations(t, text)
 	switch {
@@ -47,7 +48,7 @@ func example(t *testing.T, text string) (*Snapshot, Options) {
 	if pages == nil {
 		pages = []Page{x.Page}
 	}
-	s := &Snapshot{Target: "shop", Pages: pages, API: x.API, Locked: x.Locked, Calls: x.Calls, Live: true}
+	s := &Snapshot{Target: "shop", Pages: pages, API: x.API, Adapters: x.Adapters, Locked: x.Locked, Calls: x.Calls, Live: true}
 	o := Options{}
 	if x.Hosts != "" {
 		o.Hosts = func(*Snapshot) []Finding { return []Finding{{Message: x.Hosts}} }
@@ -177,7 +178,7 @@ var specified = map[string]string{
 	"declaration": "tool-name-valid tool-name-style tool-name-budget duplicate-tool-name tool-shadowing tool-title-missing description-missing " +
 		"description-length description-vague description-when-to-use similar-descriptions member-misnamed naming-consistency too-many-tools list-budget tool-tokens",
 	"page": "no-tools tool-refused http-status uncaught-error unhandled-rejection console-error script-missing content-security-policy network-refused " +
-		"wait-for-unmet otherwise-offered",
+		"page-server wait-for-unmet otherwise-offered",
 	"schema": "schema-shape schema-uncompilable schema-malformed-keyword schema-unknown-keyword schema-bare-map remote-ref schema-unsupported-keywords schema-no-null-literals schema-depth required-unknown " +
 		"enum-empty param-type-missing param-description-missing param-description-length param-name-budget string-unconstrained sensitive-params " +
 		"arbitrary-exec schema-description-drift output-schema-missing output-schema-invalid x-mcp-header-invalid",
@@ -190,8 +191,9 @@ var specified = map[string]string{
 	"lifecycle": "registers-late churn register-unhandled deprecated-surface cross-page-drift unstable-version contract-changed",
 	"smoke": "throws-on-valid accepts-invalid result-missing result-not-serialisable result-too-large slow output-schema-mismatch " +
 		"suspicious-result non-deterministic cancel-ignored dialog-blocks interaction-without-agent",
-	"effects": "effect-readonly effect-undeclared not-idempotent confirmation-mismatch egress-outside-policy",
-	"reach":   "host-off",
+	"effects":  "effect-readonly effect-undeclared not-idempotent confirmation-mismatch egress-outside-policy",
+	"reach":    "host-off",
+	"adapters": "adapter-error adapter-key-unknown adapter-eval adapter-foreign-address adapter-annotations adapter-too-many-tools",
 	"opentools": "api-unreadable api-unmarked api-operation-unusable api-ref-unusable api-oversize api-operation-id-missing api-operation-id-duplicate " +
 		"api-text-missing api-auto-changes api-auto-no-blanket api-blanket-destructive api-rate-limit api-security-undefined api-auth-disagrees " +
 		"api-server-elsewhere api-xllm-unknown api-xllm-version",
@@ -205,8 +207,8 @@ const (
 		"mutating-name-readonly description-injection unicode-smuggling exposed-to-secure-origins declarative-name declarative-description " +
 		"declarative-autosubmit-sensitive form-schema-mismatch contract-changed throws-on-valid " +
 		"result-not-serialisable output-schema-mismatch effect-readonly confirmation-mismatch host-off " +
-		"api-unreadable api-operation-unusable api-operation-id-duplicate api-blanket-destructive api-rate-limit api-security-undefined api-xllm-version "
-	specifiedInfo = " tool-title-missing description-when-to-use string-unconstrained output-schema-missing form-coverage non-deterministic api-unmarked "
+		"api-unreadable api-operation-unusable api-operation-id-duplicate api-blanket-destructive api-rate-limit api-security-undefined api-xllm-version adapter-error adapter-eval "
+	specifiedInfo = " tool-title-missing description-when-to-use string-unconstrained output-schema-missing form-coverage non-deterministic api-unmarked page-server "
 )
 
 func TestRulesAreComplete(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/text"
 )
@@ -122,7 +123,7 @@ func (s *Snapshot) fromLock(v schema.Value) error {
 }
 
 // members lists what a declaration in a file has.
-var members = []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations", "exposedTo", "origin", "frame", "surface", "script",
+var members = []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations", "exposedTo", "origin", "frame", "adapter", "surface", "script",
 	"digest", "version", "_meta", "icons", "execution"}
 
 // toolFrom reads one declaration, but for its name.
@@ -149,6 +150,9 @@ func toolFrom(v schema.Value, at string) (Tool, error) {
 		if held := v.Get(x.name); !held.IsNull() { // lists write null where there is none
 			*x.to = held.Text()
 		}
+	}
+	if by := v.Get("adapter"); by.IsObject() {
+		t.Adapter = &bridge.Adapter{Name: by.Get("name").String(), Version: by.Get("version").String(), SHA256: by.Get("sha256").String()}
 	}
 	others, err := v.Edit(func(name string) bool { return v.Get(name).IsNull() || slices.Contains(members, name) })
 	if err != nil {

@@ -94,8 +94,9 @@ type place struct {
 	page     *page
 	tool     *tool
 	pointer  string
-	severity Severity // "" is the rule's
-	certain  bool     // how to correct it: tool.fix does
+	severity Severity  // "" is the rule's
+	certain  bool      // how to correct it: tool.fix does
+	script   *Position // nil means the tool's
 	// name and url stand for a tool and a page that were not prepared.
 	name, url string
 }
@@ -115,6 +116,9 @@ func (r *run) report(at place, format string, args ...any) {
 		at.page = cmp.Or(at.page, at.tool.page)
 		w.Tool, w.Frame = text.Short(at.tool.Name, maxName), text.Short(at.tool.Frame, maxName)
 		w.Script = at.tool.Script
+	}
+	if at.script != nil {
+		w.Script = at.script
 	}
 	if at.page != nil {
 		w.Page = at.page.URL

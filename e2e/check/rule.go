@@ -86,6 +86,7 @@ var families = []struct {
 	{"smoke", "Smoke", smokeRules},
 	{"effects", "Effects", effectRules},
 	{"reach", "Reach", reachRules},
+	{"adapters", "Adapters", adapterRules},
 	{"opentools", "OpenTools documents", apiRules},
 }
 

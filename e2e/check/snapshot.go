@@ -17,6 +17,8 @@ type Snapshot struct {
 	Pages []Page
 	// API is the document that the tools are of; nil is none.
 	API *API
+	// Adapters are the operator's scripts that its pages run, or that are judged alone.
+	Adapters []Script
 	// Locked are the tools of the lock file; nil means that there is none for this site.
 	Locked map[string]Tool
 	// Calls records the calls of tools; nil means that none was called.
@@ -66,11 +68,28 @@ type Tool struct {
 	// Origin is the origin of the document, and Frame names the frame; "" is the top.
 	Origin string `json:"origin,omitempty"`
 	Frame  string `json:"frame,omitempty"`
+	// Adapter is the operator's script that adds it to the page; nil is none.
+	Adapter *bridge.Adapter `json:"adapter,omitempty"`
 	// Surface is how it was registered: "document", "navigator", "provideContext", "form",
 	// "manifest"; "" is unknown.
 	Surface string `json:"surface,omitempty"`
 	// Script is where it was registered; nil where the browser does not know.
 	Script *Position `json:"script,omitempty"`
+}
+
+// Script is an adapter: a script of the operator that adds tools to pages.
+type Script struct {
+	Name string `json:"name"`
+	File string `json:"file"`
+	// Source is its text.
+	Source string `json:"source"`
+	// Origins are regular expressions of the origins that it is for.
+	Origins []string `json:"origins,omitempty"`
+	// Problem says why it is no JavaScript, and Line where; "" is nothing.
+	Problem string `json:"problem,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	// Ignored are the keys of its header that mean nothing, by their lines.
+	Ignored map[int]string `json:"ignored,omitempty"`
 }
 
 // Position is a place in a script or a file. Lines and columns count from 1; 0 is unknown.

@@ -82,6 +82,7 @@ func tools(seen *session.Seen) []check.Tool {
 		t := check.Tool{
 			Name: d.Name, Title: d.Title, Description: d.Description,
 			Input: d.Input, Output: d.Output, Annotations: d.Annotations, Origin: d.Origin, Frame: d.Frame,
+			Adapter: d.Adapter,
 		}
 		if d.Frame == "" {
 			t.Surface = surface(seen, d.Name)

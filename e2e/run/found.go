@@ -37,6 +37,9 @@ func (o *Options) overreach(f *scenario.File) (all []scenario.Problem) {
 			refuse(s.Position, "serve starts the command %s", scenario.Quoted(s.Serve))
 		}
 	}
+	for _, name := range s.Adapter {
+		refuse(s.Position, "adapter puts the script %s into pages", scenario.Quoted(name))
+	}
 	if f.Env.Name != "" {
 		refuse(f.Env.Position, "${env.%s} reads the environment", f.Env.Name)
 	}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/report"
 	"github.com/pagetools/pagetools/e2e/scenario"
+	"github.com/pagetools/pagetools/session/adapter"
 	"github.com/pagetools/pagetools/session/pageconfig"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/mcp"
@@ -78,6 +80,10 @@ func (on *Stand) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	adapters, err := on.adapters(site)
+	if err != nil {
+		return err
+	}
 	if err := on.load(site.Network); err != nil {
 		return err
 	}
@@ -99,6 +105,7 @@ func (on *Stand) open(ctx context.Context) error {
 		s.Page.Shared, s.Page.Warm, s.Page.Tab.Record = false, 0, true
 		s.Page.Tab.Trace = on.runner.o.Trace != ""
 		s.Page.Network = on.between(t)
+		s.Page.Tab.Adapters = adapter.Beside(s.Page.Tab.Adapters, adapters)
 		if login != nil {
 			s.Page.Login = login
 		}
@@ -140,6 +147,7 @@ func (on *Stand) where() (site scenario.Site, folder string, err error) {
 		site.Config, site.Network = on.file.Site.Config, on.file.Site.Network
 		site.Position = on.file.Site.Position
 	}
+	site.Adapter = adaptersOf(on.file, on.runner.o.Site)
 	if site.Dir == "" && site.URL == "" {
 		return site, "", on.problem(scenario.Position{Line: 1, Column: 1},
 			"site is missing: %s", on.runner.o.Words.Of("name the app"))
@@ -154,6 +162,32 @@ func (on *Stand) where() (site scenario.Site, folder string, err error) {
 		folder = under(from, site.Dir)
 	}
 	return site, folder, nil
+}
+
+// adaptersOf names the adapters of a file, and those of the site that takes its place.
+func adaptersOf(f *scenario.File, over scenario.Site) (all []string) {
+	for _, name := range f.Site.Adapter {
+		if !strings.HasPrefix(name, adapter.Builtin) {
+			name = beside(f, name)
+		}
+		all = append(all, name)
+	}
+	return append(all, over.Adapter...)
+}
+
+// adapters reads those of the site.
+func (on *Stand) adapters(site scenario.Site) (all []*adapter.Adapter, err error) {
+	for _, name := range site.Adapter {
+		a, err := adapter.Read(name)
+		if err != nil {
+			return nil, on.problem(site.Position, "invalid value for adapter: %s", err.Error())
+		}
+		all = append(all, a)
+	}
+	if err := adapter.Check(all); err != nil {
+		return nil, on.problem(site.Position, "invalid value for adapter: %s", err.Error())
+	}
+	return all, nil
 }
 
 // config reads what is changed about the pages: what calls can change, and a stored login.
@@ -350,6 +384,7 @@ func DependsOn(f *scenario.File, o Options) (reads, writes []string, folder stri
 		}
 	}
 	add(&reads, f.Lock)
+	reads = append(reads, adaptersOf(f, o.Site)...)
 	if n := f.Site.Network; n != nil {
 		add(&reads, n.Replay)
 		add(&writes, n.Record)

@@ -19,6 +19,8 @@ import (
 type Draft struct {
 	// Dir is the folder of the app, relative to the file, or URL its address. Exactly one is set.
 	Dir, URL string
+	// Adapters are scripts that add tools to the app, relative to the file.
+	Adapters []string
 	// Lock is the lock file, relative to the file; "" is none.
 	Lock string
 	// Pages are pages of the app with their tools; one at least has a tool.
@@ -97,7 +99,7 @@ func steps(path string, step *yaml.Node) *yaml.Node {
 
 // written returns the file with its cases.
 func (d Draft) written(cases, later []*yaml.Node) ([]byte, error) {
-	text, err := encodeYAML(mapping("site", siteOf(d.Dir, d.URL), "lock", d.Lock,
+	text, err := encodeYAML(mapping("site", siteOf(d.Dir, d.URL, d.Adapters...), "lock", d.Lock,
 		"cases", listOf(cases...)))
 	if err != nil {
 		return nil, err
@@ -149,8 +151,17 @@ func caseOf(path, name string, arguments []byte, made, asks bool) *yaml.Node {
 		"steps", steps(path, mapping("call", name, key, with)))
 }
 
-func siteOf(dir, url string) *yaml.Node {
-	return mapping("dir", dir, "url", strings.ReplaceAll(url, "${", "$${"))
+func siteOf(dir, url string, adapters ...string) *yaml.Node {
+	var scripts *yaml.Node
+	if len(adapters) == 1 {
+		scripts = wordOf(adapters[0])
+	} else if len(adapters) > 1 {
+		scripts = inline(listOf())
+		for _, name := range adapters {
+			scripts.Content = append(scripts.Content, wordOf(name))
+		}
+	}
+	return mapping("dir", dir, "url", strings.ReplaceAll(url, "${", "$${"), "adapter", scripts)
 }
 
 // readsOnly reports whether the page says that a tool changes nothing. What a frame says does not

@@ -102,6 +102,8 @@ func (r *Recorder) Recording(name string) (all *Recording, missed int) {
 type Recording struct {
 	// Dir and URL name the site, as in a [Draft].
 	Dir, URL string
+	// Adapters are scripts that add tools to the site, relative to the file.
+	Adapters []string
 	Cases    []*RecordedCase
 
 	vault vault // filled in by Text
@@ -157,7 +159,7 @@ func (r *Recording) Text() ([]byte, error) {
 	for _, c := range r.Cases {
 		cases = append(cases, c.node(&r.vault))
 	}
-	text, err := encodeYAML(mapping("site", siteOf(r.Dir, r.URL), "cases", listOf(cases...)))
+	text, err := encodeYAML(mapping("site", siteOf(r.Dir, r.URL, r.Adapters...), "cases", listOf(cases...)))
 	if err != nil {
 		return nil, err
 	}

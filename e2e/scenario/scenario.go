@@ -56,6 +56,7 @@ type Site struct {
 	Dir     string   `key:"dir" refs:"yes" help:"a folder to serve, relative to this file"`
 	URL     string   `key:"url" refs:"yes" help:"the address of the app; beside dir the path of its first page"`
 	Serve   string   `key:"serve" refs:"yes" help:"a command that starts the app under url; it is ended after the tests"`
+	Adapter []string `key:"adapter" one:"yes" help:"files with scripts that add tools to the pages, relative to this file, or builtin:NAME; besides those of the configuration"`
 	Config  Value    `key:"config" value:"sent" keys:"config" help:"what is changed about the page: the settings of a webtool's config, such as locale and viewport, and storageState, a file with a stored login, relative to this file"`
 	Network *Network `key:"network" help:"records the network of the page, or answers from a recording"`
 }

@@ -338,6 +338,7 @@ function known(q) {
 		["Request", asked && `${asked.method} ${asked.url}`],
 		["A call costs", asked?.cost],
 		["Tool", q.tool],
+		["Adapter", q.adapter && `A tool that your adapter ${q.adapter.name} ${q.adapter.version} adds to ${new URL(q.origin).host}`],
 		["Site", `${q.site} (${q.origin})`],
 		["Frame", q.frame],
 		["Caller", q.caller],

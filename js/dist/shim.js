@@ -581,12 +581,12 @@ function stateText(rev, eachTool, refusals, problems, room) {
 	const wrong = problems.count === 0 ? "" : `,"problems":[${problems.text}]${problems.full ? ',"more":true' : ""}`;
 	return `{"rev":${rev},"doc":{${doc}},"tools":[${tools2}],"refused":[${refused}],"dropped":${dropped}${short > 0 ? `,"short":${short}` : ""}${wrong}}`;
 }
-function problemText(kind, name, message, at) {
-	return `{"kind":"${kind}"${member("name", name || void 0)}${member("message", message)}${member("at", at || void 0)}}`;
+function problemText(kind, name, message, at, adapter) {
+	return `{"kind":"${kind}"${member("name", name || void 0)}${member("message", message)}${member("at", at || void 0)}${member("adapter", adapter || void 0)}}`;
 }
 function toolText(tool) {
-	const { name, via, description, title, inputSchema, outputSchema, annotations } = tool;
-	return slice(member("name", name), 1) + member("via", via) + member("description", description) + member("title", title) + member("inputSchema", inputSchema) + member("outputSchema", outputSchema) + (annotations && `,"annotations":{${annotations}}`);
+	const { name, via, adapter, description, title, inputSchema, outputSchema, annotations } = tool;
+	return slice(member("name", name), 1) + member("via", via) + member("adapter", adapter || void 0) + member("description", description) + member("title", title) + member("inputSchema", inputSchema) + member("outputSchema", outputSchema) + (annotations && `,"annotations":{${annotations}}`);
 }
 function refusalText(refusal) {
 	return `{${slice(member("name", refusal.name), 1)}${member("rule", refusal.rule)}${member("message", refusal.message)}}`;
@@ -609,9 +609,12 @@ var state = {
 	pending: new NativeMap(),
 	scheduled: false,
 	coming: null,
+	held: 0,
 	document,
-	problems: noProblems()
+	problems: noProblems(),
+	adapters: new NativeMap()
 };
+var registrar = { __proto__: null, adapter: 0, quiet: false, renewed: nothing, shadowed: nothing, explain: () => "" };
 function noProblems() {
 	return { __proto__: null, text: "", count: 0, full: false, seen: new NativeSet(), scheduled: false };
 }
@@ -632,7 +635,10 @@ function renew() {
 	state.refused = null;
 	state.problems = noProblems();
 	state.coming = null;
+	state.held = 0;
+	state.adapters = new NativeMap();
 	changed();
+	registrar.renewed();
 }
 function hold() {
 	if (state.coming !== null) return nothing;
@@ -641,6 +647,18 @@ function hold() {
 	return () => {
 		if (state.document !== of2) return;
 		state.coming = false;
+		deliver();
+	};
+}
+function wait() {
+	renew();
+	const of2 = state.document;
+	let over = false;
+	state.held++;
+	return () => {
+		if (over || state.document !== of2) return;
+		over = true;
+		state.held--;
 		deliver();
 	};
 }
@@ -663,6 +681,7 @@ function note(text) {
 }
 function hasScriptTool(name) {
 	renew();
+	if (registrar.adapter !== 0) return find(name) !== null;
 	const tool = mapGet(state.script, name);
 	return tool !== void 0 && tool.owner === null;
 }
@@ -685,7 +704,11 @@ function eachVisible(visit) {
 	mapForEach(state.manifest, (tool, name) => {
 		if (!mapHas(state.script, name) && !mapHas(state.forms, name)) visit(tool);
 	});
+	mapForEach(state.adapters, (tool, name) => {
+		if (!mapHas(state.script, name) && !mapHas(state.forms, name) && !mapHas(state.manifest, name)) visit(tool);
+	});
 }
+var layer = (adapter) => adapter === 0 ? state.script : state.adapters;
 function add(tool) {
 	const pending2 = { __proto__: null, resolve: nothing, reject: nothing };
 	const promise = new NativePromise((resolve, reject) => {
@@ -699,16 +722,17 @@ function add(tool) {
 function put2(tool) {
 	renew();
 	number(tool);
-	mapSet(state.script, tool.name, tool);
+	mapSet(layer(tool.adapter), tool.name, tool);
 	changed();
 }
 function nothing() {
 }
 function remove(name, only) {
 	renew();
-	const tool = mapGet(state.script, name);
+	const tools2 = layer(only === void 0 ? registrar.adapter : only.adapter);
+	const tool = mapGet(tools2, name);
 	if (tool === void 0 || only !== void 0 && tool !== only) return;
-	mapDelete(state.script, name);
+	mapDelete(tools2, name);
 	changed();
 }
 function removeOwned(owner) {
@@ -717,10 +741,17 @@ function removeOwned(owner) {
 	});
 }
 function replaceScript(tools2) {
-	if (mapSize(tools2) === 0 && mapSize(state.script) === 0) return;
+	const { adapter } = registrar;
+	if (mapSize(tools2) === 0 && mapSize(layer(adapter)) === 0) return;
 	renew();
 	mapForEach(tools2, number);
-	state.script = tools2;
+	if (adapter === 0) state.script = tools2;
+	else {
+		mapForEach(state.adapters, (tool, name) => {
+			if (tool.adapter === adapter) mapDelete(state.adapters, name);
+		});
+		mapForEach(tools2, (tool, name) => mapSet(state.adapters, name, tool));
+	}
 	changed();
 }
 function replaceForms(tools2) {
@@ -742,6 +773,7 @@ function replaceManifest(tools2, refused) {
 }
 function number(tool) {
 	tool.id = ++state.lastID;
+	if (tool.adapter === 0 && mapHas(state.adapters, tool.name)) registrar.shadowed(mapGet(state.adapters, tool.name));
 }
 function changed() {
 	state.rev++;
@@ -769,7 +801,7 @@ function watch(rev, room) {
 }
 function deliver() {
 	const waiter = state.waiter;
-	if (waiter === null || state.rev <= waiter.rev || waiter.rev < 0 && state.coming === true) return;
+	if (waiter === null || state.rev <= waiter.rev || waiter.rev < 0 && (state.coming === true || state.held > 0)) return;
 	state.waiter = null;
 	waiter.resolve(currentState(waiter.room));
 }
@@ -1472,6 +1504,7 @@ var [violated, blocked, violationFile, violationLine, disposition] = members(
 	"disposition"
 );
 var [rejectionReason, rejectedPromise] = members("PromiseRejectionEvent", "reason", "promise");
+var [messageData, messageOrigin, messageSource] = members("MessageEvent", "data", "origin", "source");
 var [domName, domMessage] = members("DOMException", "name", "message");
 var names = new NativeMap();
 for (const name of ["Error", "EvalError", "RangeError", "ReferenceError", "SyntaxError", "TypeError", "URIError"]) {
@@ -1508,6 +1541,13 @@ function watchProblems() {
 		const reason2 = rejectionReason(event);
 		if (isObject(reason2) && weakGet(told, reason2) || weakGet(told, rejectedPromise(event))) return;
 		problem("rejection", "", textOf(reason2), isError?.(reason2) ? placeOf(reason2) : "");
+	});
+	listen2("message", (event) => {
+		if (!event.isTrusted || messageSource(event) !== global || messageOrigin(event) !== windowOrigin(global)) return;
+		const data = messageData(event);
+		const has = (name, value2) => getOwnPropertyDescriptor(data, name)?.value === value2;
+		if (!has("payload", "mcp-server-ready") || !has("type", "mcp") || !has("direction", "server-to-client")) return;
+		problem("server", "", NativeString(getOwnPropertyDescriptor(data, "channel")?.value), "");
 	});
 	const { console } = (
 		global
@@ -1548,7 +1588,14 @@ function gaveUp(reason2, promise) {
 function refuse(tool, error, at) {
 	const name = isObject(tool) ? getOwnPropertyDescriptor(tool, "name")?.value : "";
 	if (isObject(error)) weakSet(told, error, true);
-	problem("registration", typeof name === "string" ? name : "", textOf(error), at);
+	const { adapter, quiet } = registrar;
+	const known = typeof name === "string" ? name : "";
+	const holder = adapter === 0 ? "" : registrar.explain(known);
+	if (!quiet || holder === "") problem("registration", known, textOf(error) + holder, at, adapter);
+}
+function failed(adapter, reason2) {
+	if (isObject(reason2) && weakGet(told, reason2)) return;
+	problem("adapter", "", textOf(reason2), isError?.(reason2) ? placeOf(reason2) : "", adapter);
 }
 function earlyViolations() {
 	if (typeof ReportingObserver !== "function") return;
@@ -1565,9 +1612,9 @@ function earlyViolations() {
 function policy(directive, what, file, line, mode) {
 	if (mode === "enforce" && exec(/^script-src/, directive)) problem("policy", "", `${directive} does not allow ${what}`, file ? `${file}:${line}` : "");
 }
-function problem(kind, name, message, at) {
+function problem(kind, name, message, at, adapter = 0) {
 	if (kind === "error" || kind === "rejection") uncaught(cut(message, limits.problem));
-	note(problemText(kind, cut(name, limits.name), cut(message, limits.problem), cut(at, limits.place)));
+	note(problemText(kind, cut(name, limits.name), cut(message, limits.problem), cut(at, limits.place), adapter));
 }
 function textOf(value) {
 	if (typeof value === "string") return value;
@@ -1586,7 +1633,7 @@ function placeOf(error) {
 	const own2 = getOwnPropertyDescriptor(error, "stack");
 	if (own2 === void 0 || own2.get !== stackGetter || isHooked()) return "";
 	const stack = own2.get === void 0 ? own2.value : apply(own2.get, error, []);
-	return typeof stack === "string" && exec(/(?:https?|blob):[^\s()]+:\d+(?=:\d+\)?$)/m, stack)?.[0] || "";
+	return typeof stack === "string" && exec(/(?:https?|blob|adapter):[^\s()]+:\d+(?=:\d+\)?$)/m, stack)?.[0] || "";
 }
 function isHooked() {
 	const hook = "prepareStackTrace";
@@ -1648,6 +1695,7 @@ function makeTool(draft) {
 	const tool = {
 		...draft,
 		id: 0,
+		adapter: draft.via === "form" || draft.via === "manifest" ? 0 : registrar.adapter,
 		refusal: null,
 		text: "",
 		self: void 0,
@@ -2723,7 +2771,8 @@ shim = freeze({
 	abort: abortCall,
 	shutdown: abortAll,
 	attend,
-	fault
+	fault,
+	host: { __proto__: null, registrar, wait, find, failed, problem, context: () => targets.context, adapt: null }
 });
 return shim;
 })

@@ -12,6 +12,7 @@ interface Shim {
   readonly abort: (callID: string, reason: string) => boolean;
   readonly shutdown: (reason: string) => number;
   readonly attend: () => void;
+  readonly host: AdapterHost;
 }
 
 type Via = 'registerTool' | 'provideContext' | 'form' | 'manifest';
@@ -37,6 +38,8 @@ interface Tool {
   /** The members of a JSON object, without its braces. */
   annotations: string;
   via: Via;
+  /** The adapter that registered it, counted from 1; 0 is none. */
+  adapter: number;
   execute: Function | undefined;
   /** Whether annotations were given, be it none. */
   annotated: boolean;
@@ -98,7 +101,34 @@ interface Pending extends NullRecord {
   reject: (reason: any) => void;
 }
 
+/** Whose code registers tools, and what is said of adapters' tools. */
+interface Registrar extends NullRecord {
+  adapter: number;
+  /** Whether its refusals are nobody's business. */
+  quiet: boolean;
+  /** Is told that another document has the window. */
+  renewed: () => void;
+  /** Is told of a tool of an adapter whose name the page takes. */
+  shadowed: (tool: Tool) => void;
+  /** Says who has a name. */
+  explain: (name: string) => string;
+}
+
+/** What the bundle of src/adapter gets of the page script. */
+interface AdapterHost extends NullRecord {
+  registrar: Registrar;
+  wait: () => () => void;
+  find: (name: string) => Tool | null;
+  failed: (adapter: number, reason: any) => void;
+  problem: (kind: string, name: string, message: string, at: string, adapter?: number) => void;
+  context: () => any;
+  adapt: ((config: string, run: (context: any) => Promise<any>) => void) | null;
+}
+
 interface Registry extends NullRecord {
+  /** How many adapters are waited for. */
+  held: number;
+  adapters: Map<string, Tool>;
   rev: number;
   changes: number;
   lastID: number;

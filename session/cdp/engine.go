@@ -62,6 +62,7 @@ type Engine struct {
 	times   times
 	heavy   uint64 // bytes of memory beyond which a renderer ends
 	log     *slog.Logger
+	parsed  sync.Map // *adapter.HeaderError of adapters, nil of JavaScript, by digest
 
 	life context.Context //nolint:containedctx // of starts, which outlive who asked for them; ends in Close
 	stop context.CancelFunc
@@ -187,7 +188,7 @@ func (e *Engine) Open(ctx context.Context, o session.TabOptions) (session.Tab, e
 		// so who leaves does not stop the work: its result is closed.
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), openTime)
 		defer cancel()
-		t, err := openTab(bounded, b, o, func(t *tab) { e.release(b, t) })
+		t, err := openTab(bounded, b, o, &e.parsed, func(t *tab) { e.release(b, t) })
 		if err != nil {
 			e.release(b, nil)
 			failed <- err

@@ -54,8 +54,8 @@ type tab struct {
 var _ session.Tab = (*tab)(nil)
 
 // openTab makes a page, prepares it and starts its owner. onClose runs once,
-// when the tab is closed.
-func openTab(ctx context.Context, b *instance, o session.TabOptions,
+// when the tab is closed. parsed has what is known of adapters.
+func openTab(ctx context.Context, b *instance, o session.TabOptions, parsed *sync.Map,
 	onClose func(*tab)) (*tab, error) {
 	set, err := newSettings(b, o)
 	if err != nil {
@@ -74,6 +74,9 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions,
 		b.conn.Adopt(id, target)
 	}
 	err = t.prepare(ctx, o.Await.Idle)
+	if err == nil {
+		err = t.parse(ctx, o.Adapters, parsed)
+	}
 	if err == nil && t.probe != nil {
 		err = t.probe.Open(ctx)
 	}
@@ -105,6 +108,7 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 	hold := time.NewTimer(time.Hour)
 	hold.Stop() // until the load event waits for somebody
 	own.watcher = &watcher{name: name, frames: own.frames, out: out, tasks: work, hold: hold, large: make(chan struct{}, 1)}
+	own.watcher.adapters, own.watcher.words = o.Adapters, b.words
 	own.traffic = &traffic{frames: own.frames, did: map[string]int64{}}
 	own.quota = &quota{off: b.keepsProfile, known: map[string]bool{}, left: maxStored}
 	own.submissions = &submissions{frames: own.frames, traffic: own.traffic}
@@ -145,6 +149,7 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 			Unread: t.unread})
 		own.setup.invoker = append(own.setup.invoker, addScript(shim.RecordSource(t.notes, surfaceJSON(o.Surface))))
 	}
+	own.setup.invoker = append(own.setup.invoker, adapterScripts(name, o)...)
 	own.windows = &windows{
 		of: b, in: in, id: id, policy: o.Windows, frames: own.frames, setup: own.setup, out: out, tasks: work,
 		known: map[cdptarget.ID]bool{},

@@ -9,7 +9,9 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/origin"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/adapter"
 	"github.com/pagetools/pagetools/shim"
 )
 
@@ -43,8 +45,13 @@ type watcher struct {
 	out     *outbox
 	tasks   tasks
 	invoker invoker
-	follow  []session.Event // of the document at the top, after the next answers
-	hold    *time.Timer     // ends the wait for frames of other sites
+	words   text.Words
+	// adapters run in its documents.
+	adapters []*adapter.Adapter
+	// unparsed says which of them are no JavaScript.
+	unparsed []bridge.Finding
+	follow   []session.Event // of the document at the top, after the next answers
+	hold     *time.Timer     // ends the wait for frames of other sites
 	// large is held by who takes more than anyRoom: one document of the page at a time,
 	// so that each knows what room those before it left.
 	large chan struct{}
@@ -248,7 +255,7 @@ func (w *watcher) take(d *document, state *shim.State) {
 func (w *watcher) report(d *document) {
 	set := session.ToolsChanged{
 		Document: d.id, Frame: d.where, Revision: d.state.Revision * revisions, Title: d.state.Doc.Title, Icon: icon(d),
-		Tools: declarations(d, d.state), Findings: findings(d),
+		Tools: w.declarations(d), Findings: w.findings(d),
 	}
 	w.invoker.complete(d, &set)
 	silent := len(set.Tools)+len(d.state.Refused) == 0
@@ -286,12 +293,15 @@ func icon(d *document) string {
 
 // declarations turns what the page script reported into what the bridge admits
 // from. The origin is the browser's word, not the page's.
-func declarations(d *document, s *shim.State) []bridge.Declaration {
-	out := make([]bridge.Declaration, len(s.Tools))
-	for i, x := range s.Tools {
+func (w *watcher) declarations(d *document) []bridge.Declaration {
+	out := make([]bridge.Declaration, len(d.state.Tools))
+	for i, x := range d.state.Tools {
 		out[i] = bridge.Declaration{
 			ID: x.ID, Document: d.id, Origin: d.origin, Frame: d.where.Path, Name: x.Name, Title: x.Title, Description: x.Description,
 			Input: x.InputSchema, Output: x.OutputSchema, Annotations: annotations(x.Annotations),
+		}
+		if by := w.adapter(x.Adapter); by != nil {
+			out[i].Adapter = &by.Adapter
 		}
 	}
 	return out

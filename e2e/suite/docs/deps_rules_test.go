@@ -32,7 +32,8 @@ var layers = []layer{
 	{"js", nil, "js holds scripts and embeds them; it knows nothing of who runs them"},
 	{"shim", []string{"bridge", "bridge/policy", "bridge/schema", "js"}, "shim is the conversation with the script in js, in words of the domain"},
 
-	{"session", []string{"bridge", "bridge/policy", "bridge/schema", "session/pageconfig"}, "session imports no engine: engines implement its interfaces"},
+	{"session", []string{"bridge", "bridge/policy", "bridge/schema", "session/pageconfig", "session/adapter"}, "session imports no engine: engines implement its interfaces"},
+	{"session/adapter", []string{"bridge", "js"}, "an adapter is read without an engine: the browser says whether it is JavaScript"},
 	{"session/pageconfig", nil, "pageconfig is a leaf: what a call may change about its page"},
 	{"session/cdp/wire", nil, "wire carries messages: it knows no page and no engine"},
 	{"session/cdp/chrome/proctree", nil, "a process and its children, of whatever program"},
@@ -40,7 +41,7 @@ var layers = []layer{
 	{"session/cdp/probe", []string{"bridge", "session", "session/cdp/wire", "shim"}, "what the test kit looks at knows a page's CDP sessions, and not the engine"},
 	{"session/cdp/cdptest", []string{"session/cdp/wire", "session/cdp/chrome", "shim"}, "what a page script costs is measured without the engine"},
 	{"session/cdp", []string{
-		"bridge", "bridge/policy", "bridge/schema", "session", "session/pageconfig", "session/cdp/wire", "session/cdp/chrome", "session/cdp/chrome/proctree", "session/cdp/probe",
+		"bridge", "bridge/policy", "bridge/schema", "session", "session/adapter", "session/pageconfig", "session/cdp/wire", "session/cdp/chrome", "session/cdp/chrome/proctree", "session/cdp/probe",
 		"session/egress", "shim",
 	}, "an engine knows the session's interfaces, the shim and the way into the network, no other engine"},
 	{"session/relay", []string{"bridge", "bridge/policy", "bridge/schema", "session", "session/pageconfig", "shim", "js"}, "an engine knows the session's interfaces and the shim, no other engine"},
@@ -60,17 +61,17 @@ var layers = []layer{
 	{"cmd/pagetools/internal/config", []string{"bridge", "bridge/policy", "bridge/schema", "e2e/app"}, "the configuration speaks of the domain's limits and rules, and of targets"},
 	{"cmd/pagetools/internal/kit", []string{
 		"cmd/pagetools/internal/config", "cmd/pagetools/internal/terminal", "cmd/pagetools/internal/watch", "bridge", "bridge/policy", "bridge/schema", "bridge/opentools",
-		"e2e/app", "e2e/check", "e2e/hosts", "e2e/scenario", "e2e/run", "e2e/effects", "e2e/report",
-	}, "the verbs of the test kit know no engine, no session and no transport"},
+		"e2e/app", "e2e/check", "e2e/hosts", "e2e/scenario", "e2e/run", "e2e/effects", "e2e/report", "session/adapter",
+	}, "the verbs of the test kit know no engine, no session and no transport; an adapter is a file"},
 	{"cmd/pagetools", []string{
-		"cmd/pagetools/internal/...", "bridge/...", "examples", "js", "shim", "session", "session/pageconfig", "session/cdp", "session/cdp/chrome", "session/relay", "session/egress",
+		"cmd/pagetools/internal/...", "bridge/...", "examples", "js", "shim", "session", "session/adapter", "session/pageconfig", "session/cdp", "session/cdp/chrome", "session/relay", "session/egress",
 		"transport/...", "e2e/app",
 	}, "cmd has the verbs; what they stand on is wired in e2e/app"},
 	{"examples/...", []string{"examples/recipes"}, "an example stands for itself; the recipes are a handler, which tests and a command serve"},
 	{"scripts/...", nil, "a script works from outside, as a user does"},
 	{"e2e/app", []string{
 		"bridge", "bridge/webtool", "bridge/policy", "bridge/schema", "bridge/store", "bridge/opentools", "bridge/opentools/oauth",
-		"session", "session/pageconfig", "session/cdp", "session/cdp/chrome", "session/cdp/chrome/proctree", "session/relay", "session/egress",
+		"session", "session/adapter", "session/pageconfig", "session/cdp", "session/cdp/chrome", "session/cdp/chrome/proctree", "session/relay", "session/egress",
 		"transport/...",
 	}, "the wiring is shared by the command and the test kit: it knows neither"},
 	{"e2e/check", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "checks are pure: they look at declarations and open nothing"},
@@ -80,7 +81,7 @@ var layers = []layer{
 	{"e2e/trace", []string{"bridge/schema", "e2e/har"}, "a trace is written from plain values, by whoever has them"},
 	{"e2e/har", nil, "the format of recordings is pure, and opens nothing"},
 	{"e2e/suite/...", []string{"bridge/...", "examples/...", "js/...", "shim", "session/...", "transport/...", "e2e/..."}, "the suite tests everything, from outside of cmd"},
-	{"e2e/...", []string{"bridge/...", "session", "session/pageconfig", "transport/...", "e2e/..."}, "the test kit stands on e2e/app, and knows no engine and no command"},
+	{"e2e/...", []string{"bridge/...", "session", "session/adapter", "session/pageconfig", "transport/...", "e2e/..."}, "the test kit stands on e2e/app, and knows no engine and no command"},
 }
 
 // owner says which packages may import a package of somebody else, or one of

@@ -103,6 +103,7 @@ func TestClients(t *testing.T) {
 	t.Run("inspector", func(t *testing.T) { c.testInspector(t) })
 	t.Run("conformance", func(t *testing.T) { c.testConformance(t) })
 	t.Run("agent-node", func(t *testing.T) { c.testAgentNode(t) })
+	t.Run("adapter", func(t *testing.T) { c.testAdapter(t) })
 	t.Run("openapi", func(t *testing.T) { c.testOpenAPI(t) })
 	t.Run("reports", func(t *testing.T) { c.testReports(t) })
 	t.Run("viewer", func(t *testing.T) { c.testViewer(t) })

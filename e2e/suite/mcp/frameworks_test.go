@@ -71,7 +71,7 @@ var frameworks = []framework{
 	{name: "finalform", source: "finalform.jsx", validates: true},
 	{name: "veevalidate", source: "veevalidate.js", validates: true},
 	{name: "polyfill", source: "polyfill.jsx"},
-	{name: "global", source: "global.jsx", short: true},
+	{name: "global", source: "global.jsx", short: true, found: []string{"page-server"}}, // its tools are mirrored besides
 	{name: "usewebmcp", source: "usewebmcp.jsx", results: true, found: untitled},
 	{name: "reactwebmcp", source: "reactwebmcp.jsx", development: true, results: true, found: untitled},
 }
@@ -99,6 +99,7 @@ func TestFrameworks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Run("page-servers", func(t *testing.T) { testPageServer(t, modules) })
 	sites := openShops(t, modules, all)
 	browsers := map[string]string{"shell": gatetest.Browser(), "whole": wholeBrowser}
 	for name, path := range browsers {

@@ -5,7 +5,7 @@ import { parseExactly } from './text.js';
 
 /** @typedef {{id: string, kind: string, title: string, detail: string, schema?: {default?: unknown}, tool: string, input: unknown, origin: string, expiresAt: string,
  *   hints?: string[], frame?: string, session?: string, page?: {url?: string, title?: string, config?: unknown},
- *   form?: boolean, secrets?: string[], operation?: {method: string, url: string, api?: string, cost?: string}}} Question */
+ *   form?: boolean, secrets?: string[], operation?: {method: string, url: string, api?: string, cost?: string}, adapter?: {name: string, version: string}}} Question */
 /** @typedef {Question & {site: string, caller: string, since: string, always: boolean, picture: boolean}} OpenQuestion */
 
 /** What went wrong, with the status of the reply; 0 when there was none. */

@@ -120,7 +120,7 @@ export function known(q) {
   const shown = q.page ?? {}, asked = q.operation;
   return [
     ['The site calls itself', asked?.api], ['Request', asked && `${asked.method} ${asked.url}`], ['A call costs', asked?.cost],
-    ['Tool', q.tool], ['Site', `${q.site} (${q.origin})`], ['Frame', q.frame], ['Caller', q.caller], ['Session', q.session],
+    ['Tool', q.tool], ['Adapter', q.adapter && `A tool that your adapter ${q.adapter.name} ${q.adapter.version} adds to ${new URL(q.origin).host}`], ['Site', `${q.site} (${q.origin})`], ['Frame', q.frame], ['Caller', q.caller], ['Session', q.session],
     ['Page', [shown.url, shown.title].filter(Boolean).join(' ')], ['Opened with', shown.config && JSON.stringify(shown.config, null, 1)],
     ['Open until', new Date(q.expiresAt).toLocaleTimeString()],
   ];

@@ -6,6 +6,7 @@ import { cut, domError, typeError } from './errors.js';
 import { encode, is, isObject } from './encode.js';
 import { isActive, isAllowed, isKeyed } from './dom.js';
 import { apply, exec, isArray, iterator, jsonStringify, signalAborted, signalReason, slice, toWellFormed } from './natives.js';
+import { registrar } from './registry.js';
 import { limits, toolText } from './wire.js';
 
 const hints = [
@@ -95,7 +96,7 @@ export function checkUse() {
 export function makeTool(draft) {
   /** @type {Tool} */
   const tool = {
-    ...draft, id: 0, refusal: null, text: '', self: undefined, owner: null, form: null, exposedTo: null,
+    ...draft, id: 0, adapter: draft.via === 'form' || draft.via === 'manifest' ? 0 : registrar.adapter, refusal: null, text: '', self: undefined, owner: null, form: null, exposedTo: null,
     inputSchema: schemaText(draft.inputSchema, `${draft.prefix}invalid input schema: `),
     outputSchema: schemaText(draft.outputSchema, `${draft.prefix}invalid output schema: `),
   };

@@ -16,8 +16,8 @@ import { watchForms } from './forms.js';
 import { join } from './frames.js';
 import { NativeEventTarget, construct, defineProperty, freeze, members } from './natives.js';
 import { me } from './peer.js';
-import { fault, watchProblems } from './problems.js';
-import { watch } from './registry.js';
+import { failed, fault, problem, watchProblems } from './problems.js';
+import { find, registrar, wait, watch } from './registry.js';
 import { answerCall, awaitCall, remindCall } from './replies.js';
 
 defineHandlers(ModelContext.prototype, checkThis);
@@ -51,4 +51,5 @@ readManifest();
 
 shim = freeze({
   __proto__: null, watch, call: startCall, wait: awaitCall, answer: answerCall, remind: remindCall, abort: abortCall, shutdown: abortAll, attend, fault,
+  host: { __proto__: null, registrar, wait, find, failed, problem, context: () => targets.context, adapt: null },
 });

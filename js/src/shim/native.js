@@ -20,8 +20,8 @@ import {
   controllerSignal, defaultPrevented, defineProperty, freeze, getOwnPropertyDescriptor, hasOwn, jsonParse, mapDelete, mapForEach, mapGet,
   mapHas, mapSet, members, own, promiseThen, setAdd, setHas, timeout, uncurry,
 } from './natives.js';
-import { beginFaults, fault, refuse, watchProblems } from './problems.js';
-import { browser, eachVisible, nothing, remove, replaceManifest, watch } from './registry.js';
+import { beginFaults, failed, fault, problem, refuse, watchProblems } from './problems.js';
+import { browser, eachVisible, find, nothing, registrar, remove, replaceManifest, wait, watch } from './registry.js';
 import { answerCall, awaitCall, remindCall } from './replies.js';
 
 /** What opens the target of a form that submits itself. */
@@ -34,6 +34,9 @@ const answerPrefix = 'pagetools ';
 
 const Browser = /** @type {any} */ (global).ModelContext;
 const [brandNavigator] = members('Navigator', 'userAgent');
+
+/** @type {AdapterHost} */
+const host = { __proto__: null, registrar, wait, find, failed, problem, context: () => null, adapt: null };
 
 /** The registrations with the browser. @type {Map<Tool, {controller: AbortController, done: Promise<any>}>} */
 const registered = new NativeMap();
@@ -83,6 +86,7 @@ function install() {
     if (registration === undefined) pending.resolve();
     else promiseThen(registration.done, pending.resolve, pending.reject);
   };
+  host.context = meet;
   queries.getTools = (options) => getTools(meet(), options);
   queries.executeTool = (tool, input, options) => executeTool(meet(), tool, input, options);
   readManifest();
@@ -215,7 +219,10 @@ function synchronise(meet, register) {
     mapSet(registered, tool, { controller, done });
     promiseThen(done, nothing, (/** @type {any} */ error) => {
       if (!mapDelete(registered, tool)) return;
+      const { adapter } = registrar;
+      registrar.adapter = tool.adapter;
       refuse(tool, error, '');
+      registrar.adapter = adapter;
       remove(tool.name, tool);
     });
   });
@@ -263,5 +270,5 @@ else replaceManifest(new NativeMap(), refusal());
 
 shim = freeze({
   __proto__: null, watch, call: startCall, wait: awaitCall, answer: answerCall, remind: remindCall, abort: abortCall, shutdown: abortAll,
-  rejection: () => refused, fault, expect, submission,
+  rejection: () => refused, fault, expect, submission, host,
 });

@@ -4,7 +4,7 @@
 // here runs code of the page: no getter, no toString, no trap of a proxy. How much is kept is bounded in registry.js. See
 // docs/decisions/2026-11-22-page-errors.md.
 
-import { global } from './dom.js';
+import { global, windowOrigin } from './dom.js';
 import { isObject } from './encode.js';
 import { cut } from './errors.js';
 import {
@@ -12,7 +12,7 @@ import {
   defineProperty, exec, getOwnPropertyDescriptor, getPrototypeOf, hasOwn, isError, mapGet, mapSet, members, setAdd, setHas, setSize,
   weakGet, weakSet,
 } from './natives.js';
-import { note, nothing } from './registry.js';
+import { note, nothing, registrar } from './registry.js';
 import { limits, problemText } from './wire.js';
 
 const [errorMessage, errorFile, errorLine] = members('ErrorEvent', 'message', 'filename', 'lineno');
@@ -21,6 +21,7 @@ const [scriptSource] = members('HTMLScriptElement', 'src');
 const [violated, blocked, violationFile, violationLine, disposition] = members(
   'SecurityPolicyViolationEvent', 'effectiveDirective', 'blockedURI', 'sourceFile', 'lineNumber', 'disposition');
 const [rejectionReason, rejectedPromise] = members('PromiseRejectionEvent', 'reason', 'promise');
+const [messageData, messageOrigin, messageSource] = members('MessageEvent', 'data', 'origin', 'source');
 const [domName, domMessage] = members('DOMException', 'name', 'message');
 
 /** The names of the language's own errors, by prototype. @type {Map<object | null, string>} */
@@ -75,6 +76,13 @@ export function watchProblems() {
     const reason = rejectionReason(event);
     if (isObject(reason) && weakGet(told, reason) || weakGet(told, rejectedPromise(event))) return;
     problem('rejection', '', textOf(reason), isError?.(reason) ? placeOf(reason) : '');
+  });
+  listen('message', (event) => {
+    if (!event.isTrusted || messageSource(event) !== global || messageOrigin(event) !== windowOrigin(global)) return;
+    const data = messageData(event);
+    const has = (/** @type {string} */ name, /** @type {string} */ value) => getOwnPropertyDescriptor(data, name)?.value === value;
+    if (!has('payload', 'mcp-server-ready') || !has('type', 'mcp') || !has('direction', 'server-to-client')) return;
+    problem('server', '', NativeString(getOwnPropertyDescriptor(data, 'channel')?.value), '');
   });
   const { console } = /** @type {any} */ (global);
   const native = console?.error;
@@ -141,7 +149,20 @@ export function gaveUp(reason, promise) {
 export function refuse(tool, error, at) {
   const name = isObject(tool) ? getOwnPropertyDescriptor(tool, 'name')?.value : '';
   if (isObject(error)) weakSet(told, error, true);
-  problem('registration', typeof name === 'string' ? name : '', textOf(error), at);
+  const { adapter, quiet } = registrar;
+  const known = typeof name === 'string' ? name : '';
+  const holder = adapter === 0 ? '' : registrar.explain(known);
+  if (!quiet || holder === '') problem('registration', known, textOf(error) + holder, at, adapter);
+}
+
+/**
+ * failed notes what the code of an adapter threw, unless that was said already.
+ * @param {number} adapter
+ * @param {any} reason
+ */
+export function failed(adapter, reason) {
+  if (isObject(reason) && weakGet(told, reason)) return;
+  problem('adapter', '', textOf(reason), isError?.(reason) ? placeOf(reason) : '', adapter);
 }
 
 /**
@@ -176,10 +197,11 @@ function policy(directive, what, file, line, mode) {
  * @param {string} name
  * @param {string} message
  * @param {string} at
+ * @param {number} [adapter]
  */
-export function problem(kind, name, message, at) {
+export function problem(kind, name, message, at, adapter = 0) {
   if (kind === 'error' || kind === 'rejection') uncaught(cut(message, limits.problem));
-  note(problemText(kind, cut(name, limits.name), cut(message, limits.problem), cut(at, limits.place)));
+  note(problemText(kind, cut(name, limits.name), cut(message, limits.problem), cut(at, limits.place), adapter));
 }
 
 /**
@@ -211,7 +233,7 @@ function placeOf(error) {
   const own = getOwnPropertyDescriptor(error, 'stack');
   if (own === undefined || own.get !== stackGetter || isHooked()) return '';
   const stack = own.get === undefined ? own.value : apply(own.get, error, []);
-  return (typeof stack === 'string' && exec(/(?:https?|blob):[^\s()]+:\d+(?=:\d+\)?$)/m, stack)?.[0]) || '';
+  return (typeof stack === 'string' && exec(/(?:https?|blob|adapter):[^\s()]+:\d+(?=:\d+\)?$)/m, stack)?.[0]) || '';
 }
 
 /** isHooked tells whether the page formats stacks itself: its code would run. */

@@ -11,8 +11,15 @@ import { limits, stateText } from './wire.js';
 /** @type {Registry} */
 const state = {
   __proto__: null, rev: 0, changes: 0, lastID: firstID(), script: new NativeMap(), forms: new NativeMap(), manifest: new NativeMap(), refused: null, waiter: null,
-  pending: new NativeMap(), scheduled: false, coming: null, document, problems: noProblems(),
+  pending: new NativeMap(), scheduled: false, coming: null, held: 0, document, problems: noProblems(), adapters: new NativeMap(),
 };
+
+/**
+ * Whose code registers tools: an adapter of the operator, counted from 1, or the page, which is 0. What an adapter registers is a layer
+ * of its own, below all of the page's. src/adapter fills the rest in.
+ * @type {Registrar}
+ */
+export const registrar = { __proto__: null, adapter: 0, quiet: false, renewed: nothing, shadowed: nothing, explain: () => '' };
 
 /** @returns {Problems} */
 function noProblems() {
@@ -54,7 +61,10 @@ export function renew() {
   state.refused = null;
   state.problems = noProblems();
   state.coming = null;
+  state.held = 0;
+  state.adapters = new NativeMap();
   changed();
+  registrar.renewed();
 }
 
 /**
@@ -68,6 +78,20 @@ export function hold() {
   return () => {
     if (state.document !== of) return;
     state.coming = false;
+    deliver();
+  };
+}
+
+/** wait is hold for an adapter: each is waited for, and once. */
+export function wait() {
+  renew();
+  const of = state.document;
+  let over = false;
+  state.held++;
+  return () => {
+    if (over || state.document !== of) return;
+    over = true;
+    state.held--;
     deliver();
   };
 }
@@ -100,6 +124,7 @@ export function note(text) {
  */
 export function hasScriptTool(name) {
   renew();
+  if (registrar.adapter !== 0) return find(name) !== null;
   const tool = mapGet(state.script, name);
   return tool !== undefined && tool.owner === null;
 }
@@ -139,7 +164,16 @@ export function eachVisible(visit) {
   mapForEach(state.manifest, (/** @type {Tool} */ tool, /** @type {string} */ name) => {
     if (!mapHas(state.script, name) && !mapHas(state.forms, name)) visit(tool);
   });
+  mapForEach(state.adapters, (/** @type {Tool} */ tool, /** @type {string} */ name) => {
+    if (!mapHas(state.script, name) && !mapHas(state.forms, name) && !mapHas(state.manifest, name)) visit(tool);
+  });
 }
+
+/**
+ * layer is where the tools of an adapter are, or those of the page's scripts.
+ * @param {number} adapter
+ */
+const layer = (adapter) => (adapter === 0 ? state.script : state.adapters);
 
 /**
  * add registers one script tool. The promise is settled after toolchange was dispatched; `pending.reject` settles it before.
@@ -165,7 +199,7 @@ export function add(tool) {
 export function put(tool) {
   renew();
   number(tool);
-  mapSet(state.script, tool.name, tool);
+  mapSet(layer(tool.adapter), tool.name, tool);
   changed();
 }
 
@@ -179,9 +213,10 @@ export function nothing() {}
  */
 export function remove(name, only) {
   renew();
-  const tool = mapGet(state.script, name);
+  const tools = layer(only === undefined ? registrar.adapter : only.adapter);
+  const tool = mapGet(tools, name);
   if (tool === undefined || (only !== undefined && tool !== only)) return;
-  mapDelete(state.script, name);
+  mapDelete(tools, name);
   changed();
 }
 
@@ -196,14 +231,21 @@ export function removeOwned(owner) {
 }
 
 /**
- * replaceScript puts a whole new set in the place of all script tools.
+ * replaceScript puts a whole new set in the place of all script tools of the page, or of those of the adapter that runs.
  * @param {Map<string, Tool>} tools
  */
 export function replaceScript(tools) {
-  if (mapSize(tools) === 0 && mapSize(state.script) === 0) return;
+  const { adapter } = registrar;
+  if (mapSize(tools) === 0 && mapSize(layer(adapter)) === 0) return;
   renew();
   mapForEach(tools, number);
-  state.script = tools;
+  if (adapter === 0) state.script = tools;
+  else {
+    mapForEach(state.adapters, (/** @type {Tool} */ tool, /** @type {string} */ name) => {
+      if (tool.adapter === adapter) mapDelete(state.adapters, name);
+    });
+    mapForEach(tools, (/** @type {Tool} */ tool, /** @type {string} */ name) => mapSet(state.adapters, name, tool));
+  }
   changed();
 }
 
@@ -238,6 +280,7 @@ export function replaceManifest(tools, refused) {
 /** @param {Tool} tool */
 function number(tool) {
   tool.id = ++state.lastID;
+  if (tool.adapter === 0 && mapHas(state.adapters, tool.name)) registrar.shadowed(mapGet(state.adapters, tool.name));
 }
 
 /** All changes of one run of page code are one message and one event: both leave in the microtask. */
@@ -276,7 +319,7 @@ export function watch(rev, room) {
 
 function deliver() {
   const waiter = state.waiter;
-  if (waiter === null || state.rev <= waiter.rev || waiter.rev < 0 && state.coming === true) return;
+  if (waiter === null || state.rev <= waiter.rev || waiter.rev < 0 && (state.coming === true || state.held > 0)) return;
   state.waiter = null;
   waiter.resolve(currentState(waiter.room));
 }

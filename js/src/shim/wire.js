@@ -67,9 +67,11 @@ export function stateText(rev, eachTool, refusals, problems, room) {
  * @param {string} name of the tool
  * @param {string} message
  * @param {string} at where in a script
+ * @param {number} adapter that it is about, 0 for none
  */
-export function problemText(kind, name, message, at) {
-  return `{"kind":"${kind}"${member('name', name || undefined)}${member('message', message)}${member('at', at || undefined)}}`;
+export function problemText(kind, name, message, at, adapter) {
+  return `{"kind":"${kind}"${member('name', name || undefined)}${member('message', message)}${member('at', at || undefined)}` +
+    `${member('adapter', adapter || undefined)}}`;
 }
 
 /**
@@ -77,9 +79,9 @@ export function problemText(kind, name, message, at) {
  * @param {Tool} tool
  */
 export function toolText(tool) {
-  const { name, via, description, title, inputSchema, outputSchema, annotations } = tool;
-  return slice(member('name', name), 1) + member('via', via) + member('description', description) + member('title', title) +
-    member('inputSchema', inputSchema) + member('outputSchema', outputSchema) + (annotations && `,"annotations":{${annotations}}`);
+  const { name, via, adapter, description, title, inputSchema, outputSchema, annotations } = tool;
+  return slice(member('name', name), 1) + member('via', via) + member('adapter', adapter || undefined) + member('description', description) +
+    member('title', title) + member('inputSchema', inputSchema) + member('outputSchema', outputSchema) + (annotations && `,"annotations":{${annotations}}`);
 }
 
 /** @param {Refusal} refusal */

@@ -44,11 +44,12 @@ type meta struct {
 }
 
 type about struct {
-	Digest  string `json:"digest"`
-	Name    string `json:"name"`
-	Origin  string `json:"origin"`
-	Site    string `json:"site"`
-	Version string `json:"version"`
+	Adapter *bridge.Adapter `json:"adapter,omitempty"`
+	Digest  string          `json:"digest"`
+	Name    string          `json:"name"`
+	Origin  string          `json:"origin"`
+	Site    string          `json:"site"`
+	Version string          `json:"version"`
 }
 
 // newEntry makes the entry of a tool for both kinds of protocol version. They differ in nothing
@@ -80,7 +81,7 @@ func (l *List) entryOf(s Source, t *bridge.Tool, name string) entry {
 	input, output := t.Schemas()
 	d := definition{Name: name, Title: titleOf(t, name), Description: describe(s.Site, t),
 		Annotations: claims(t.Annotations()), Meta: &meta{}}
-	d.Meta.Tool = about{t.Digest(), t.Name(), t.Origin(), s.Site.Name, s.Version}
+	d.Meta.Tool = about{t.Adapter(), t.Digest(), t.Name(), t.Origin(), s.Site.Name, s.Version}
 	form := input.ForClients(l.options.Faithful)
 	d.InputSchema = form.JSON
 	if words, _ := text.Visible(form.Forms); words != "" {

@@ -69,6 +69,7 @@ type Config struct {
 	MCPSchemas          string        `key:"mcp-schemas" group:"serving" default:"adapted" enum:"adapted,faithful" help:"arguments as MCP clients see them: adapted (every model's API takes them), faithful (as the page wrote them)"`
 	Approval            string        `key:"approval" group:"consent" unnamed:"stricter" default:"ask" enum:"auto,ask-once,ask,never,strict,deny" help:"who decides on calls: auto, ask-once, ask or never, as for single tools; strict (ask about every tool), deny (refuse what ask would ask about)"`
 	Rate                policy.Rate   `key:"rate" group:"consent" help:"calls that a site takes of all callers together, as in 600/1m"`
+	Adapters            []string      `key:"adapter" group:"pages" many:"lines" path:"true" help:"a file with a script of yours that adds tools to the pages of the one TARGET (repeatable): code with your login, so read it first"`
 	AllowOrigins        []Origin      `key:"allow-origin" group:"pages" many:"words" help:"another origin whose pages count as the site's own, and to which operations of its API may go (repeatable)"`
 	AllowPrivate        []Network     `key:"allow-private" group:"pages" many:"words" help:"a private network that pages may reach, on any port (repeatable)"`
 	AllowHosts          []string      `key:"allow-host" group:"serving" many:"words" help:"a further Host name that the listener answers to (repeatable)"`

@@ -110,6 +110,7 @@ func reference() string {
 		of           any
 	}{
 		{"sites", "A list. What a site leaves out is as the flags and variables have it.", &Site{}},
+		{"sites: adapters", "A list of files, or of mappings with these keys; 8 at most.", &Adapter{}},
 		{"sites: auth", "A mapping.", &Auth{}},
 		{"sites: approval", "A word, or a mapping with these keys.", &Approval{}},
 		{"sites: profiles", "A list.", &Profile{}},
@@ -152,7 +153,7 @@ var types = map[reflect.Type]string{
 	reflect.TypeFor[time.Duration](): "a duration", reflect.TypeFor[policy.Rate](): "a rate", reflect.TypeFor[bridge.Right](): "rights",
 	reflect.TypeFor[Viewport](): "a size", reflect.TypeFor[Origin](): "an origin", reflect.TypeFor[Network](): "a network", reflect.TypeFor[Wait](): "`tool:NAME`, `selector:CSS` or `idle`", reflect.TypeFor[*int](): "a number",
 	reflect.TypeFor[Approval](): "[a word or a mapping](#sites-approval)", reflect.TypeFor[WaitFor](): "[a mapping](#sites-wait-for)",
-	reflect.TypeFor[Auth](): "[a mapping](#sites-auth)", reflect.TypeFor[[]Profile](): "[a list](#sites-profiles)", reflect.TypeFor[Rules](): "levels by pattern: `auto`, `ask-once`, `ask`, `never`",
+	reflect.TypeFor[Auth](): "[a mapping](#sites-auth)", reflect.TypeFor[[]Adapter](): "[a list](#sites-adapters)", reflect.TypeFor[[]Profile](): "[a list](#sites-profiles)", reflect.TypeFor[Rules](): "levels by pattern: `auto`, `ask-once`, `ask`, `never`",
 	reflect.TypeFor[Rates](): "rates by pattern", reflect.TypeFor[Params](): "JSON Schemas by name", reflect.TypeFor[Idle](): "true, or a duration of up to 10s",
 	reflect.TypeFor[Results](): "[a mapping](#results)", reflect.TypeFor[[]Redaction](): "[a list](#results-redact)",
 	reflect.TypeFor[*regexp.Regexp](): "a regular expression", reflect.TypeFor[policy.Pointer](): "a JSON Pointer",

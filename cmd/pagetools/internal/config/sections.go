@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -32,6 +33,7 @@ type Site struct {
 	Approval       Approval    `key:"approval" unnamed:"stricter" help:"as --approval, for this site: a word, or a default with rules for single tools"`
 	Rate           policy.Rate `key:"rate" help:"calls that this site takes of all callers together, as in 600/1m"`
 	Rates          Rates       `key:"rates" help:"rates of single tools, by patterns of their names"`
+	Adapters       []Adapter   `key:"adapters" help:"files with scripts of yours that add tools to the pages of the site; a path is relative to this file"`
 	AllowConfig    []PageKey   `key:"allow-config" help:"what a call may change about its page"`
 	AllowPrivate   []Network   `key:"allow-private" help:"private networks that pages may reach, on any port"`
 	AllowOrigins   []Origin    `key:"allow-origin" help:"other origins whose pages count as the site's own, and to which operations of its API may go"`
@@ -44,6 +46,34 @@ type Site struct {
 	StrictOutput   bool        `key:"strict-output" help:"refuse results that do not fit their outputSchema"`
 	Results        Results     `key:"results" help:"what callers get of results, in the place of what the file says of all sites"`
 	Line           int
+}
+
+// Adapter is a file with a script for the pages of a site.
+type Adapter struct {
+	File   string `key:"file" required:"true" help:"the file, or builtin:NAME"`
+	SHA256 string `key:"sha256" pattern:"^[0-9a-f]{64}$" must:"must be the SHA-256 of the file, in hex" help:"what its SHA-256 must be; nothing is opened with another file"`
+	Line   int
+}
+
+// Beside returns the path of a file that a configuration file names, relative to it. What has a
+// colon is an address, or builtin:NAME.
+func Beside(conf, name string) string {
+	if strings.Contains(name, ":") || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(filepath.Dir(conf), name)
+}
+
+func (a *Adapter) decode(d *decoder, key string, n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode && n.Tag != "!!null" {
+		a.File, a.Line = n.Value, n.Line
+		return nil
+	}
+	return d.fields(n, key, a)
+}
+
+func (a *Adapter) schema() object {
+	return object{"anyOf": []any{object{"type": "string", "minLength": 1}, objectOf(a)}}
 }
 
 // Auth is a client that was registered with an authorization server.

@@ -232,6 +232,9 @@ func (k *checker) run(ctx context.Context, args []string) error {
 	var found []check.Finding
 	for _, s := range snapshots {
 		var off []check.Finding
+		if len(s.Adapters) > 0 && len(s.Pages) == 0 {
+			r.Sites = append(r.Sites, report.Site{Target: s.Target})
+		}
 		if s.API != nil && len(s.Pages) == 0 {
 			r.Sites = append(r.Sites, report.Site{Target: s.Target, URL: s.API.URL})
 		}
@@ -324,6 +327,9 @@ func (k *checker) look(ctx context.Context, args []string) ([]*check.Snapshot, e
 	if err != nil {
 		return nil, err
 	}
+	if len(targets) == 0 && len(k.p.Config().Adapters) > 0 {
+		return k.scripts(ctx)
+	}
 	if len(targets) == 0 {
 		return nil, terminal.Usage("check needs a TARGET, --from FILE, or sites in the " +
 			"configuration file; see pagetools check --help")
@@ -358,6 +364,9 @@ func (k *checker) pages(ctx context.Context, a *app.App, targets []*app.Target) 
 		s := byOrigin[t.Origin]
 		if s == nil {
 			s = &check.Snapshot{Target: t.Text, Live: true}
+			for _, x := range a.Manager.Adapters(t.Name) {
+				s.Adapters = append(s.Adapters, scriptOf(x, t.Origin))
+			}
 			byOrigin[t.Origin], all = s, append(all, s)
 		}
 		s.Pages, sites[s] = append(s.Pages, page), append(sites[s], t)
@@ -405,7 +414,7 @@ func lockedOf(tools map[string]lockedTool) map[string]check.Tool {
 	all := map[string]check.Tool{}
 	for name, t := range tools {
 		all[name] = check.Tool{Name: name, Title: t.Title, Description: t.Description, Input: t.InputSchema,
-			Output: t.OutputSchema, Annotations: t.Annotations, Origin: t.Origin, Frame: t.Frame}
+			Output: t.OutputSchema, Annotations: t.Annotations, Origin: t.Origin, Frame: t.Frame, Adapter: t.Adapter}
 	}
 	return all
 }

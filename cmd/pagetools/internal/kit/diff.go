@@ -189,8 +189,9 @@ func inOrder(tools map[string]lockedTool) (list []check.Tool) {
 // openedPage is a page that was opened, and its tools; none says why it has none.
 type openedPage struct {
 	*app.Target
-	tools map[string]lockedTool
-	none  string
+	tools    map[string]lockedTool
+	adapters []bridge.Adapter // that it ran
+	none     string
 }
 
 // toolsOf opens a target, and other pages of its site. A page with an error status is not one to
@@ -212,7 +213,7 @@ func (p *Program) toolsOf(ctx context.Context, arg string, more ...string) (page
 	defer p.End(a)
 	for _, t := range targets {
 		p.About(t)
-		x := openedPage{Target: t}
+		x := openedPage{Target: t, adapters: a.Adapters(t.Name)}
 		done := p.Waiting("opening %s, until its tools are there", text.Line(t.Text))
 		x.tools, err = lockedTools(ctx, a, t)
 		done()

@@ -30,7 +30,8 @@ func initCommand(p *Program) *cobra.Command {
 		Short: "Write first tests of a site's tools, and a workflow that runs them",
 		Long: "Opens the page, and writes a scenario with a case for each tool that only reads, " +
 			lockName + ",\nand " + filepath.ToSlash(workflowName) + " for GitHub Actions. What is " +
-			"there stays, unless you give --force.\nWithout a TARGET it opens this folder.",
+			"there stays, unless you give --force.\nWithout a TARGET it opens this folder.\n`init --adapter NAME TARGET` writes a first adapter, " +
+			"NAME.js, for a site that has no tools, and its scenario.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch len(args) {
 			case 0:
@@ -39,6 +40,9 @@ func initCommand(p *Program) *cobra.Command {
 			default:
 				return terminal.Usage("init takes one TARGET, and %q is too much; another page of the "+
 					"site is --page PATH", text.Line(args[1]))
+			}
+			if name := newAdapter(p.Config().Adapters); name != "" {
+				return initAdapter(p, name, args[0], o.force)
 			}
 			return initialize(cmd.Context(), p, args[0], o)
 		},
@@ -119,7 +123,7 @@ func initialize(ctx context.Context, p *Program, arg string, o initOptions) erro
 // draft returns the first scenario of a site: of its page, and of those at paths.
 func (p *Program) draft(pages []openedPage, paths []string) scenario.Draft {
 	t := pages[0].Target
-	draft := scenario.Draft{Lock: lockName, Pages: []scenario.DraftPage{{Tools: inOrder(pages[0].tools)}}}
+	draft := scenario.Draft{Lock: lockName, Adapters: p.adaptersBeside(lockName), Pages: []scenario.DraftPage{{Tools: inOrder(pages[0].tools)}}}
 	if draft.Dir = lockKey(t.Text); t.Folder == "" {
 		draft.Dir, draft.URL = "", t.URL
 	}
@@ -183,7 +187,7 @@ func lockOnly(pages []openedPage) error {
 	}
 	for _, x := range pages {
 		if len(x.tools) > 0 && x.Path == "" {
-			l.set(x.Target, x.tools)
+			l.set(x.Target, x.tools, x.adapters)
 		}
 	}
 	return l.write()

@@ -108,7 +108,7 @@ func lock(ctx context.Context, p *Program, l *Lock, targets []*app.Target, o loc
 				"--force locks it without any", t.Text, lockName)
 		}
 		all = append(all, changes(t, was, now)...)
-		l.set(t, now)
+		l.set(t, now, a.Adapters(t.Name))
 	}
 	if o.check {
 		all = slices.DeleteFunc(all, func(c change) bool { return c.Change == "same" })
@@ -209,8 +209,22 @@ func (l *Lock) entry(t *app.Target) (tools map[string]lockedTool, there bool) {
 	return e.Tools, there
 }
 
-func (l *Lock) set(t *app.Target, tools map[string]lockedTool) {
-	l.Targets[lockKey(t.Text)] = lockedTarget{Tools: tools}
+func (l *Lock) set(t *app.Target, tools map[string]lockedTool, by []bridge.Adapter) {
+	l.Targets[lockKey(t.Text)] = lockedTarget{Tools: tools, Adapters: by}
+}
+
+// HasAdapter returns the error of an adapter of a target that is not as the file has it.
+func (l *Lock) HasAdapter(t *app.Target, by bridge.Adapter, file string) error {
+	for _, locked := range l.Targets[lockKey(t.Text)].Adapters {
+		switch {
+		case locked == by:
+			return nil
+		case locked.Name == by.Name:
+			return terminal.Usage("%s has the adapter %s with sha256:%s, and %s is another file, with sha256:%s: "+
+				"read what changed, then run pagetools lock again", lockName, locked, locked.SHA256, file, by.SHA256)
+		}
+	}
+	return terminal.Usage("%s does not have the adapter %s (%s): read it, then run pagetools lock again", lockName, by, file)
 }
 
 // noLock says that there is no file to compare with.

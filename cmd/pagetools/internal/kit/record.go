@@ -114,6 +114,7 @@ func record(ctx context.Context, p *Program, arg string, o recordOptions) error 
 	if recording.Dir, recording.URL, err = siteBeside(t, o.out); err != nil {
 		return err
 	}
+	recording.Adapters = p.adaptersBeside(o.out)
 	return p.writeRecording(context.WithoutCancel(ctx), recording, o.out)
 }
 

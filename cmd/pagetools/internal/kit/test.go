@@ -235,6 +235,9 @@ func (t *tester) options(formats []report.Format, out report.Reporter) kitrun.Op
 func (t *tester) again(file, name string) string {
 	flags := [][2]string{{"dir", t.o.dir}, {"url", t.o.url}, {"serve", t.o.serve}, {"host", t.o.host},
 		{"model-cmd", t.o.model}}
+	for _, file := range t.p.Config().Adapters {
+		flags = append(flags, [2]string{"adapter", file})
+	}
 	for _, file := range t.o.hostFiles {
 		flags = append(flags, [2]string{"host-file", file})
 	}

@@ -13,8 +13,9 @@ import (
 // TestAgain: the command repeats just one case through one door, whatever its file is called.
 func TestAgain(t *testing.T) {
 	t.Parallel()
-	c := &tester{o: &testOptions{url: "http://x/", model: "a b"}}
-	want := `pagetools test --url http://x/ --model-cmd 'a b' a.webtool.yaml --run '^a\.webtool\.yaml/it'\''s one/page$'`
+	settings := &config.Config{Adapters: []string{"my shop.js"}}
+	c := &tester{p: &Program{Config: func() *config.Config { return settings }}, o: &testOptions{url: "http://x/", model: "a b"}}
+	want := `pagetools test --url http://x/ --model-cmd 'a b' --adapter 'my shop.js' a.webtool.yaml --run '^a\.webtool\.yaml/it'\''s one/page$'`
 	if got := c.again("a.webtool.yaml", "a.webtool.yaml/it's one/page"); got != want {
 		t.Errorf("again is %s", got)
 	}

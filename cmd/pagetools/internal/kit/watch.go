@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge/text"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/watch"
 	"github.com/pagetools/pagetools/e2e/report"
@@ -73,8 +74,14 @@ func (t *tester) reads(args []string) watch.Set {
 		args = []string{"."}
 	}
 	set := watch.Set{Files: slices.Clone(t.o.hostFiles), Ignored: []string{t.o.traceDir}}
+	set.Files = append(set.Files, t.p.Config().Adapters...)
 	if name := t.configFile(); name != "" {
 		set.Files = append(set.Files, name)
+		for _, s := range t.p.Config().Sites {
+			for _, a := range s.Adapters {
+				set.Files = append(set.Files, config.Beside(t.p.Config().File, a.File))
+			}
+		}
 	}
 	if all, err := report.Parse("--reporter", t.o.reporter); err == nil {
 		for _, f := range all {
