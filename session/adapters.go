@@ -5,43 +5,45 @@ import (
 	"github.com/pagetools/pagetools/session/adapter"
 )
 
-// Adapters returns those of the pages of a site that open now.
-func (m *Manager) Adapters(name string) []*adapter.Adapter {
-	s := m.byName[name]
-	if s == nil {
-		return nil
-	}
-	return *s.adapters.Load()
+// Scripts are the adapters of a site, which may change while it is served. It is safe for concurrent
+// use.
+type Scripts struct {
+	manager *Manager
+	site    *site // nil: there is none of the name
 }
 
-// SetAdapters has the pages of a site that open from now on run these. The catalog page is opened
-// again, and warm pages are; pages of sessions stay as they are until they end.
-func (m *Manager) SetAdapters(name string, all []*adapter.Adapter) {
-	s := m.byName[name]
-	if s == nil {
+// Scripts returns those of a site.
+func (m *Manager) Scripts(name string) Scripts { return Scripts{m, m.byName[name]} }
+
+// All returns those of the pages of the site that open now.
+func (s Scripts) All() []*adapter.Adapter {
+	if s.site == nil {
+		return nil
+	}
+	return *s.site.adapters.Load()
+}
+
+// Set has the pages of the site that open from now on run these. The catalog page is opened again, and
+// warm pages are; pages of sessions stay as they are until they end.
+func (s Scripts) Set(all []*adapter.Adapter) {
+	if s.site == nil {
 		return
 	}
-	s.adapters.Store(&all)
-	m.with(func(st *state) {
-		st.dropSpares(s)
-		st.refill(s)
+	s.site.adapters.Store(&all)
+	s.manager.with(func(st *state) {
+		st.dropSpares(s.site)
+		st.refill(s.site)
 	})
 	select {
-	case s.anew <- struct{}{}:
+	case s.site.anew <- struct{}{}:
 	default: // it is asked for already
 	}
 }
 
-// Tell has the findings of a site say this, too, until it is called again.
-func (m *Manager) Tell(name string, findings []bridge.Finding) {
-	if s := m.byName[name]; s != nil {
-		s.notes.Store(&findings)
-		m.changed(name)
+// Tell has the findings of the site say this, too, until it is called again.
+func (s Scripts) Tell(findings []bridge.Finding) {
+	if s.site != nil {
+		s.site.notes.Store(&findings)
+		s.manager.changed(s.site.Name)
 	}
-}
-
-// isLent reports whether a catalog page was given to a session.
-func (m *Manager) isLent(s *site, page *Page) (lent bool) {
-	m.with(func(*state) { lent = s.lent == page })
-	return lent
 }

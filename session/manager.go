@@ -140,9 +140,9 @@ func pageBytes(light bool) uint64 {
 }
 
 // fits reports whether so many pages fit into the memory that is left.
-func (m *Manager) fits(pages uint64) bool {
-	free := m.o.FreeMemory()
-	return free == 0 || free >= pages*pageBytes(m.o.LightPages)
+func (o *Options) fits(pages uint64) bool {
+	free := o.FreeMemory()
+	return free == 0 || free >= pages*pageBytes(o.LightPages)
 }
 
 // Manager finds pages for calls. Its state changes only in functions that

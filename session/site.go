@@ -140,7 +140,9 @@ func (m *Manager) watchCatalog(s *site, page *Page) *Page {
 			page.close()
 			return nil
 		case <-s.anew:
-			if m.isLent(s, page) {
+			lent := false
+			m.with(func(*state) { lent = s.lent == page })
+			if lent {
 				continue // it is a session's
 			}
 			if next := m.moveCatalog(s, page); next != nil {
@@ -269,7 +271,7 @@ func (m *Manager) openForAll(s *site, prev *bridge.Catalog) (*Page, error) {
 // patient one is looked at for longer before it counts as opened.
 func (m *Manager) openPage(ctx context.Context, s *site, caller string, o *pageOptions,
 	prev *bridge.Catalog, patient bool) (*Page, error) {
-	if !m.fits(1) && !m.dropAllSpares() {
+	if !m.o.fits(1) && !m.dropAllSpares() {
 		return nil, noMemory()
 	}
 	options, address := s.Tab, s.URL

@@ -116,7 +116,7 @@ func (st *state) refill(s *site) {
 // openSpare opens one warm page. It ends when the page is opened or the manager
 // closes.
 func (m *Manager) openSpare(s *site, sp *spares) {
-	if !m.fits(2) { // one for a call, too
+	if !m.o.fits(2) { // one for a call, too
 		m.with(func(*state) { sp.opening-- })
 		return
 	}

@@ -53,7 +53,7 @@ func (l *Lock) Text() ([]byte, error) {
 
 // Adapters returns the scripts of the operator that pages of a site run.
 func (a *App) Adapters(site string) (all []bridge.Adapter) {
-	for _, x := range a.Manager.Adapters(site) {
+	for _, x := range a.Manager.Scripts(site).All() {
 		all = append(all, x.Adapter)
 	}
 	return all
