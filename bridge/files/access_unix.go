@@ -65,3 +65,6 @@ func IsFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is
 
 // IsReadOnly reports whether something could not be written because nothing can be there.
 func IsReadOnly(err error) bool { return errors.Is(err, syscall.EROFS) }
+
+// patiently does something that no other program can keep us from.
+func patiently(do func() error) error { return do() }

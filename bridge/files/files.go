@@ -44,7 +44,7 @@ func place(root *os.Root, name string, content []byte, mode fs.FileMode,
 	}
 	_, err = f.Write(content)
 	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err == nil {
-		err = put(draft, name)
+		err = patiently(func() error { return put(draft, name) })
 	}
 	if e := RemoveIn(root, draft); !errors.Is(e, fs.ErrNotExist) {
 		err = errors.Join(err, e)

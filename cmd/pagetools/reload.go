@@ -31,6 +31,11 @@ type reloaded struct {
 	Said     string `json:"said"`
 }
 
+// reloads has the JSON of reload.
+type reloads struct {
+	Processes []reloaded `json:"processes"`
+}
+
 // reloadPath is a path of the inbox only.
 const reloadPath = "/api/reload"
 
@@ -61,7 +66,7 @@ func reload(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	read, failed := 0, error(nil)
+	all, failed := reloads{Processes: []reloaded{}}, error(nil)
 	for _, name := range slices.Sorted(maps.Keys(live)) {
 		var got reloaded
 		err := a.request(ctx, live[name], http.MethodPost, reloadPath, struct{}{}, &got)
@@ -69,14 +74,19 @@ func reload(ctx context.Context, p *program) error {
 		case err != nil && bridge.AsError(err).Code == bridge.Conflict: // it has no file, or ends
 		case err != nil:
 			failed = err
-		case !got.Reloaded:
-			failed = terminal.Usage("%s", text.Line(got.Said))
 		default:
-			read++
-			p.say("%s", text.Line(got.Said))
+			all.Processes = append(all.Processes, got)
+			if !got.Reloaded {
+				failed = terminal.Usage("%s", text.Line(got.Said))
+			} else if p.conf.Format == "text" {
+				p.say("%s", text.Line(got.Said))
+			}
 		}
 	}
-	if failed == nil && read == 0 {
+	if failed == nil && len(all.Processes) > 0 && p.conf.Format != "text" {
+		return terminal.Encode(p.stdout, all)
+	}
+	if failed == nil && len(all.Processes) == 0 {
 		return terminal.Unreachable("no pagetools serve with a configuration file runs: start one with --config FILE")
 	}
 	return failed

@@ -252,15 +252,16 @@ func TestReloadByCommand(t *testing.T) {
 	t.Parallel()
 	const file = "callers: [{name: agent, token: agent-token-of-the-tests}]\n"
 	r := serveReloading(t, file, "--watch")
-	run := func(code int, says string) {
+	run := func(code int, says string, more ...string) {
 		t.Helper()
-		cmd := exec.Command(suite.Pagetools(t), "reload", "--data-dir", r.Tmp+"-data")
+		cmd := exec.Command(suite.Pagetools(t), append([]string{"reload", "--data-dir", r.Tmp + "-data"}, more...)...)
 		out, _ := cmd.CombinedOutput() // the code says how it ended
 		if got := cmd.ProcessState.ExitCode(); got != code || !strings.Contains(string(out), says) {
 			t.Errorf("reload ended with %d: %s", got, out)
 		}
 	}
 	run(0, "there are 1")
+	run(0, `{"processes":[{"reloaded":true,"said":"the callers were read again from `, "--format", "json")
 	said := func(text string) {
 		t.Helper()
 		if !suite.Within(suite.ReplyWithin, func() bool { return strings.Contains(r.Stderr.String(), text) }) {

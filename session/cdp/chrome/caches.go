@@ -52,6 +52,15 @@ func (m machine) usualPlaces() (all []string) {
 	}
 }
 
+// usualShells lists where packages put headless shells. On Windows such a place would be a folder
+// that each user may make.
+func (m machine) usualShells() []string {
+	if m.os != "linux" {
+		return nil
+	}
+	return []string{"/usr/lib/chromium/chromium-headless-shell"}
+}
+
 // cache is a folder where a library of browser automation keeps its browsers.
 type cache struct {
 	// name is for people, such as "Playwright's cache".

@@ -188,6 +188,9 @@ func TestPlacesOfWindows(t *testing.T) {
 	if got != want {
 		t.Errorf("the places are %s", got)
 	}
+	if got := m.usualShells(); len(got) != 0 {
+		t.Errorf("shells are looked for in %v", got)
+	}
 	if got := fakeMachine("windows", "amd64", "/home", nil).usualPlaces(); len(got) != 0 {
 		t.Errorf("without variables there are %v", got)
 	}

@@ -39,9 +39,6 @@ var ErrNoBrowser = errors.New("no Chrome, Chromium or Edge was found")
 // ErrNoShell means that a headless shell was asked for and none was found.
 var ErrNoShell = errors.New("no headless shell was found")
 
-// usualShells lists where packages put headless shells.
-var usualShells = []string{"/usr/lib/chromium/chromium-headless-shell"}
-
 // namesInPath are the commands of whole browsers that are looked for in $PATH, and
 // shellsInPath those of headless shells.
 var (
@@ -72,9 +69,9 @@ func Find(o Options) (path string, kind Kind, err error) {
 	m := thisMachine()
 	switch o.Path {
 	case "":
-		return o.find(m.usualPlaces(), usualShells, m.cached)
+		return o.find(m.usualPlaces(), m.usualShells(), m.cached)
 	case OfSystem:
-		return o.find(m.usualPlaces(), usualShells, func(Kind) []string { return nil })
+		return o.find(m.usualPlaces(), m.usualShells(), func(Kind) []string { return nil })
 	}
 	return o.named()
 }
