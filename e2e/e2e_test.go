@@ -318,7 +318,7 @@ func TestNoBrowser(t *testing.T) {
 		f := try(t, func(t testing.TB) { e2e.Start(t, o) })
 		said := strings.Join(f.said, "\n")
 		if f.failed != test.fails || f.skipped == test.fails ||
-			!strings.Contains(said, "name it with PAGETOOLS_EXECUTABLE_PATH") {
+			!strings.Contains(said, "name one with PAGETOOLS_EXECUTABLE_PATH") {
 			t.Errorf("with CI=%s: failed %v, skipped %v:\n%s", test.ci, f.failed, f.skipped, said)
 		}
 	}

@@ -169,23 +169,23 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 // terminal answer questions, until stop is called.
 func (p *program) attend(ctx context.Context, a *app.App, pl plan, who *callers, console *operators,
 	asks bool) (stop func(), err error) {
-	stop = func() {}
+	unfollow := func() {}
 	if pl.watched {
-		if stop, err = p.followed(ctx, a, pl, who); err != nil {
+		if unfollow, err = p.followed(ctx, a, pl, who); err != nil {
 			return nil, err
 		}
 	}
 	if !asks {
-		return stop, nil
+		return unfollow, nil
 	}
 	asker, done := p.asker(false)
-	both := func() { done(); stop() }
+	stop = func() { done(); unfollow() }
 	if asker == nil {
-		both()
+		stop()
 		return nil, terminal.Usage("--ask terminal needs a terminal")
 	}
 	go console.answerAtTerminal(ctx, a.Bridge, asker)
-	return both, nil
+	return stop, nil
 }
 
 func startBrowser(ctx context.Context, p *program, a *app.App) error {

@@ -262,7 +262,7 @@ func TestAskTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code := c.code(t); code != 0 && code != 130 {
-		t.Errorf("exit code %d", code)
+		t.Errorf("exit code %d: %s", code, c.shown.String())
 	}
 }
 
