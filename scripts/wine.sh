@@ -2,7 +2,8 @@
 # Runs a program for Windows: scripts/wine.sh PROGRAM.exe ARGS...
 # Takes wine64 where it is installed. Else it unpacks Debian's packages of it into a cache, and lays
 # them over /usr for this one process: nothing is installed. Exit code 77: it cannot, and says why.
-# pagetools must be built with -tags wine, because os.Root.Remove fails in wine 8.
+# pagetools must be built with -tags wine, because os.Root.Remove fails in wine 8. --end ends the
+# processes that wine keeps for itself.
 set -eu
 exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- # or wine's own processes keep them, such as a lock
 umask 077 # wine gives files the rights that Unix says
