@@ -2,8 +2,10 @@
 # Runs a program for Windows: scripts/wine.sh PROGRAM.exe ARGS...
 # Takes wine64 where it is installed. Else it unpacks Debian's packages of it into a cache, and lays
 # them over /usr for this one process: nothing is installed. Exit code 77: it cannot, and says why.
-# pagetools must be built with -tags wine, because os.Root.Remove fails in wine 8.
+# pagetools must be built with -tags wine, because os.Root.Remove fails in wine 8. --end ends the
+# processes that wine keeps for itself.
 set -eu
+exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- # or wine's own processes keep them, such as a lock
 umask 077 # wine gives files the rights that Unix says
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -57,6 +59,7 @@ if [ ! -e "$WINEPREFIX/ready" ]; then
 	[ -e "$system32/bcryptprimitives.dll" ] || (cd "$here" && go run ./scripts/wine -dll "$system32/bcryptprimitives.dll")
 	: >"$WINEPREFIX/ready"
 fi
+[ "$*" != --end ] || become wineserver -k
 # Without a server that is there already, the first program starts one, which keeps its output open.
 (become wineserver -p60) </dev/null >/dev/null 2>&1 || true
 become wine64 "$@"

@@ -73,6 +73,7 @@ func run(ctx context.Context) error {
 			return nil
 		}
 	}
+	defer func() { _ = exec.Command(script, "--end").Run() }() //nolint:noctx // also when it was interrupted
 	began, failed := time.Now(), 0
 	for _, s := range steps {
 		from := time.Now()

@@ -27,6 +27,7 @@ type rig struct {
 	browser string // its address
 	site    string // of the stamps: consent is for an origin, and that of a folder is another one each time
 	data    string
+	version string // of the tools, before a restart
 	servers []*server
 }
 

@@ -197,6 +197,9 @@ func interrupt(ctx context.Context, r *rig) error {
 	if err != nil {
 		return err
 	}
+	if r.version, err = s.version(ctx); err != nil {
+		return err
+	}
 	from := time.Now()
 	code, err := s.interrupt()
 	if err == nil && (code != interrupted || !strings.Contains(s.said.String(), "stopping")) {
@@ -218,9 +221,22 @@ func again(ctx context.Context, r *rig) error {
 	if err != nil {
 		return err
 	}
-	_, text, err := s.ask(ctx, http.MethodGet, "/webtools/stampdb", "")
-	if err == nil && !strings.Contains(text, `"1.0.0"`) {
-		err = fmt.Errorf("its version is not the first one: %.300s", text)
+	now, err := s.version(ctx)
+	if err == nil && now != r.version {
+		err = fmt.Errorf("the version was %q, and is %q", r.version, now)
 	}
 	return err
+}
+
+// version returns that of the tools of the site.
+func (s *server) version(ctx context.Context) (string, error) {
+	_, text, err := s.ask(ctx, http.MethodGet, "/webtools/stampdb", "")
+	var d struct{ Version string }
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &d)
+	}
+	if err == nil && d.Version == "" {
+		err = fmt.Errorf("it has no version: %.300s", text)
+	}
+	return d.Version, err
 }
