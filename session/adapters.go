@@ -5,24 +5,30 @@ import (
 	"github.com/pagetools/pagetools/session/adapter"
 )
 
-// Adapters returns those of the pages of a site that open now.
-func (m *Manager) Adapters(name string) []*adapter.Adapter {
-	s := m.byName[name]
+// Adapters says which adapters run in the pages of a manager's sites. It is safe for concurrent use.
+type Adapters struct{ m *Manager }
+
+// AdaptersOf returns those of a manager.
+func AdaptersOf(m *Manager) Adapters { return Adapters{m} }
+
+// Of returns the adapters of the pages of a site that open now.
+func (a Adapters) Of(name string) []*adapter.Adapter {
+	s := a.m.byName[name]
 	if s == nil {
 		return nil
 	}
 	return *s.adapters.Load()
 }
 
-// SetAdapters has the pages of a site that open from now on run these. The catalog page is opened
-// again, and warm pages are; pages of sessions stay as they are until they end.
-func (m *Manager) SetAdapters(name string, all []*adapter.Adapter) {
-	s := m.byName[name]
+// Set has the pages of a site that open from now on run these. The catalog page is opened again, and
+// warm pages are; pages of sessions stay as they are until they end.
+func (a Adapters) Set(name string, all []*adapter.Adapter) {
+	s := a.m.byName[name]
 	if s == nil {
 		return
 	}
 	s.adapters.Store(&all)
-	m.with(func(st *state) {
+	a.m.with(func(st *state) {
 		st.dropSpares(s)
 		st.refill(s)
 	})
@@ -33,15 +39,9 @@ func (m *Manager) SetAdapters(name string, all []*adapter.Adapter) {
 }
 
 // Tell has the findings of a site say this, too, until it is called again.
-func (m *Manager) Tell(name string, findings []bridge.Finding) {
-	if s := m.byName[name]; s != nil {
+func (a Adapters) Tell(name string, findings []bridge.Finding) {
+	if s := a.m.byName[name]; s != nil {
 		s.notes.Store(&findings)
-		m.changed(name)
+		a.m.changed(name)
 	}
-}
-
-// isLent reports whether a catalog page was given to a session.
-func (m *Manager) isLent(s *site, page *Page) (lent bool) {
-	m.with(func(*state) { lent = s.lent == page })
-	return lent
 }

@@ -27,10 +27,10 @@ func TestOtherAdapters(t *testing.T) {
 			_ = sessiontest.Wait(t.Context(), 5*time.Second)
 			before := w.engine.Tabs()
 			other := []*adapter.Adapter{{Adapter: bridge.Adapter{Name: "shop"}}}
-			w.SetAdapters("shop", other)
+			session.AdaptersOf(w.Manager).Set("shop", other)
 			synctest.Wait()
 			_ = sessiontest.Wait(t.Context(), 5*time.Second)
-			if got := w.Adapters("shop"); !slices.Equal(got, other) {
+			if got := session.AdaptersOf(w.Manager).Of("shop"); !slices.Equal(got, other) {
 				t.Errorf("%s: the adapters are %v", name, got)
 			}
 			closed := 0
@@ -53,11 +53,11 @@ func TestOtherAdapters(t *testing.T) {
 func TestTell(t *testing.T) {
 	inWorld(t, shop, nil, func(t *testing.T, w *world) {
 		told := bridge.Finding{Rule: bridge.RuleAdapter, Message: "m"}
-		w.Tell("shop", []bridge.Finding{told})
+		session.AdaptersOf(w.Manager).Tell("shop", []bridge.Finding{told})
 		if got := w.Findings("shop"); !slices.Contains(got, told) {
 			t.Errorf("the findings are %v", got)
 		}
-		w.Tell("shop", nil)
+		session.AdaptersOf(w.Manager).Tell("shop", nil)
 		if got := w.Findings("shop"); slices.Contains(got, told) {
 			t.Errorf("then they are %v", got)
 		}

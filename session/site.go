@@ -140,7 +140,8 @@ func (m *Manager) watchCatalog(s *site, page *Page) *Page {
 			page.close()
 			return nil
 		case <-s.anew:
-			if m.isLent(s, page) {
+			lent := false
+			if m.with(func(*state) { lent = s.lent == page }); lent {
 				continue // it is a session's
 			}
 			if next := m.moveCatalog(s, page); next != nil {

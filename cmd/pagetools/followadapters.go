@@ -11,6 +11,7 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/watch"
 	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/adapter"
 )
 
@@ -91,13 +92,13 @@ func (f *follower) reread(ctx context.Context, t *target) bool {
 		finding := bridge.Finding{Rule: bridge.RuleAdapter,
 			Message: "A file of an adapter has changed and cannot be used, so that those before stay: " +
 				text.Line(err.Error())}.Cleaned()
-		f.a.Manager.Tell(t.Name, []bridge.Finding{finding})
+		session.AdaptersOf(f.a.Manager).Tell(t.Name, []bridge.Finding{finding})
 		f.p.say("warning: %s: %s", t.Name, findingText(finding))
 	}
 	if err != nil || slices.EqualFunc(all, t.adapters, (*adapter.Adapter).Same) {
 		return false
 	}
-	f.a.Manager.Tell(t.Name, nil)
+	session.AdaptersOf(f.a.Manager).Tell(t.Name, nil)
 	for i, a := range all {
 		if !slices.ContainsFunc(t.adapters, a.Same) {
 			f.p.say("%s: %s is read again", t.Name, servedAdapter{a.Adapter, all[i].File})
@@ -134,7 +135,7 @@ func (p *program) followed(ctx context.Context, a *app.App, pl plan,
 				return
 			}
 			for _, t := range of {
-				a.Manager.SetAdapters(t.Name, t.adapters)
+				session.AdaptersOf(a.Manager).Set(t.Name, t.adapters)
 			}
 			if file != "" && slices.Contains(changed, file) {
 				who.reload(a)

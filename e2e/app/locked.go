@@ -7,6 +7,8 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/adapter"
 )
 
 // LockVersion is the version of lock files that are written. Version 1 had names of sites for
@@ -51,9 +53,12 @@ func (l *Lock) Text() ([]byte, error) {
 	return text, nil
 }
 
-// Adapters returns the scripts of the operator that pages of a site run.
+// Scripts returns the adapters that pages of a site run.
+func (a *App) Scripts(site string) []*adapter.Adapter { return session.AdaptersOf(a.Manager).Of(site) }
+
+// Adapters identifies the adapters that pages of a site run.
 func (a *App) Adapters(site string) (all []bridge.Adapter) {
-	for _, x := range a.Manager.Adapters(site) {
+	for _, x := range a.Scripts(site) {
 		all = append(all, x.Adapter)
 	}
 	return all

@@ -364,7 +364,7 @@ func (k *checker) pages(ctx context.Context, a *app.App, targets []*app.Target) 
 		s := byOrigin[t.Origin]
 		if s == nil {
 			s = &check.Snapshot{Target: t.Text, Live: true}
-			for _, x := range a.Manager.Adapters(t.Name) {
+			for _, x := range a.Scripts(t.Name) {
 				s.Adapters = append(s.Adapters, scriptOf(x, t.Origin))
 			}
 			byOrigin[t.Origin], all = s, append(all, s)
