@@ -90,6 +90,18 @@ func (w *reader) save(text string) {
 	}
 }
 
+// adapt keeps an adapter under its name.
+func (w *reader) adapt(text string) {
+	w.t.Helper()
+	name := regexp.MustCompile(`(?m)^// @name +([a-z]+)$`).FindStringSubmatch(text)
+	if name == nil {
+		w.t.Fatalf("this is no adapter:\n%s", text)
+	}
+	if err := os.WriteFile(filepath.Join(w.folder, name[1]+".js"), []byte(w.ours(text)), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // quote finds each function of a text among those that the tests of package e2e run.
 func (w *reader) quote(text string) {
 	w.t.Helper()

@@ -21,8 +21,8 @@ import (
 // TestBlocks (D10, D11) does what the README, the pages for users and the examples tell
 // people to do, in the order of each document: shell blocks run at a terminal, where a
 // person says yes; the text that follows one shows its output, or what a server does; a
-// YAML block is a configuration as it is pasted; an HTML block is a page that the reader saves;
-// tests in Go come from e2e/example_test.go; JSON parses, and a client's entry starts a server with
+// YAML block is a configuration as it is pasted; an HTML block is a page that the reader saves, and
+// one of JavaScript an adapter; tests in Go come from e2e/example_test.go; JSON parses, and a client's entry starts a server with
 // tools. A block of any other kind fails.
 func TestBlocks(t *testing.T) {
 	gatetest.Landing(t)
@@ -178,6 +178,8 @@ func (w *reader) follow(b block) {
 		w.configure(b.text)
 	case "html":
 		w.save(b.text)
+	case "js":
+		w.adapt(b.text)
 	case "json":
 		w.read(b.text)
 	case "ini":
