@@ -2,13 +2,10 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
 	"github.com/pagetools/pagetools/bridge/text"
@@ -99,7 +96,6 @@ pagetools config schema
 pagetools config cursor https://shop.example/ --install
 pagetools config claude-code https://shop.example/ --via npx`},
 	"version":               {"output", `pagetools version --format json`},
-	"man":                   {"output", `pagetools man /usr/local/share/man/man1`},
 	"completion":            {"", `pagetools completion bash`},
 	"completion bash":       {"", `source <(pagetools completion bash)`},
 	"completion zsh":        {"", `pagetools completion zsh > "${fpath[1]}/_pagetools"`},
@@ -111,7 +107,7 @@ pagetools config claude-code https://shop.example/ --via npx`},
 // whatever the settings are.
 func needsNoSettings(c *cobra.Command) bool {
 	for ; c.HasParent(); c = c.Parent() {
-		if slices.Contains([]string{"completion", "help", "man", cobra.ShellCompRequestCmd,
+		if slices.Contains([]string{"completion", "help", cobra.ShellCompRequestCmd,
 			cobra.ShellCompNoDescRequestCmd}, c.Name()) {
 			return true
 		}
@@ -200,30 +196,4 @@ func usageOf(c *cobra.Command) string {
 			"file.\npagetools --help lists those of all commands.\n")
 	}
 	return b.String()
-}
-
-func manCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "man DIR",
-		Short: "Write a man page for each command into a folder",
-		Args:  exactly(1, "DIR"),
-		RunE:  func(cmd *cobra.Command, args []string) error { return writeMan(cmd.Root(), args[0]) },
-	}
-}
-
-// writeMan writes the pages. The folder is made when it is missing.
-func writeMan(root *cobra.Command, dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // everybody reads man pages
-		return terminal.Usage("making the folder of the man pages: %w", err)
-	}
-	root.DisableAutoGenTag = true
-	date, err := time.Parse(time.RFC3339, builtAs().Date)
-	if err != nil {
-		date = time.Unix(0, 0).UTC() // the same binary writes the same pages
-	}
-	header := &doc.GenManHeader{Title: "PAGETOOLS", Section: "1", Source: "pagetools", Date: &date}
-	if err := doc.GenManTree(root, header, dir); err != nil {
-		return terminal.Usage("writing the man pages: %w", err)
-	}
-	return nil
 }

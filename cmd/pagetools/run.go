@@ -128,7 +128,7 @@ func (p *program) command() *cobra.Command {
 	root.AddCommand(serveCommand(p), mcpCommand(p), toolsCommand(p), callCommand(p), attachCommand(p),
 		loginCommand(p), authCommand(p), demoCommand(p), approveCommand(p), consoleCommand(p), reloadCommand(p),
 		auditCommand(p),
-		logCommand(p), doctorCommand(p), configCommand(p), versionCommand(p), manCommand())
+		logCommand(p), doctorCommand(p), configCommand(p), versionCommand(p))
 	root.AddCommand(kitCommands(p)...)
 	withHelp(root)
 	return root

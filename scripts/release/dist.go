@@ -8,10 +8,12 @@ import (
 	"io"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // release is one that is being made.
@@ -76,7 +78,8 @@ var completions = map[string]string{
 	"fish": "completions/pagetools.fish", "powershell": "completions/pagetools.ps1",
 }
 
-// readDocs collects what goes beside the program. The man pages and completions come from the program.
+// readDocs collects what goes beside the program. The completions come from the program, and the man
+// pages from a test of its command line.
 func (r *release) readDocs(ctx context.Context, temp string) error {
 	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
 		data, err := os.ReadFile(filepath.Join(r.dir, name))
@@ -105,7 +108,10 @@ func (r *release) readDocs(ctx context.Context, temp string) error {
 		r.docs = append(r.docs, file{name: name, mode: 0o644, data: script})
 	}
 	pages := filepath.Join(temp, "man")
-	if said, err := command(ctx, native, "man", pages).CombinedOutput(); err != nil {
+	man := exec.CommandContext(ctx, "go", "test", "-trimpath", "-vet=off", "-count=1", "./cmd/pagetools", "-run", "^TestManPages$",
+		"-man", pages, "-man-date", r.time.Format(time.RFC3339))
+	man.Dir, man.Env = r.dir, r.env
+	if said, err := man.CombinedOutput(); err != nil {
 		return fmt.Errorf("writing the man pages: %w\n%s", err, said)
 	}
 	entries, err := os.ReadDir(pages)
