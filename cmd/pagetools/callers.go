@@ -125,15 +125,17 @@ func (c *callers) follow(ctx context.Context, a *app.App) (stop func()) {
 	}
 }
 
-// ask has who follows the callers read them again, and returns what that said. c must follow.
-func (c *callers) ask(ctx context.Context) (r reloaded, ok bool) {
+// ask has who follows the callers read them again, and returns what that said; not ok when ctx or the
+// program ends first. c must follow.
+func (c *callers) ask(ctx context.Context, ended <-chan struct{}) (r reloaded, ok bool) {
 	reply := make(chan reloaded, 1)
 	select {
 	case c.again <- reply:
 		return <-reply, true
+	case <-ended:
 	case <-ctx.Done():
-		return r, false
 	}
+	return r, false
 }
 
 // reload takes over the callers of the file as it is now. With a file that cannot be

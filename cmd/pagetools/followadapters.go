@@ -137,7 +137,7 @@ func (p *program) followed(ctx context.Context, a *app.App, pl plan,
 				a.Manager.Scripts(t.Name).Set(t.adapters)
 			}
 			if file != "" && slices.Contains(changed, file) {
-				_, _ = who.ask(ctx)
+				_, _ = who.ask(ctx, nil)
 			}
 		}
 	}()

@@ -49,13 +49,12 @@ func (o *operators) reload(w http.ResponseWriter, r *http.Request) {
 		transport.WriteError(w, r, bridge.Errorf(bridge.Conflict, "", bridge.NotRun, "This pagetools has no file of callers."))
 		return
 	}
-	reply := make(chan reloaded, 1)
-	select {
-	case o.who.again <- reply:
-		transport.WriteJSON(w, r, http.StatusOK, <-reply)
-	case <-o.done:
+	got, ok := o.who.ask(r.Context(), o.done)
+	switch {
+	case ok:
+		transport.WriteJSON(w, r, http.StatusOK, got)
+	case r.Context().Err() == nil:
 		transport.WriteError(w, r, bridge.Errorf(bridge.Conflict, "", bridge.NotRun, "This pagetools is about to end."))
-	case <-r.Context().Done():
 	}
 }
 
