@@ -120,7 +120,7 @@ func (p *program) newLogin(origin string, a *adapter.Adapter) bool {
 	line := origin + " " + a.SHA256 + "\n"
 	dir, err := dataFolder(p.conf)
 	if err == nil {
-		err = os.MkdirAll(dir, 0o700)
+		err = files.MakePrivate(dir)
 	}
 	if err != nil {
 		return true
