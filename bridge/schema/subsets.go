@@ -124,7 +124,7 @@ func (s *Subset) Check(raw json.RawMessage) (refused []Refusal) {
 	}
 	if s.Draft != "" {
 		if given := root.get("$schema"); given != nil && !strings.Contains(given.text, s.Draft) {
-			say(SubsetDraft, "/$schema", "another draft than %s", s.Draft)
+			say(SubsetDraft, "/$schema", "$schema is of another draft than %s", s.Draft)
 		}
 		l := Limits{Bytes: 4 * len(raw), Subschemas: len(raw), Expansions: len(raw)}
 		if _, err := Compile(raw, l); err != nil {

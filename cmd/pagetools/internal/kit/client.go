@@ -65,6 +65,8 @@ type clientReport struct {
 	Tools  []clientTool  `json:"tools"`
 	Limits []hosts.Break `json:"limits,omitempty"`
 	Notes  []hosts.Break `json:"notes,omitempty"`
+
+	offered int // tools of the page
 }
 
 // ClientHelp says what --client takes.
@@ -135,7 +137,8 @@ func judgeClient(c hosts.Client, l List, refused []bridge.Finding) (*clientRepor
 	if err := json.Unmarshal(l.Tools, &tools); err != nil {
 		return nil, fmt.Errorf("reading our own list: %w", err)
 	}
-	r := &clientReport{Client: c.Name, Rules: c.Date(), OK: true, Listed: l.First, Tools: []clientTool{}, Notes: c.Notes()}
+	r := &clientReport{Client: c.Name, Rules: c.Date(), OK: true, Listed: l.First, Tools: []clientTool{},
+		Notes: c.Notes(), offered: len(tools)}
 	limit := c.Count(l.First)
 	if limit != nil {
 		r.Limits = []hosts.Break{*limit}
@@ -218,7 +221,7 @@ func (r *clientReport) text() string {
 	for _, t := range r.Tools {
 		line(t.State, t.Name, t.Text)
 	}
-	if r.Listed != len(r.Tools) {
+	if r.Listed != r.offered {
 		line("note", text.Count(r.Listed, "tool"), "are listed at first; --mcp-tools direct lists all")
 	}
 	for _, l := range r.Limits {
@@ -268,6 +271,9 @@ func (k *checker) onClients(page *check.Page) (found []check.Finding, shown stri
 		r, err := judgeClient(c, l, refused)
 		if err != nil {
 			return nil, "", err
+		}
+		if shown != "" {
+			shown += "\n"
 		}
 		found, shown = append(found, r.findings(page.URL)...), shown+r.text()
 	}
