@@ -33,7 +33,7 @@ type Rule struct {
 
 	// host and subset name the dated data whose numbers and words hold.
 	host, subset string
-	// front is what the client puts before names, with %s for its name of the server. The limit
+	// front stands before names in the client, with %s for its name of the server. The limit
 	// counts it, but for the counted characters that the data allows for already.
 	front   string
 	counted int
@@ -64,8 +64,8 @@ const (
 		"languageModelToolsParametersSchema.ts"
 )
 
-// table has every rule, each with a public source. Numbers, keywords, patterns and the date are
-// those of the host's file or the subset that a row names; other rows have their own date.
+// table has every rule, each with a public source. Numbers, keywords, patterns and the date come
+// from the host's file or the subset that a row names; other rows have their own date.
 var table = slices.Concat(
 	[]Rule{
 		{Client: "claude-code", What: "name", Effect: Refuses, Source: claudeCode + "3102", host: "claude", front: "mcp__%s__"},

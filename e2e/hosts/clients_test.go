@@ -179,6 +179,27 @@ func TestEachRule(t *testing.T) {
 	}
 }
 
+// TestBreaksAreBounded: a schema with many faults is told of few times.
+func TestBreaksAreBounded(t *testing.T) {
+	t.Parallel()
+	c, err := load(t).Client("vscode")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tool := argument(`{"type":"array"}`)
+	if n := len(c.Judge("shop", tool)); n != 1 {
+		t.Errorf("one fault is told %d times", n)
+	}
+	var many strings.Builder
+	for i := range 1000 {
+		many.WriteString(`"x` + strconv.Itoa(i) + `":{"type":"array"},`)
+	}
+	tool = arguments(`{"type":"object","properties":{` + strings.TrimSuffix(many.String(), ",") + `}}`)
+	if n := len(c.Judge("shop", tool)); n != mostBreaks {
+		t.Errorf("1000 faults are told %d times", n)
+	}
+}
+
 // schemas returns every text of the tests of bridge/schema that is a schema which pages may have,
 // and with each a tool that has it as a property.
 func schemas(t *testing.T) (all []*schema.Schema) {

@@ -11,7 +11,7 @@
 //	fmt.Print(table.Text())
 //
 // Clients of MCP get a list of ours instead: [Set.Client] returns the rules of one, each with a public
-// source, and [Client.Judge] holds a tool of that list against them. Limits are those of the hosts'
+// source, and [Client.Judge] holds a tool of that list against them. Limits come from the hosts'
 // files, and what a schema may have is a [github.com/pagetools/pagetools/bridge/schema.Subset].
 //
 // Tools are judged as they were declared by [Matrix]. A bridge between page and host may rename them or

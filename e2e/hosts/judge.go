@@ -73,7 +73,7 @@ type Break struct {
 	// Pointer is the place in the tool as the list has it.
 	Pointer string `json:"pointer,omitempty"`
 	Text    string `json:"text"`
-	// Number is how many tools a client takes, where that is what was broken.
+	// Number is the limit of tools, where it was passed.
 	Number int `json:"number,omitempty"`
 }
 
@@ -87,8 +87,11 @@ func (b Break) Short() string {
 
 var issue = regexp.MustCompile(`^https://github\.com/([^/]+/[^/]+)/(?:issues|pull)/([0-9]+)$`)
 
-// Judge returns what the client does not take of a tool of the list that it gets. Server is the
-// client's name for the server.
+// mostBreaks bounds how often a tool is told to break one rule.
+const mostBreaks = 5
+
+// Judge returns what the client does not take of a tool of the list that it gets, each rule at most
+// five times. Server is the client's name for the server.
 func (c Client) Judge(server string, t check.Tool) (broken []Break) {
 	refused := map[string][]schema.Refusal{}
 	for _, rule := range c.Rules {
@@ -99,8 +102,10 @@ func (c Client) Judge(server string, t check.Tool) (broken []Break) {
 			if _, done := refused[rule.subset]; !done {
 				refused[rule.subset] = subset.Check(t.Input)
 			}
+			n := 0
 			for _, r := range refused[rule.subset] {
-				if r.Rule == rule.What {
+				if r.Rule == rule.What && n < mostBreaks {
+					n++
 					add("/inputSchema"+r.Pointer, "%s%s", place(r.Pointer), r.Text)
 				}
 			}

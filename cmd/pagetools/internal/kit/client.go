@@ -14,15 +14,15 @@ import (
 	"github.com/pagetools/pagetools/e2e/hosts"
 )
 
-// List is what clients of MCP get of the tools of a site.
+// List holds the tools of a site as clients of MCP get them.
 type List struct {
-	// Server is the name under which a client knows us.
+	// Server names us in a client.
 	Server string
-	// Tools are those of the site as JSON, also those that a client finds only later.
+	// Tools holds all tools of the site as JSON, also those that a client finds only later.
 	Tools json.RawMessage
-	// First is how many tools the list has at first, those of ours included.
+	// First counts the tools that the list has at first, with our own.
 	First int
-	// Findings say what is otherwise than the page has it.
+	// Findings name what differs from the page.
 	Findings []bridge.Finding
 }
 
@@ -47,7 +47,7 @@ const (
 	toolChanged = "changed"
 )
 
-// clientTool is what becomes of a tool in a client.
+// clientTool tells what becomes of a tool in a client.
 type clientTool struct {
 	Name    string        `json:"name"`             // the page's
 	Listed  string        `json:"listed,omitempty"` // as the client sees it
@@ -166,7 +166,7 @@ func judgeClient(c hosts.Client, l List, refused []bridge.Finding) (*clientRepor
 	return r, nil
 }
 
-// change says what is otherwise than the page has it, which harms nobody.
+// change tells how the list differs from the page for this tool, which harms nobody.
 func (t *clientTool) change(found []bridge.Finding) {
 	var why []string
 	for _, f := range found {
@@ -203,7 +203,7 @@ func (t *clientTool) settle() {
 	}
 }
 
-// most is how many characters of a name a column has.
+// most limits the characters of a name in its column.
 const most = 40
 
 // text returns the report for a terminal.
