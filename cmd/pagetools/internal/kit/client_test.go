@@ -141,3 +141,23 @@ func TestNamesOfClients(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestClientExit: only a tool that is lost ends the command with 1.
+func TestClientExit(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("n", 60)
+	for _, test := range []struct {
+		client, tool, state string
+		code                int
+	}{
+		{"claude-desktop", entry("t", "t", `{"type":"object","anyOf":[{}]}`), "refused  t", terminal.ExitFindings},
+		{"vscode", entry("t", "t", `{"type":"object","properties":{"x":{"type":"array"}}}`), "dropped  t", terminal.ExitFindings},
+		{"gemini-cli", entry(long, long, `{"type":"object"}`), "cut      nnnn", 0},
+		{"gemini-cli", entry("t", "t", `{"type":"object"}`), "ok       t", 0},
+	} {
+		got, code := judged(t, "text", test.client, List{Server: "shop", First: 1, Tools: json.RawMessage("[" + test.tool + "]")})
+		if code != test.code || !strings.Contains(got, "\n"+test.state) {
+			t.Errorf("%d, want %d and %q:\n%s", code, test.code, test.state, got)
+		}
+	}
+}
