@@ -81,28 +81,54 @@ func (s *Subset) takesFormat(kind, format string) bool {
 	return s.Formats == nil || slices.Contains(s.Formats[kind], format)
 }
 
-// Check returns what of a schema of arguments the subset refuses, each with the pointer to it.
-func (s *Subset) Check(raw json.RawMessage) (refused []string) {
-	say := func(at, format string, args ...any) {
-		refused = append(refused, at+": "+fmt.Sprintf(format, args...))
+// The rules of subsets, as a [Refusal] names them.
+const (
+	SubsetObject   = "object"   // the root is an object
+	SubsetRoot     = "root"     // keywords of the root
+	SubsetDraft    = "draft"    // $schema
+	SubsetInvalid  = "invalid"  // what the draft does not allow, such as a boolean as a bound
+	SubsetTuple    = "tuple"    // a list of schemas in items
+	SubsetItems    = "items"    // an array says what its items are
+	SubsetKeyword  = "keyword"  // keywords anywhere
+	SubsetFormat   = "format"   // formats of a type
+	SubsetProperty = "property" // names of properties
+	SubsetAlone    = "alone"    // nothing stands beside anyOf
+	SubsetType     = "type"     // each schema has one type
+	SubsetEnum     = "enum"     // an enum is a list of texts
+	SubsetRequired = "required" // required names properties
+)
+
+// Refusal is something of a schema that a subset refuses.
+type Refusal struct {
+	Rule    string
+	Pointer string // to the schema that has it
+	Text    string
+}
+
+func (r Refusal) String() string { return r.Pointer + ": " + r.Text }
+
+// Check returns what of a schema of arguments the subset refuses.
+func (s *Subset) Check(raw json.RawMessage) (refused []Refusal) {
+	say := func(rule, at, format string, args ...any) {
+		refused = append(refused, Refusal{rule, at, fmt.Sprintf(format, args...)})
 	}
 	root, err := parse(raw, defaultDepth)
 	if err != nil || !root.isObject() || root.get("type") == nil || root.get("type").text != "object" {
-		say("", "the root must be an object of type object")
+		say(SubsetObject, "", "the root must be an object of type object")
 		return refused
 	}
 	for _, key := range s.Root {
 		if root.get(key) != nil {
-			say("", "%s at the root", key)
+			say(SubsetRoot, "", "%s at the root", key)
 		}
 	}
 	if s.Draft != "" {
 		if given := root.get("$schema"); given != nil && !strings.Contains(given.text, s.Draft) {
-			say("/$schema", "another draft than %s", s.Draft)
+			say(SubsetDraft, "/$schema", "$schema is of another draft than %s", s.Draft)
 		}
 		l := Limits{Bytes: 4 * len(raw), Subschemas: len(raw), Expansions: len(raw)}
 		if _, err := Compile(raw, l); err != nil {
-			say("", "%v", err)
+			say(SubsetInvalid, "", "%v", err)
 		}
 	}
 	property := regexp.MustCompile(s.Property)
@@ -111,7 +137,7 @@ func (s *Subset) Check(raw json.RawMessage) (refused []string) {
 		if !v.isObject() {
 			return
 		}
-		s.checkOne(v, property, func(format string, args ...any) { say(at, format, args...) })
+		s.checkOne(v, property, func(rule, format string, args ...any) { say(rule, at, format, args...) })
 		for _, c := range children(v) {
 			walk(c.val, at+Pointer(c.tokens()...))
 		}
@@ -121,44 +147,44 @@ func (s *Subset) Check(raw json.RawMessage) (refused []string) {
 }
 
 // checkOne says what the subset refuses of one schema, without what is within.
-func (s *Subset) checkOne(v *value, property *regexp.Regexp, say func(format string, args ...any)) {
+func (s *Subset) checkOne(v *value, property *regexp.Regexp, say func(rule, format string, args ...any)) {
 	kind := v.get("type")
 	for _, key := range v.keys {
 		if !s.takes(key) {
-			say("%s", key)
+			say(SubsetKeyword, "the keyword %s", text.Quote(key))
 		}
 	}
 	if s.Alone && v.get("anyOf") != nil && len(v.keys) > 1 {
-		say("anyOf has company")
+		say(SubsetAlone, "anyOf has company")
 	}
 	if s.Typed && v.get("anyOf") == nil && !kind.isString() {
-		say("there is not one type")
+		say(SubsetType, "there is not one type")
 	}
-	if s.Items && (kind.isString() && kind.text == "array" || slices.Contains(namesIn(kind), "array")) && !v.get("items").isObject() {
-		say("an array without items")
-	}
-	if s.Draft != "" && v.get("items").isArray() {
-		say("a list of items is of an older draft")
+	switch list := v.get("items"); {
+	case list.isArray() && (s.Draft != "" || s.Items):
+		say(SubsetTuple, "a list of items is of an older draft")
+	case s.Items && (kind.isString() && kind.text == "array" || slices.Contains(namesIn(kind), "array")) && !list.isObject():
+		say(SubsetItems, "an array without items")
 	}
 	if f := v.get("format"); f.isString() && kind.isString() && !s.takesFormat(kind.text, f.text) {
-		say("the format %s", text.Quote(f.text))
+		say(SubsetFormat, "the format %s", text.Quote(f.text))
 	}
 	if list := v.get("enum"); s.Choices && list != nil {
 		if len(list.vals) == 0 || !kind.isString() || kind.text != "string" ||
 			slices.ContainsFunc(list.vals, func(x *value) bool { return x.text == "" || !x.isString() }) {
-			say("enum is more than a list of texts")
+			say(SubsetEnum, "enum is more than a list of texts")
 		}
 	}
 	names := v.get("properties")
 	for _, name := range namesIn(v.get("required")) {
 		if s.Declared && names.get(name) == nil {
-			say("required %s is not in properties", text.Quote(name))
+			say(SubsetRequired, "required %s is not in properties", text.Quote(name))
 		}
 	}
 	if names.isObject() {
 		for _, name := range names.keys {
 			if !property.MatchString(name) {
-				say("the property %s", text.Quote(name))
+				say(SubsetProperty, "the property %s", text.Quote(name))
 			}
 		}
 	}

@@ -18,17 +18,21 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/text"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/kit"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
-	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
 
 func doctorCommand(p *program) *cobra.Command {
-	return &cobra.Command{
+	var names []string
+	c := &cobra.Command{
 		Use:   "doctor [TARGET]",
 		Short: "Check, step by step, what pagetools needs",
+		Long: "Goes step by step from the address to the tools, and names the step that fails.\nWith --client it says, tool by tool, " +
+			"what a client of MCP does with the list that it gets by the settings: ok, changed by pagetools, cut, hidden, dropped, or refused " +
+			"with the whole request; each rule has its source. Ends with 1 when a tool is dropped or refused.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return terminal.Usage("doctor takes one TARGET at most, and %q is too much; "+
@@ -38,6 +42,9 @@ func doctorCommand(p *program) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d := &doctor{p: p}
+			if err := d.askFor(names, args); err != nil {
+				return err
+			}
 			var t *target
 			if len(args) == 1 {
 				var err error
@@ -48,12 +55,28 @@ func doctorCommand(p *program) *cobra.Command {
 			return d.run(cmd.Context(), t)
 		},
 	}
+	c.Flags().StringSliceVar(&names, "client", nil, kit.ClientHelp)
+	return c
 }
 
 // doctor runs its steps in order, and stops at the first that fails.
 type doctor struct {
-	p     *program
-	steps []doctorStep
+	p       *program
+	steps   []doctorStep
+	clients *kit.Doctor // nil is none; with it, only steps that fail are printed
+}
+
+// askFor notes the clients that --client names.
+func (d *doctor) askFor(clients, args []string) (err error) {
+	switch {
+	case len(clients) == 0:
+		return nil
+	case len(args) == 0:
+		return terminal.Usage("--client judges the tools of a site: give a TARGET, too, as in pagetools doctor TARGET --client %s",
+			text.Line(clients[0]))
+	}
+	d.clients, err = kit.NewDoctor(d.p.stdout, d.p.conf.Format == "text", clients)
+	return err
 }
 
 type doctorStep struct {
@@ -75,6 +98,9 @@ func (d *doctor) fail(code int, step, fix string, cause error) error {
 
 func (d *doctor) add(s doctorStep) {
 	d.steps = append(d.steps, s)
+	if d.clients != nil && s.OK {
+		return
+	}
 	if d.p.conf.Format != "text" {
 		_ = terminal.Encode(d.p.stdout, s)
 		return
@@ -333,6 +359,9 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 		}
 	}
 	err = d.declarations(a, t, catalog)
+	if d.clients != nil {
+		return err
+	}
 	declared, failure := a.Manager.Catalog(ref) // without the tools of an API
 	if failure != nil {
 		return err
@@ -380,6 +409,9 @@ func cause(err error) error {
 
 func (d *doctor) declarations(a *app.App, t *target, catalog *bridge.Catalog) error {
 	findings := a.Findings(t.Name)
+	if d.clients != nil && len(catalog.Tools()) > 0 {
+		return d.clients.Judge(d.p.listed(siteOf(a, t.Name), catalog.Tools()), findings)
+	}
 	for _, f := range findings {
 		if t.pageless && f.Rule == bridge.RuleEmpty {
 			continue // the last step says it
@@ -408,9 +440,7 @@ func (d *doctor) declarations(a *app.App, t *target, catalog *bridge.Catalog) er
 		}
 		return d.fail(terminal.ExitFindings, "tools", fix, errors.New(none))
 	}
-	seen := toolset.New([]toolset.Source{{Site: bridge.Site{Name: t.Name}, Tools: catalog.Tools()}},
-		toolset.Options{})
-	for _, f := range seen.Findings() { // worth knowing, and nothing wrong
+	for _, f := range d.p.listed(siteOf(a, t.Name), catalog.Tools()).Findings { // worth knowing, and nothing wrong
 		d.ok("mcp", "%s: %s", f.Tool, f.Message)
 	}
 	if len(findings) > 0 {

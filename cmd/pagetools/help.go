@@ -47,6 +47,7 @@ pagetools tools ./site --format json`},
 	"check": {ofPage, `pagetools check ./site
 pagetools check https://shop.example/ --fail-on warning --reporter list,junit:out.xml
 pagetools check --from tools.json --host all
+pagetools check ./site --client all --reporter list,sarif:out.sarif
 pagetools check --adapter shop.js
 pagetools check --explain description-injection`},
 	"test": {ofPage, `pagetools test
@@ -90,7 +91,8 @@ pagetools log --site shop --outcome failed`},
 	"lock": {"browser pages output", `pagetools lock https://shop.example/
 pagetools lock --check`},
 	"doctor": {ofPage, `pagetools doctor
-pagetools doctor https://shop.example/`},
+pagetools doctor https://shop.example/
+pagetools doctor https://shop.example/ --client claude-code,vscode`},
 	"config": {ofAll, `pagetools config print
 pagetools config schema
 pagetools config cursor https://shop.example/ --install

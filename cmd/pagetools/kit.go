@@ -21,6 +21,7 @@ func kitCommands(p *program) []*cobra.Command {
 		Say: p.say, Waiting: p.waiting, Finish: p.finish, End: p.end, Exactly: exactly,
 		NeedsDisplay: func(verb string) error { return needsDisplay(p.conf, verb) },
 		About:        func(t *app.Target) { p.target = v.of(t) },
+		Listed:       p.listed,
 		Target:       v.one, Targets: v.targets, Start: v.start, Serve: v.serve,
 		Unmet:   func(a *app.App, t *app.Target) { sayUnmet(p, a, v.of(t)) },
 		NoTools: func(a *app.App, t *app.Target) string { return whyNone(p, a, v.of(t)) },

@@ -58,9 +58,9 @@ func touchedBy(annotations string) string { return fmt.Sprintf(touched, annotati
 
 var reachRules = []Rule{
 	{ID: "host-off", Severity: Error, find: findHosts,
-		What:   "A host that was named would drop a tool, or all tools of the page.",
-		Why:    "Hosts do so without a word to the page.",
-		Source: "descriptions of hosts",
+		What:   "A host or a client of MCP that was named would drop a tool, or all tools of the page.",
+		Why:    "They do so without a word to the page.",
+		Source: "descriptions of hosts, and the source that each rule of a client names",
 		Bad:    `{"hosts":"one tool too many"}`, Good: `{"tools":[` + goodTool + `]}`},
 }
 

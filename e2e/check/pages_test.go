@@ -99,7 +99,7 @@ func rulePage(r *Rule, family string) string {
 // needs says what a rule needs besides a page, by its id or its family.
 var needs = map[string]string{
 	"Smoke": "It needs calls of the tools: `pagetools check --smoke`.", "Effects": "It needs calls that are watched: `pagetools check --smoke --effects`.",
-	"Reach": "It needs hosts: `pagetools check --host all`.", "OpenTools documents": "It needs a document of OpenAPI as the target of `pagetools check`.",
+	"Reach": "It needs hosts, or clients of MCP: `pagetools check --host all --client all`.", "OpenTools documents": "It needs a document of OpenAPI as the target of `pagetools check`.",
 	"contract-changed": "It needs `pagetools.lock`, which `pagetools lock` writes.", "cross-page-drift": "It needs several pages of a site as targets.",
 }
 

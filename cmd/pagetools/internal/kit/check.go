@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/files"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
@@ -28,7 +29,7 @@ import (
 
 type checkOptions struct {
 	failOn, reporter, baseline, from, explain string
-	rules, hosts, hostFiles, pages            []string
+	rules, hosts, hostFiles, pages, clients   []string
 	smoke                                     string
 	update, effects                           bool
 }
@@ -38,6 +39,9 @@ const (
 	smokeReadOnly = "read-only"
 	smokeAll      = "all"
 )
+
+// allNames stands for all hosts, or all clients.
+const allNames = "all"
 
 const hostFileHelp = "`file` that describes another host, or changes one; can be repeated"
 
@@ -69,6 +73,7 @@ func checkCommand(p *Program) *cobra.Command {
 	f.StringArrayVar(&o.pages, "page", nil, pageHelp)
 	f.StringSliceVar(&o.hosts, "host", nil, "`names` of hosts, or all: what each makes of the tools")
 	f.StringArrayVar(&o.hostFiles, "host-file", nil, hostFileHelp)
+	f.StringSliceVar(&o.clients, "client", nil, ClientHelp)
 	f.StringVar(&o.baseline, "baseline", "", "`file` with known findings, which do not count")
 	f.BoolVar(&o.update, "update", false, "write the findings into the --baseline")
 	f.StringVar(&o.smoke, "smoke", "", "also call the `tools`: read-only (those that declare readOnlyHint; the default) or all; questions of the page are declined")
@@ -95,6 +100,8 @@ type checker struct {
 	judge   check.Options
 	notes   []string
 	hosts   []hosts.Host
+	clients []hosts.Client
+	sites   map[string]bridge.Site // by the address of a page
 	known   *check.Baseline
 	formats []report.Format
 	begun   time.Time
@@ -102,7 +109,7 @@ type checker struct {
 
 // newChecker reads the flags before a browser starts.
 func newChecker(p *Program, o *checkOptions) (*checker, error) {
-	k := &checker{p: p, o: o, begun: time.Now(), known: &check.Baseline{}}
+	k := &checker{p: p, o: o, begun: time.Now(), known: &check.Baseline{}, sites: map[string]bridge.Site{}}
 	if o.failOn == "never" {
 		o.failOn = string(check.Off)
 	} else if err := severity("--fail-on", o.failOn, "never"); err != nil {
@@ -131,6 +138,9 @@ func newChecker(p *Program, o *checkOptions) (*checker, error) {
 		return nil, err
 	}
 	if err := k.readHosts(); err != nil {
+		return nil, err
+	}
+	if k.clients, err = readClients(o.clients); err != nil {
 		return nil, err
 	}
 	err = k.readBaseline()
@@ -184,13 +194,13 @@ func (k *checker) readHosts() error {
 		return err
 	}
 	for _, name := range k.o.hosts {
-		if name == "all" {
+		if name == allNames {
 			k.hosts = set.All()
 			break
 		}
 		h, err := set.Get(name)
 		if err != nil {
-			return terminal.Usage("--host: %w, or all", err)
+			return terminal.Usage("--host: %w, or %s", err, allNames)
 		}
 		k.hosts = append(k.hosts, h)
 	}
@@ -228,7 +238,7 @@ func (k *checker) run(ctx context.Context, args []string) error {
 	}
 	r := &report.Run{Command: "check", Version: k.p.Version, Started: k.begun, FailOn: check.Severity(k.o.failOn),
 		Rules: describe(check.Rules())}
-	var tables []hosts.Table
+	var tables []string
 	var found []check.Finding
 	for _, s := range snapshots {
 		var off []check.Finding
@@ -242,7 +252,14 @@ func (k *checker) run(ctx context.Context, args []string) error {
 			r.Sites = append(r.Sites, report.Site{Target: s.Target, URL: page.URL, Tools: len(page.Tools)})
 			if len(k.hosts) > 0 {
 				table := hosts.Matrix(page.Tools, hosts.Facts(page), k.hosts)
-				tables, off = append(tables, table), append(off, table.Findings()...)
+				tables, off = append(tables, table.Text()), append(off, table.Findings()...)
+			}
+			if len(k.clients) > 0 {
+				more, shown, err := k.onClients(&page)
+				if err != nil {
+					return err
+				}
+				tables, off = append(tables, shown), append(off, more...)
 			}
 		}
 		judge := k.judge
@@ -259,7 +276,7 @@ func (k *checker) run(ctx context.Context, args []string) error {
 	}
 	if k.hasList() {
 		for _, t := range tables {
-			fmt.Fprintln(k.p.Stdout, t.Text())
+			fmt.Fprintln(k.p.Stdout, t)
 		}
 	}
 	return k.p.finishRun(r, k.formats)
@@ -370,6 +387,11 @@ func (k *checker) pages(ctx context.Context, a *app.App, targets []*app.Target) 
 			byOrigin[t.Origin], all = s, append(all, s)
 		}
 		s.Pages, sites[s] = append(s.Pages, page), append(sites[s], t)
+		for _, site := range a.Router.Sites() {
+			if site.Name == t.Name {
+				k.sites[page.URL] = site
+			}
+		}
 		if k.o.smoke != "" {
 			calls, err := k.callTools(ctx, a, t, page.URL)
 			if err != nil {
