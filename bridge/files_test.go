@@ -120,3 +120,20 @@ func TestFilesInQuestions(t *testing.T) {
 		t.Errorf("the log: %s", log.String())
 	}
 }
+
+// TestFilesOfSamples: arguments that are made of a form's schema have files that are taken.
+func TestFilesOfSamples(t *testing.T) {
+	for _, accept := range []string{"", ".pdf, image/*", "image/*", "text/csv"} {
+		input := `{"type":"object","required":["f"],"properties":{"f":` + formFileOf(accept) + `}}`
+		declared, err := bridge.ReadValue("the schema", []byte(input))
+		samples := schema.Samples([]byte(input), false)
+		if err != nil || len(samples) == 0 {
+			t.Fatalf("%s: no samples (%v)", accept, err)
+		}
+		for _, x := range samples {
+			if v, err := bridge.ReadValue("request", x.Input); err != nil || schema.CheckFiles(declared, v) != nil {
+				t.Errorf("accept=%q: %s: %v", accept, x.Input, schema.CheckFiles(declared, v))
+			}
+		}
+	}
+}
