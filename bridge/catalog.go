@@ -36,6 +36,7 @@ type Tool struct {
 	digest      string
 	shape       func() shape
 	secrets     bool       // the schema marks arguments as secret
+	files       bool       // the schema asks for files
 	operation   *Operation // nil: of a page
 	adapter     *Adapter   // nil: of the page itself
 }
@@ -376,7 +377,7 @@ func (a *admission) admitSchemas(t *Tool, d Declaration, l Limits) (which string
 	}
 	a.slipped(d.Name, "inputSchema", slips)
 	t.shape = shapeOf(t.input)
-	t.secrets = hasSecrets(t.input.JSON())
+	t.secrets, t.files = hasSecrets(t.input.JSON()), schema.TakesFiles(t.described())
 	if len(d.Output) == 0 || string(d.Output) == "null" {
 		return "", nil
 	}

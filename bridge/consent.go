@@ -86,18 +86,30 @@ func (t *Tool) wanted(input Value, site string) string {
 }
 
 // shown returns arguments as whoever is asked about them reads them: without those that the schema
-// marks as secret.
+// marks as secret, and with the size and the digest of files.
 func (t *Tool) shown(input Value) Value {
-	if !t.secrets {
-		return input
+	if t.files {
+		input = input.Replace(schema.FileTexts(t.described(), input))
 	}
-	return input.Mask(t.secretsIn(input))
+	if t.secrets {
+		input = input.Mask(t.secretsIn(input))
+	}
+	return input
+}
+
+// described reads the input schema; it is no value when that cannot be read.
+func (t *Tool) described() Value {
+	described, err := ReadValue("the schema", t.input.JSON())
+	if err != nil {
+		return Value{}
+	}
+	return described
 }
 
 // secretsIn returns the JSON pointers of the arguments that the schema marks as secret.
 func (t *Tool) secretsIn(input Value) map[string]bool {
-	described, err := ReadValue("the schema", t.input.JSON())
-	if err != nil {
+	described := t.described()
+	if !described.Exists() {
 		return map[string]bool{"": true}
 	}
 	return schema.Secrets(described, input)

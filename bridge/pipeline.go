@@ -120,6 +120,9 @@ func chain(stages []stage, last handler) handler {
 // a transport can tell it from arguments that do not fit.
 var ErrTooLarge = errors.New("too large")
 
+// withFiles multiplies the limit of arguments for a tool that takes files: 4 MiB.
+const withFiles = 16
+
 // maxInputDepth bounds the nesting of arguments.
 const maxInputDepth = 200
 
@@ -136,9 +139,13 @@ func (pl *pipeline) validate(ctx context.Context, r *Run, next handler) Step {
 }
 
 func (pl *pipeline) checkInput(r *Run) *Error {
-	if len(r.pass.call.Input.Text()) > pl.limits.Arguments {
+	limit := pl.limits.Arguments
+	if r.pass.tool.files {
+		limit *= withFiles
+	}
+	if len(r.pass.call.Input.Text()) > limit {
 		return Errorf(SchemaError, "", NotRun,
-			"The request is longer than %d bytes.", pl.limits.Arguments).With(ErrTooLarge)
+			"The request is longer than %d bytes.", limit).With(ErrTooLarge)
 	}
 	if !r.pass.call.Input.IsObject() {
 		return Errorf(SchemaError, "", NotRun, "request must be a JSON object, such as {}.")
@@ -155,6 +162,11 @@ func (pl *pipeline) checkInput(r *Run) *Error {
 			continue
 		}
 		if err := s.Check(r.pass.input); err != nil {
+			return violationError(SchemaError, "request", err)
+		}
+	}
+	if r.pass.tool.files {
+		if err := schema.CheckFiles(r.pass.tool.described(), r.pass.input); err != nil {
 			return violationError(SchemaError, "request", err)
 		}
 	}

@@ -118,12 +118,13 @@ func (inv Invocation) Refused(ctx context.Context) *Error {
 // and the origin of the tool where the source named none. It returns the question.
 func (inv Invocation) Complete(q Question) Question {
 	q.ID, q.Tool, q.Input = rand.Text(), inv.Tool.Name(), inv.Input
-	if inv.Tool.secrets {
+	if inv.Tool.secrets || inv.Tool.files {
 		if input, err := ReadValue("request", inv.Input); err == nil {
-			marked := inv.Tool.secretsIn(input)
-			q.Input = input.Mask(marked).Text()
-			q.Secrets = slices.Sorted(maps.Keys(marked))
-			q.conceal(schema.Conceal(input.LeavesAt(q.Secrets)))
+			q.Input = inv.Tool.shown(input).Text()
+			if inv.Tool.secrets {
+				q.Secrets = slices.Sorted(maps.Keys(inv.Tool.secretsIn(input)))
+				q.conceal(schema.Conceal(input.LeavesAt(q.Secrets)))
+			}
 		}
 	}
 	q.Hints, q.Frame = inv.Tool.hints.Claimed(), inv.Tool.frame

@@ -73,7 +73,7 @@ func (g *guard) checkBody(w http.ResponseWriter, r *http.Request, _ *info) (answ
 	}
 	limit := g.o.bodyLimit(r.URL.Path)
 	if r.ContentLength > limit {
-		WriteError(w, r, tooLarge(limit))
+		WriteError(w, r, TooLarge(limit))
 		return true
 	}
 	under := w
@@ -109,7 +109,17 @@ func isJSON(h http.Header) bool {
 // maxShown is how much of a header a message repeats.
 const maxShown = 100
 
-func tooLarge(limit int64) *bridge.Error {
+// PlainBody limits a body without files, and withFiles one that may have some, in bytes.
+const PlainBody, withFiles = 1 << 20, 4 << 20
+
+// BodiesWithFiles returns the limits of bodies below the paths of calls, for Options.MaxBodyUnder:
+// a face must refuse what is longer than PlainBody without a reason.
+func BodiesWithFiles() map[string]int64 {
+	return map[string]int64{"/mcp": withFiles, "/webtools": withFiles}
+}
+
+// TooLarge returns the error of a body that is longer than the limit.
+func TooLarge(limit int64) *bridge.Error {
 	return bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
 		"The body must be at most %d bytes long.", limit).With(bridge.ErrTooLarge)
 }
@@ -126,7 +136,7 @@ func ReadBody(r *http.Request) ([]byte, error) {
 		return buf.Bytes(), nil
 	}
 	if big, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, tooLarge(big.Limit)
+		return nil, TooLarge(big.Limit)
 	}
 	e := bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
 		"The body could not be read to its end.")

@@ -69,7 +69,7 @@ func (c Credential) String() string { return "credential of " + c.Name }
 func (c Credential) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
 func (o Options) withDefaults() Options {
-	o.MaxBody = cmp.Or(o.MaxBody, 1<<20)
+	o.MaxBody = cmp.Or(o.MaxBody, PlainBody)
 	o.BodyTimeout = cmp.Or(o.BodyTimeout, 10*time.Second)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))

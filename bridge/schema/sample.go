@@ -208,7 +208,24 @@ func (m *maker) object(v Value, full bool, depth int) map[string]any {
 			m.invented = true
 		}
 	}
+	if accept := v.Get("x-accept"); accept.IsString() {
+		fitAccept(made, accept.String())
+	}
 	return made
+}
+
+// fitAccept makes a file one that its x-accept takes.
+func fitAccept(file map[string]any, accept string) {
+	token, _, _ := strings.Cut(strings.ToLower(accept), ",")
+	token = strings.TrimSpace(token)
+	switch group, some := strings.CutSuffix(token, "/*"); {
+	case strings.HasPrefix(token, "."):
+		file["name"] = word + token
+	case some:
+		file["type"] = group + "/" + word
+	case strings.Contains(token, "/"):
+		file["type"] = token
+	}
 }
 
 func (m *maker) array(v Value, full bool, depth int) []any {

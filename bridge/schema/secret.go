@@ -18,32 +18,55 @@ const maxSecretSteps = 100_000
 // any branch, whether or not the value fits that branch. Where it cannot tell, as
 // behind a reference that leads nowhere, the part is secret if the schema marks anything at all.
 func Secrets(schema, v Value) map[string]bool {
-	s := &secrets{root: schema.tree, marked: map[string]bool{}, seen: map[meeting]bool{}}
-	s.walk(schema.tree, v.tree, nil)
-	if s.steps > maxSecretSteps {
+	marked := map[string]bool{}
+	s := &walk{root: schema.tree, meet: func(schema, _ *value, at []string) bool {
+		if !marksSecret(schema) {
+			return false
+		}
+		marked[Pointer(at...)] = true
+		return true
+	}}
+	s.lost = func(at []string) { // an anchor, or nothing
+		if anyMark(s.root, marksSecret) {
+			marked[Pointer(at...)] = true
+		}
+	}
+	if !s.through(v) {
 		return map[string]bool{"": true}
 	}
-	return s.marked
+	return marked
 }
 
-type secrets struct {
-	root   *value
-	marked map[string]bool
-	seen   map[meeting]bool
-	steps  int
+// walk visits each part of a value with every subschema that may speak of it.
+type walk struct {
+	root *value
+	// meet returns true where the parts below are not wanted.
+	meet func(schema, part *value, at []string) bool
+	// lost gets the parts whose subschema is not found; nil for nobody.
+	lost func(at []string)
+	// perhaps counts the branches around, in which a subschema need not hold.
+	perhaps int
+	seen    map[meeting]bool
+	steps   int
+}
+
+// through walks a whole value, and reports whether it was not too much.
+func (s *walk) through(v Value) bool {
+	s.seen = map[meeting]bool{}
+	s.part(s.root, v.tree, nil)
+	return s.steps <= maxSecretSteps
 }
 
 // meeting is a subschema that meets a part of the value.
 type meeting struct{ schema, part *value }
 
-func (s *secrets) walk(schema, v *value, at []string) {
+func (s *walk) part(schema, v *value, at []string) {
 	if !schema.isObject() || v == nil || s.seen[meeting{schema, v}] || s.steps > maxSecretSteps {
 		return
 	}
 	s.steps++
 	s.seen[meeting{schema, v}] = true
-	if marksSecret(schema) {
-		s.marked[Pointer(at...)] = true
+	if s.meet(schema, v, at) {
 		return
 	}
 	for _, key := range refKeywords {
@@ -57,25 +80,25 @@ func (s *secrets) walk(schema, v *value, at []string) {
 }
 
 // follow walks the schema that a reference leads to.
-func (s *secrets) follow(ref, v *value, at []string) {
+func (s *walk) follow(ref, v *value, at []string) {
 	if tokens, ok := refTokens(ref.text); ok {
 		if to := s.root.lookup(tokens); to != nil {
-			s.walk(to, v, at)
+			s.part(to, v, at)
 			return
 		}
 	}
-	if anySecret(s.root) { // an anchor, or nothing
-		s.marked[Pointer(at...)] = true
+	if s.lost != nil {
+		s.lost(at)
 	}
 }
 
-// anySecret reports whether anything in a document looks like a mark.
-func anySecret(v *value) bool {
-	if v.isObject() && marksSecret(v) {
+// anyMark reports whether anything in a document looks like a mark.
+func anyMark(v *value, marks func(*value) bool) bool {
+	if v.isObject() && marks(v) {
 		return true
 	}
 	for _, x := range v.vals {
-		if anySecret(x) {
+		if anyMark(x, marks) {
 			return true
 		}
 	}
@@ -83,17 +106,21 @@ func anySecret(v *value) bool {
 }
 
 // into walks the parts of a value that one keyword of its schema speaks of.
-func (s *secrets) into(schema *value, c child, v *value, at []string) {
+func (s *walk) into(schema *value, c child, v *value, at []string) {
 	members := func(fits func(name string) bool) {
 		for i, name := range v.keys {
 			if v.isObject() && fits(name) {
-				s.walk(c.val, v.vals[i], append(at[:len(at):len(at)], name))
+				s.part(c.val, v.vals[i], append(at[:len(at):len(at)], name))
 			}
 		}
 	}
 	switch c.role {
 	case roleInPlace, roleDependent:
-		s.walk(c.val, v, at)
+		if c.keyword != "allOf" {
+			s.perhaps++
+			defer func() { s.perhaps-- }()
+		}
+		s.part(c.val, v, at)
 	case roleProps:
 		members(func(name string) bool { return name == c.name })
 	case rolePatterns, roleMembers: // which names a pattern fits is not looked at
@@ -103,7 +130,7 @@ func (s *secrets) into(schema *value, c child, v *value, at []string) {
 		for i, item := range v.vals {
 			index := strconv.Itoa(i)
 			if v.isArray() && (c.role == roleElements || c.name == index) {
-				s.walk(c.val, item, append(at[:len(at):len(at)], index))
+				s.part(c.val, item, append(at[:len(at):len(at)], index))
 			}
 		}
 	case roleNone, roleNames, roleItems:
@@ -115,6 +142,15 @@ const Masked = "***"
 
 // Mask returns a value in which the parts at these pointers are [Masked].
 func (v Value) Mask(at map[string]bool) Value {
+	texts := make(map[string]string, len(at))
+	for pointer := range at {
+		texts[pointer] = Masked
+	}
+	return v.Replace(texts)
+}
+
+// Replace returns a value in which texts stand at these pointers.
+func (v Value) Replace(at map[string]string) Value {
 	if len(at) == 0 || !v.Exists() {
 		return v
 	}
@@ -126,15 +162,15 @@ func (v Value) Mask(at map[string]bool) Value {
 	return masked
 }
 
-func appendMasked(out []byte, v Value, secret map[string]bool, at []string) []byte {
-	if secret[Pointer(at...)] {
-		return append(out, strconv.Quote(Masked)...)
+func appendMasked(out []byte, v Value, texts map[string]string, at []string) []byte {
+	if words, ok := texts[Pointer(at...)]; ok {
+		return append(out, MustEncode(words)...)
 	}
 	switch {
 	case v.IsObject():
 		whole := []byte{'{'}
 		for name, x := range v.Members() {
-			whole = appendMember(whole, name, appendMasked(nil, x, secret, append(at[:len(at):len(at)], name)))
+			whole = appendMember(whole, name, appendMasked(nil, x, texts, append(at[:len(at):len(at)], name)))
 		}
 		return append(append(out, whole...), '}')
 	case v.IsArray():
@@ -144,7 +180,7 @@ func appendMasked(out []byte, v Value, secret map[string]bool, at []string) []by
 			if len(out) > open+1 {
 				out = append(out, ',')
 			}
-			out = appendMasked(out, x, secret, append(at[:len(at):len(at)], strconv.Itoa(i)))
+			out = appendMasked(out, x, texts, append(at[:len(at):len(at)], strconv.Itoa(i)))
 		}
 		return append(out, ']')
 	}

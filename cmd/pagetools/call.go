@@ -22,7 +22,7 @@ import (
 func callCommand(p *program) *cobra.Command {
 	var input, to string
 	c := &cobra.Command{
-		Use:   "call TARGET TOOL [key=value...]",
+		Use:   "call TARGET TOOL [key=value...] [key=@file...]",
 		Short: "Run one tool of a page or an API, and print its result",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch len(args) {

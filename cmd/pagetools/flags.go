@@ -151,6 +151,11 @@ func readInput(schema json.RawMessage, from string, pairs []string,
 			return bridge.Value{}, terminal.Usage("%q must be key=value, such as name=Ada; "+
 				"or give --input JSON", text.Brief(pair, maxShown))
 		}
+		if read, err := fileArgument(schema, key, words, in); err != nil {
+			return bridge.Value{}, err
+		} else if read {
+			continue
+		}
 		types := typesFor(schema, key)
 		if in[key], err = argument(words, types); err != nil {
 			return bridge.Value{}, terminal.Usage("%s must be JSON of the type %s, not %q",

@@ -138,7 +138,7 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 		return err
 	}
 	guards.Metrics, guards.JSONRPCUnder, guards.MaxBodyUnder = a.Metrics, []string{"/mcp"},
-		map[string]int64{"/mcp": 4 << 20}
+		transport.BodiesWithFiles()
 	srv := transport.Server(transport.Guard(a.Mux(face), guards), p.log)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()

@@ -276,7 +276,7 @@ func (on *Stand) serve(ctx context.Context) error {
 		Handler: transport.Guard(on.app.Mux(face), transport.Options{
 			Listen: l.Addr().String(), Credentials: &on.guests.credentials,
 			Callers:      []transport.Credential{credential("nobody", bridge.MayCall)},
-			JSONRPCUnder: []string{"/mcp"}, MaxBodyUnder: map[string]int64{"/mcp": 4 << 20},
+			JSONRPCUnder: []string{"/mcp"}, MaxBodyUnder: transport.BodiesWithFiles(),
 		})}
 	on.base = "http://" + l.Addr().String()
 	go func() { _ = server.Serve(l) }() // ends with Close

@@ -43,8 +43,16 @@ var [booleanValueOf] = members("Boolean", "valueOf");
 var [bigintValueOf] = members("BigInt", "valueOf");
 var { random } = Math;
 var [sort] = members("Array", "sort");
+var NativeUint8Array = Uint8Array;
 var textEncoder = new TextEncoder();
 var [encodeText] = members("TextEncoder", "encode");
+var NativeFile = (
+	window.File
+);
+var NativeDataTransfer = (
+	window.DataTransfer
+);
+var decodeBase64 = atob;
 var { iterator, toStringTag } = Symbol;
 var [typedArrayName, typedArrayLength] = members(
 	getPrototypeOf(Uint8Array.prototype),
@@ -70,6 +78,14 @@ function own(promise) {
 	return promise;
 }
 var settled = own(new NativePromise((resolve) => resolve(void 0)));
+function iterable(list) {
+	const values = () => {
+		let i = 0;
+		return { __proto__: null, next: () => ({ __proto__: null, done: i >= list.length, value: list[i++] }) };
+	};
+	defineProperty(list, iterator, { __proto__: null, value: values });
+	return list;
+}
 
 // src/shim/formdom.js
 var [getAttribute, hasAttribute, localName, matches, closest, find, classList] = members(
@@ -103,10 +119,13 @@ var [inputType, inputValue, inputChecked, inputNumber] = members("HTMLInputEleme
 var [areaValue] = members("HTMLTextAreaElement", "value");
 var [selectOptions] = members("HTMLSelectElement", "options");
 var [optionValue, optionSelected] = members("HTMLOptionElement", "value", "selected");
+var [transferItems, transferFiles] = members("DataTransfer", "items", "files");
+var [addItem] = members("DataTransferItemList", "add");
 var [eventTarget] = members("Event", "target");
 var setInputType = setter("HTMLInputElement", "type");
 var setInputValue = setter("HTMLInputElement", "value");
 var setInputChecked = setter("HTMLInputElement", "checked");
+var setInputFiles = setter("HTMLInputElement", "files");
 var setAreaValue = setter("HTMLTextAreaElement", "value");
 var setOptionSelected = setter("HTMLOptionElement", "selected");
 var labelsOf = perElement("labels");
@@ -137,7 +156,7 @@ var formats = {
 	week: "^[0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])$",
 	color: "^#[0-9a-zA-Z]{6}$"
 };
-var ignored = { __proto__: null, submit: 1, reset: 1, button: 1, image: 1, file: 1 };
+var ignored = { __proto__: null, submit: 1, reset: 1, button: 1, image: 1 };
 function readForm(form) {
 	const params = new NativeMap();
 	const list = formElements(form);
@@ -206,6 +225,7 @@ function fill(params, input) {
 function fillOne(param, value) {
 	const { type } = param;
 	const control = param.first.element;
+	if (type === "file") return attach(param, value);
 	const list = type === "multiple" || type === "checkbox" && isGroup(param);
 	if (list ? !isArray(value) : !isScalar(value)) throw invalid(param, value);
 	const text = list ? "" : `${value}`;
@@ -228,6 +248,33 @@ function fillOne(param, value) {
 	}
 	if (inputValue(sample(type, text)) === "" && (text === "" ? type === "number" : type in strict)) throw invalid(param, value);
 	put(control, text, inputValue, setInputValue, type === "range" || type === "color");
+}
+function attach(param, value) {
+	const control = param.first.element;
+	const several = hasAttribute(control, "multiple");
+	if (several && !isArray(value)) throw invalid(param, value);
+	const transfer = new NativeDataTransfer();
+	const items = transferItems(transfer);
+	if (!several) addItem(items, fileOf(param, value));
+	else for (let i = 0; i < value.length; i++) addItem(items, fileOf(param, value[i]));
+	setInputFiles(control, transferFiles(transfer));
+	tell(control, true, true);
+}
+function fileOf(param, value) {
+	const member = (name2) => typeof value === "object" && value !== null && hasOwn(value, name2) ? value[name2] : void 0;
+	const name = member("name");
+	const type = member("type") ?? "";
+	const data = member("data");
+	if (typeof name !== "string" || typeof type !== "string" || typeof data !== "string") throw invalid(param, value);
+	let binary = "";
+	try {
+		binary = decodeBase64(data);
+	} catch {
+		throw invalid(param, value);
+	}
+	const bytes = new NativeUint8Array(binary.length);
+	for (let i = 0; i < binary.length; i++) bytes[i] = charCodeAt(binary, i);
+	return new NativeFile(iterable([bytes]), name, { __proto__: null, type });
 }
 var isScalar = (value) => typeof value === "string" || typeof value === "number" || typeof value === "boolean";
 function invalid(param, value) {

@@ -46,6 +46,12 @@ var { random } = Math;
 var [sort] = members("Array", "sort");
 var textEncoder = new TextEncoder();
 var [encodeText] = members("TextEncoder", "encode");
+var NativeFile = (
+	window.File
+);
+var NativeDataTransfer = (
+	window.DataTransfer
+);
 var { iterator, toStringTag } = Symbol;
 var [typedArrayName, typedArrayLength] = members(
 	getPrototypeOf(Uint8Array.prototype),

@@ -50,6 +50,12 @@ var [sort] = members("Array", "sort");
 var NativeUint8Array = Uint8Array;
 var textEncoder = new TextEncoder();
 var [encodeText] = members("TextEncoder", "encode");
+var NativeFile = (
+	window.File
+);
+var NativeDataTransfer = (
+	window.DataTransfer
+);
 var { iterator, toStringTag } = Symbol;
 var [typedArrayName, typedArrayLength] = members(
 	getPrototypeOf(Uint8Array.prototype),
@@ -933,10 +939,13 @@ var [inputType, inputValue, inputChecked, inputNumber] = members("HTMLInputEleme
 var [areaValue] = members("HTMLTextAreaElement", "value");
 var [selectOptions] = members("HTMLSelectElement", "options");
 var [optionValue, optionSelected] = members("HTMLOptionElement", "value", "selected");
+var [transferItems, transferFiles] = members("DataTransfer", "items", "files");
+var [addItem] = members("DataTransferItemList", "add");
 var [eventTarget] = members("Event", "target");
 var setInputType = setter("HTMLInputElement", "type");
 var setInputValue = setter("HTMLInputElement", "value");
 var setInputChecked = setter("HTMLInputElement", "checked");
+var setInputFiles = setter("HTMLInputElement", "files");
 var setAreaValue = setter("HTMLTextAreaElement", "value");
 var setOptionSelected = setter("HTMLOptionElement", "selected");
 var labelsOf = perElement("labels");

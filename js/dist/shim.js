@@ -51,6 +51,13 @@ var [sort] = members("Array", "sort");
 var NativeUint8Array = Uint8Array;
 var textEncoder = new TextEncoder();
 var [encodeText] = members("TextEncoder", "encode");
+var NativeFile = (
+	window.File
+);
+var NativeDataTransfer = (
+	window.DataTransfer
+);
+var decodeBase64 = atob;
 var { iterator, toStringTag } = Symbol;
 var [typedArrayName, typedArrayLength] = members(
 	getPrototypeOf(Uint8Array.prototype),
@@ -83,6 +90,14 @@ var settled = own(new NativePromise((resolve) => resolve(void 0)));
 var timeout = setTimeout;
 function microtask(fn) {
 	promiseThen(settled, fn);
+}
+function iterable(list) {
+	const values = () => {
+		let i = 0;
+		return { __proto__: null, next: () => ({ __proto__: null, done: i >= list.length, value: list[i++] }) };
+	};
+	defineProperty(list, iterator, { __proto__: null, value: values });
+	return list;
 }
 function append(list, value) {
 	defineProperty(list, list.length, { __proto__: null, value, writable: true, enumerable: true, configurable: true });
@@ -962,10 +977,13 @@ var [inputType, inputValue, inputChecked, inputNumber] = members("HTMLInputEleme
 var [areaValue] = members("HTMLTextAreaElement", "value");
 var [selectOptions] = members("HTMLSelectElement", "options");
 var [optionValue, optionSelected] = members("HTMLOptionElement", "value", "selected");
+var [transferItems, transferFiles] = members("DataTransfer", "items", "files");
+var [addItem] = members("DataTransferItemList", "add");
 var [eventTarget] = members("Event", "target");
 var setInputType = setter("HTMLInputElement", "type");
 var setInputValue = setter("HTMLInputElement", "value");
 var setInputChecked = setter("HTMLInputElement", "checked");
+var setInputFiles = setter("HTMLInputElement", "files");
 var setAreaValue = setter("HTMLTextAreaElement", "value");
 var setOptionSelected = setter("HTMLOptionElement", "selected");
 var labelsOf = perElement("labels");
@@ -1008,7 +1026,8 @@ var formats = {
 	week: "^[0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])$",
 	color: "^#[0-9a-zA-Z]{6}$"
 };
-var ignored = { __proto__: null, submit: 1, reset: 1, button: 1, image: 1, file: 1 };
+var file = '"type":"object","properties":{"name":{"type":"string","description":"The name of the file, without folders.","minLength":1,"maxLength":255},"type":{"type":"string","description":"Its MIME type, such as image/png.","maxLength":127},"data":{"type":"string","contentEncoding":"base64"}},"required":["name","data"]';
+var ignored = { __proto__: null, submit: 1, reset: 1, button: 1, image: 1 };
 var labelable = "button,input:not([type=hidden i]),meter,output,progress,select,textarea";
 var secret2 = "[autocomplete*=-password i],[autocomplete*=one-time-code i],[autocomplete*=cc-number i],[autocomplete*=cc-csc i],[autocomplete*=cc-exp i]";
 var dates = "Dates MUST be provided in 'YYYY-MM-DD' format.";
@@ -1072,6 +1091,8 @@ function property(param) {
 	const control = param.first.element;
 	let description = isGroup(param) && param.first.next !== null ? groupDescription(param) : describe2(control);
 	if (type === "date") description = description === "" ? dates : `${description} (${dates})`;
+	const accept = type === "file" ? strip(getAttribute2(control, "accept") ?? "") : "";
+	if (accept !== "") description += `${description === "" ? "" : " "}(Accepted: ${accept})`;
 	const marked = type !== "password" && matches(control, secret2) ? ',"writeOnly":true' : "";
 	const ending = marked + (description === "" ? "" : `,"description":${jsonStringify(description)}`);
 	switch (type) {
@@ -1086,6 +1107,10 @@ function property(param) {
 			return choices(buttons(param)) + ending;
 		case "checkbox":
 			return (isGroup(param) ? several(choices(buttons(param))) : '"type":"boolean"') + ending;
+		case "file": {
+			const one = file + (accept === "" ? "" : `,"x-accept":${jsonStringify(accept)}`);
+			return (hasAttribute(control, "multiple") ? `"type":"array","items":{${one}},"maxItems":8` : one) + ending;
+		}
 		case "password":
 			return `"type":"string","format":"password","writeOnly":true${pattern(control)}${ending}`;
 		default:
@@ -1226,6 +1251,7 @@ function fill2(params, input) {
 function fillOne(param, value) {
 	const { type } = param;
 	const control = param.first.element;
+	if (type === "file") return attach(param, value);
 	const list = type === "multiple" || type === "checkbox" && isGroup(param);
 	if (list ? !isArray(value) : !isScalar(value)) throw invalid(param, value);
 	const text = list ? "" : `${value}`;
@@ -1248,6 +1274,33 @@ function fillOne(param, value) {
 	}
 	if (inputValue(sample(type, text)) === "" && (text === "" ? type === "number" : type in strict)) throw invalid(param, value);
 	put3(control, text, inputValue, setInputValue, type === "range" || type === "color");
+}
+function attach(param, value) {
+	const control = param.first.element;
+	const several2 = hasAttribute(control, "multiple");
+	if (several2 && !isArray(value)) throw invalid(param, value);
+	const transfer = new NativeDataTransfer();
+	const items = transferItems(transfer);
+	if (!several2) addItem(items, fileOf(param, value));
+	else for (let i = 0; i < value.length; i++) addItem(items, fileOf(param, value[i]));
+	setInputFiles(control, transferFiles(transfer));
+	tell2(control, true, true);
+}
+function fileOf(param, value) {
+	const member2 = (name2) => typeof value === "object" && value !== null && hasOwn(value, name2) ? value[name2] : void 0;
+	const name = member2("name");
+	const type = member2("type") ?? "";
+	const data = member2("data");
+	if (typeof name !== "string" || typeof type !== "string" || typeof data !== "string") throw invalid(param, value);
+	let binary = "";
+	try {
+		binary = decodeBase64(data);
+	} catch {
+		throw invalid(param, value);
+	}
+	const bytes = new NativeUint8Array(binary.length);
+	for (let i = 0; i < binary.length; i++) bytes[i] = charCodeAt(binary, i);
+	return new NativeFile(iterable([bytes]), name, { __proto__: null, type });
 }
 var isScalar = (value) => typeof value === "string" || typeof value === "number" || typeof value === "boolean";
 function invalid(param, value) {
@@ -1531,8 +1584,8 @@ function uncaught(text) {
 }
 function watchProblems() {
 	listen2("error", (event) => {
-		const file = errorFile(event);
-		problem("error", "", errorMessage(event), file && `${file}:${errorLine(event)}`);
+		const file2 = errorFile(event);
+		problem("error", "", errorMessage(event), file2 && `${file2}:${errorLine(event)}`);
 	});
 	listen2("error", (event) => problem("load", "", scriptSource(eventTarget2(event)) || "a script of the page itself", ""), true);
 	listen2("securitypolicyviolation", (event) => policy(violated(event), blocked(event), violationFile(event), violationLine(event), disposition(event)));
@@ -1609,8 +1662,8 @@ function earlyViolations() {
 	}
 	observer2.disconnect();
 }
-function policy(directive, what, file, line, mode) {
-	if (mode === "enforce" && exec(/^script-src/, directive)) problem("policy", "", `${directive} does not allow ${what}`, file ? `${file}:${line}` : "");
+function policy(directive, what, file2, line, mode) {
+	if (mode === "enforce" && exec(/^script-src/, directive)) problem("policy", "", `${directive} does not allow ${what}`, file2 ? `${file2}:${line}` : "");
 }
 function problem(kind, name, message, at, adapter = 0) {
 	if (kind === "error" || kind === "rejection") uncaught(cut(message, limits.problem));
@@ -2547,6 +2600,7 @@ var all2 = changesOf([
 	"min",
 	"max",
 	"step",
+	"accept",
 	"value",
 	"id",
 	"for",
@@ -2574,12 +2628,7 @@ function start2() {
 	observe(observer, document, mapSize(tools) > 0 ? all2 : few);
 }
 function changesOf(list, characterData) {
-	const values = () => {
-		let i = 0;
-		return { __proto__: null, next: () => ({ __proto__: null, done: i >= list.length, value: list[i++] }) };
-	};
-	defineProperty(list, iterator, { __proto__: null, value: values });
-	return { __proto__: null, subtree: true, childList: true, characterData, attributeFilter: list };
+	return { __proto__: null, subtree: true, childList: true, characterData, attributeFilter: iterable(list) };
 }
 function readChanges() {
 	if (observed === document) look(takeRecords(observer));

@@ -108,6 +108,12 @@ func TestFormSchemas(t *testing.T) {
 	ours := map[string]string{
 		"select-empty": `{"type":"object","properties":{"a":{"type":"string"}},"required":[]}`,
 		"pattern-v":    `{"type":"object","properties":{"a":{"type":"string"}},"required":[]}`,
+		// Files are ours.
+		"file":          `{"type":"object","properties":{"a":{` + fileSchema + `}},"required":[]}`,
+		"file-desc":     `{"type":"object","properties":{"a":{` + fileSchema + `,"description":"F"}},"required":["a"]}`,
+		"file-accept":   `{"type":"object","properties":{"a":{` + fileSchema + `,"x-accept":"image/*, .PDF","description":"Proof (Accepted: image/*, .PDF)"}},"required":[]}`,
+		"file-multiple": `{"type":"object","properties":{"a":{"type":"array","items":{` + fileSchema + `,"x-accept":".txt"},"maxItems":8,"description":"(Accepted: .txt)"}},"required":["a"]}`,
+
 		"password":     `{"type":"object","properties":{"a":{"type":"string","format":"password","writeOnly":true,"pattern":"x"}},"required":[]}`, // so that nobody reads it
 		"secret-shown": `{"type":"object","properties":{"a":{"type":"string","writeOnly":true,"description":"Secret"}},"required":[]}`,
 		"secret-new":   `{"type":"object","properties":{"a":{"type":"string","writeOnly":true}},"required":["a"]}`,

@@ -248,7 +248,13 @@ func (s *setup) scripted() []wire.Command {
 
 // page are the commands for a page, or a window of it.
 func (s *setup) page() []wire.Command {
-	return append(append(s.scripted(), s.settings.page()...), s.reaching.intercept(s.settings)...)
+	commands := append(append(s.scripted(), s.settings.page()...), s.reaching.intercept(s.settings)...)
+	if s.reaching.attended { // somebody at the window chooses files themselves
+		return commands
+	}
+	cancel := true
+	return append(commands, wire.Command{Method: page.CommandSetInterceptFileChooserDialog,
+		Params: page.SetInterceptFileChooserDialogParams{Enabled: true, Cancel: &cancel}})
 }
 
 // frame are the commands for a frame of another site.

@@ -59,7 +59,7 @@ func newFace(t *testing.T, o Options) *world {
 
 // handler returns the handler for an address.
 func (w *world) handler(listen string) http.Handler {
-	guards := transport.Options{Listen: listen, JSONRPCUnder: []string{"/mcp"}, MaxBodyUnder: map[string]int64{"/mcp": 4 << 20}}
+	guards := transport.Options{Listen: listen, JSONRPCUnder: []string{"/mcp"}, MaxBodyUnder: transport.BodiesWithFiles()}
 	for _, c := range []bridge.Caller{agent, other, quiet} {
 		guards.Callers = append(guards.Callers, transport.Credential{Caller: c, Token: c.Name + "-token"})
 	}

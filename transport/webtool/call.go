@@ -18,6 +18,9 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m, e := decode(body)
+	if len(body) > transport.PlainBody && len(m.request.Text()) <= transport.PlainBody {
+		e = transport.TooLarge(transport.PlainBody) // only arguments are long: the bridge judges these by their tool
+	}
 	if e == nil {
 		e = m.addResume(r.Header)
 	}

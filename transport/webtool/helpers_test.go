@@ -52,7 +52,8 @@ func newWorld(t *testing.T, o bridge.Options, callers ...transport.Credential) *
 	w := &world{Router: r, bridge: b, url: "http://" + l.Addr().String(), host: l.Addr().String(), log: &buffer{}}
 	log := slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	mux := transport.NewMux(webtool.New(b, webtool.Options{Log: log}).Routes()...)
-	srv := transport.Server(transport.Guard(mux, transport.Options{Listen: l.Addr().String(), Callers: callers, Log: log}), log)
+	srv := transport.Server(transport.Guard(mux, transport.Options{
+		Listen: l.Addr().String(), Callers: callers, Log: log, MaxBodyUnder: transport.BodiesWithFiles()}), log)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -18,10 +18,13 @@ export const [inputType, inputValue, inputChecked, inputNumber] = members('HTMLI
 export const [areaValue] = members('HTMLTextAreaElement', 'value');
 export const [selectOptions] = members('HTMLSelectElement', 'options');
 export const [optionValue, optionSelected] = members('HTMLOptionElement', 'value', 'selected');
+export const [transferItems, transferFiles] = members('DataTransfer', 'items', 'files');
+export const [addItem] = members('DataTransferItemList', 'add');
 export const [eventTarget] = members('Event', 'target');
 export const setInputType = setter('HTMLInputElement', 'type');
 export const setInputValue = setter('HTMLInputElement', 'value');
 export const setInputChecked = setter('HTMLInputElement', 'checked');
+export const setInputFiles = setter('HTMLInputElement', 'files');
 export const setAreaValue = setter('HTMLTextAreaElement', 'value');
 export const setOptionSelected = setter('HTMLOptionElement', 'selected');
 

@@ -4,11 +4,14 @@
 // docs/decisions/2026-11-22-forms-and-toolcall-events.md.
 
 import {
-  areaValue, click, collectionLength, inputChecked, inputValue, optionSelected, optionValue, selectOptions, setAreaValue,
-  setInputChecked, setInputValue, setOptionSelected,
+  addItem, areaValue, click, collectionLength, hasAttribute, inputChecked, inputValue, optionSelected, optionValue, selectOptions,
+  setAreaValue, setInputChecked, setInputFiles, setInputValue, setOptionSelected, transferFiles, transferItems,
 } from './formdom.js';
 import { isGroup, sample } from './formschema.js';
-import { NativeError, NativeEvent, NativeMap, dispatchEvent, isArray, mapDelete, mapGet, mapHas, mapSet, mapSize, objectKeys } from './natives.js';
+import {
+  NativeDataTransfer, NativeError, NativeEvent, NativeFile, NativeMap, NativeUint8Array, charCodeAt, decodeBase64, dispatchEvent, hasOwn,
+  isArray, iterable, mapDelete, mapGet, mapHas, mapSet, mapSize, objectKeys,
+} from './natives.js';
 
 /**
  * fill puts the members of the input into the form, one after the other. It throws at the first that does not fit; one that
@@ -33,6 +36,7 @@ export function fill(params, input) {
 function fillOne(param, value) {
   const { type } = param;
   const control = param.first.element;
+  if (type === 'file') return attach(param, value);
   const list = type === 'multiple' || (type === 'checkbox' && isGroup(param));
   if (list ? !isArray(value) : !isScalar(value)) throw invalid(param, value);
   const text = list ? '' : `${value}`;
@@ -50,6 +54,45 @@ function fillOne(param, value) {
   }
   if (inputValue(sample(type, text)) === '' && (text === '' ? type === 'number' : type in strict)) throw invalid(param, value);
   put(control, text, inputValue, setInputValue, type === 'range' || type === 'color');
+}
+
+/**
+ * attach chooses files as a person would; none takes away what was chosen.
+ * @param {Param} param
+ * @param {any} value
+ */
+function attach(param, value) {
+  const control = param.first.element;
+  const several = hasAttribute(control, 'multiple');
+  if (several && !isArray(value)) throw invalid(param, value);
+  const transfer = new NativeDataTransfer();
+  const items = transferItems(transfer);
+  if (!several) addItem(items, fileOf(param, value));
+  else for (let i = 0; i < value.length; i++) addItem(items, fileOf(param, value[i]));
+  setInputFiles(control, transferFiles(transfer));
+  tell(control, true, true);
+}
+
+/**
+ * fileOf makes a file of its name, its type and its bytes in base64.
+ * @param {Param} param
+ * @param {any} value
+ */
+function fileOf(param, value) {
+  const member = (/** @type {string} */ name) => (typeof value === 'object' && value !== null && hasOwn(value, name) ? value[name] : undefined);
+  const name = member('name');
+  const type = member('type') ?? '';
+  const data = member('data');
+  if (typeof name !== 'string' || typeof type !== 'string' || typeof data !== 'string') throw invalid(param, value);
+  let binary = '';
+  try {
+    binary = decodeBase64(data);
+  } catch {
+    throw invalid(param, value);
+  }
+  const bytes = new NativeUint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) bytes[i] = charCodeAt(binary, i);
+  return new NativeFile(iterable([bytes]), name, { __proto__: null, type });
 }
 
 /** @param {any} value */

@@ -8,7 +8,7 @@ import { closest, find, findAll, getAttribute, hasAttribute, isConnected, matche
 import { formChanged, runForm } from './formrun.js';
 import { readForm, schemaOf } from './formschema.js';
 import {
-  NativeMap, addEventListener, defineProperty, iterator, mapForEach, mapGet, mapHas, mapSet, mapSize, members, timeout,
+  NativeMap, addEventListener, iterable, mapForEach, mapGet, mapHas, mapSet, mapSize, members, timeout,
 } from './natives.js';
 import { problem } from './problems.js';
 import { renew, replaceForms } from './registry.js';
@@ -23,7 +23,7 @@ const pause = 200;
 /** What is observed on a page without forms that are tools costs next to nothing. */
 const few = changesOf(['toolname', 'tooldescription'], false);
 const all = changesOf(['toolname', 'tooldescription', 'tooltitle', 'toolautosubmit', 'toolparamdescription', 'name', 'type', 'form',
-  'disabled', 'readonly', 'required', 'multiple', 'pattern', 'min', 'max', 'step', 'value', 'id', 'for', 'aria-description'], true);
+  'disabled', 'readonly', 'required', 'multiple', 'pattern', 'min', 'max', 'step', 'accept', 'value', 'id', 'for', 'aria-description'], true);
 
 /** The document that is observed. @type {Document | null} */
 let observed = null;
@@ -56,17 +56,12 @@ function start() {
 }
 
 /**
- * changesOf makes options of an observer that can be read whatever the page did to Array.prototype.
+ * changesOf makes options of an observer.
  * @param {any[]} list of attributes
  * @param {boolean} characterData
  */
 function changesOf(list, characterData) {
-  const values = () => {
-    let i = 0;
-    return { __proto__: null, next: () => ({ __proto__: null, done: i >= list.length, value: list[i++] }) };
-  };
-  defineProperty(list, iterator, { __proto__: null, value: values });
-  return { __proto__: null, subtree: true, childList: true, characterData, attributeFilter: list };
+  return { __proto__: null, subtree: true, childList: true, characterData, attributeFilter: iterable(list) };
 }
 
 /** readChanges reads what changed until now. */

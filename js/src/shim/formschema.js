@@ -1,5 +1,6 @@
 // @ts-check
-// From a form to the parameters of its tool and their JSON Schema, as Chromium 156 derives them. Not derived are controls that
+// From a form to the parameters of its tool and their JSON Schema, as Chromium 156 derives them; files are
+// ours: docs/decisions/2026-11-27-files-into-forms.md. Not derived are controls that
 // are disabled or read-only, and names that controls share, unless all of them are checkboxes, or radio buttons.
 
 import {
@@ -17,7 +18,11 @@ const formats = {
   __proto__: null, date: 'date', time: `^${clock}`, 'datetime-local': `^${month}-[0-9]{2}T${clock}`, month: `^${month}$`,
   week: '^[0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])$', color: '^#[0-9a-zA-Z]{6}$',
 };
-const ignored = { __proto__: null, submit: 1, reset: 1, button: 1, image: 1, file: 1 };
+/** How a caller gives a file; the bridge checks its size and the encoding. */
+const file = '"type":"object","properties":{"name":{"type":"string","description":"The name of the file, without folders.","minLength":1,'
+  + '"maxLength":255},"type":{"type":"string","description":"Its MIME type, such as image/png.","maxLength":127},'
+  + '"data":{"type":"string","contentEncoding":"base64"}},"required":["name","data"]';
+const ignored = { __proto__: null, submit: 1, reset: 1, button: 1, image: 1 };
 const labelable = 'button,input:not([type=hidden i]),meter,output,progress,select,textarea';
 /** What a field is for that holds a secret, whatever its type, such as a password that is shown. */
 const secret = '[autocomplete*=-password i],[autocomplete*=one-time-code i],[autocomplete*=cc-number i],[autocomplete*=cc-csc i],'
@@ -103,6 +108,8 @@ function property(param) {
   const control = param.first.element;
   let description = isGroup(param) && param.first.next !== null ? groupDescription(param) : describe(control);
   if (type === 'date') description = description === '' ? dates : `${description} (${dates})`;
+  const accept = type === 'file' ? strip(getAttribute(control, 'accept') ?? '') : '';
+  if (accept !== '') description += `${description === '' ? '' : ' '}(Accepted: ${accept})`;
   const marked = type !== 'password' && matches(control, secret) ? ',"writeOnly":true' : '';
   const ending = marked + (description === '' ? '' : `,"description":${jsonStringify(description)}`);
   switch (type) {
@@ -111,6 +118,10 @@ function property(param) {
     case 'multiple': return several(choices(options(control))) + ending;
     case 'radio': return choices(buttons(param)) + ending;
     case 'checkbox': return (isGroup(param) ? several(choices(buttons(param))) : '"type":"boolean"') + ending;
+    case 'file': {
+      const one = file + (accept === '' ? '' : `,"x-accept":${jsonStringify(accept)}`);
+      return (hasAttribute(control, 'multiple') ? `"type":"array","items":{${one}},"maxItems":8` : one) + ending;
+    }
     case 'password': return `"type":"string","format":"password","writeOnly":true${pattern(control)}${ending}`;
     default: return `"type":"string"${type in formats ? format(control, type) : pattern(control)}${ending}`;
   }

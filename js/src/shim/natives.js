@@ -62,6 +62,9 @@ export const [sort] = members('Array', 'sort');
 export const NativeUint8Array = Uint8Array;
 export const textEncoder = new TextEncoder();
 export const [encodeText] = members('TextEncoder', 'encode');
+export const NativeFile = /** @type {any} */ (window).File;
+export const NativeDataTransfer = /** @type {any} */ (window).DataTransfer;
+export const decodeBase64 = atob;
 export const { iterator, toStringTag } = Symbol;
 /** The first is the name of a typed array's class, undefined for everything else; it never throws. */
 export const [typedArrayName, typedArrayLength] = members(/** @type {object} */ (getPrototypeOf(Uint8Array.prototype)), toStringTag, 'length');
@@ -109,6 +112,20 @@ export const timeout = setTimeout;
  */
 export function microtask(fn) {
   promiseThen(settled, fn);
+}
+
+/**
+ * iterable makes a list one that the browser reads whatever the page did to Array.prototype.
+ * @param {any[]} list
+ * @returns {any[]}
+ */
+export function iterable(list) {
+  const values = () => {
+    let i = 0;
+    return { __proto__: null, next: () => ({ __proto__: null, done: i >= list.length, value: list[i++] }) };
+  };
+  defineProperty(list, iterator, { __proto__: null, value: values });
+  return list;
 }
 
 /**

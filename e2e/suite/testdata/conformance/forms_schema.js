@@ -76,7 +76,7 @@ cases(
   control('select multiple', '<select name=q multiple><option value=a>A<option value=b>B</select>', {type: 'array', items: {type: 'string', anyOf: [{type: 'string', const: 'a', title: 'A'}, {type: 'string', const: 'b', title: 'B'}], enum: ['a', 'b']}, uniqueItems: true}),
   control('hidden', '<input name=q type=hidden value=v>', 'none'),
   control('hidden with a description', '<input name=q type=hidden value=v toolparamdescription=p>', {type: 'string', description: 'p'}),
-  control('file', '<input name=q type=file>', 'none'),
+  control('file', '<input name=q type=file>', {type: 'object', properties: {name: {type: 'string', description: 'The name of the file, without folders.', minLength: 1, maxLength: 255}, type: {type: 'string', description: 'Its MIME type, such as image/png.', maxLength: 127}, data: {type: 'string', contentEncoding: 'base64'}}, required: ['name', 'data']}),
   control('disabled', '<input name=q disabled>', 'none'),
   control('in a disabled fieldset', '<fieldset disabled><input name=q></fieldset>', 'none'),
   control('readonly', '<input name=q readonly>', 'none'),
