@@ -45,7 +45,7 @@ var { random } = Math;
 var [sort] = members("Array", "sort");
 var textEncoder = new TextEncoder();
 var [encodeText] = members("TextEncoder", "encode");
-var { iterator, toStringTag } = Symbol;
+var { asyncIterator, iterator, toStringTag } = Symbol;
 var [typedArrayName, typedArrayLength] = members(
 	getPrototypeOf(Uint8Array.prototype),
 	toStringTag,

@@ -62,7 +62,7 @@ export const [sort] = members('Array', 'sort');
 export const NativeUint8Array = Uint8Array;
 export const textEncoder = new TextEncoder();
 export const [encodeText] = members('TextEncoder', 'encode');
-export const { iterator, toStringTag } = Symbol;
+export const { asyncIterator, iterator, toStringTag } = Symbol;
 /** The first is the name of a typed array's class, undefined for everything else; it never throws. */
 export const [typedArrayName, typedArrayLength] = members(/** @type {object} */ (getPrototypeOf(Uint8Array.prototype)), toStringTag, 'length');
 export const [bufferLength] = members('ArrayBuffer', 'byteLength');
