@@ -8,7 +8,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// Progress is how far a result has come that arrives in parts: what a tool of a page yields, or a
+// Progress counts the parts of a result that arrives in parts: what a tool of a page yields, or a
 // stream of an API.
 type Progress struct {
 	Parts int
@@ -23,7 +23,7 @@ const maxLast, maxTold = 8 << 10, 1 << 10
 // maxNumber bounds the numbers of parts, so that a larger one always follows.
 const maxNumber = 1 << 50
 
-// Told is what a part says of the progress, in the page's own words.
+// Told holds what a part says of the progress, in the page's own words.
 type Told struct {
 	Message string   // one line, cleaned, of at most 1 KiB
 	At      *float64 // nil when the part does not say

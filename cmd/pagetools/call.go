@@ -118,7 +118,8 @@ func sayMisspelled(p *program, given bridge.Value, schema json.RawMessage) {
 	})
 }
 
-// runCall runs a call, says that it does, and shows how far its result has come. Its error is in words for a person.
+// runCall runs a call, says that it does, and shows how far its result has come. Its error is in
+// words for a person.
 func runCall(ctx context.Context, p *program, b *bridge.Bridge,
 	c *bridge.Call) (bridge.Step, error) {
 	say, done := p.following("running %s", text.Line(c.Tool))
@@ -148,7 +149,7 @@ func showParts(ctx context.Context, r *bridge.Run, say func(string)) {
 	}
 }
 
-// partLine is what a person reads of a part.
+// partLine returns a part as a person reads it.
 func partLine(p *bridge.Progress) string {
 	said := p.Told()
 	at := strconv.Itoa(p.Parts)

@@ -97,7 +97,7 @@ func (cs *calls) leaves(aborted <-chan wire.Reply) {
 	}), aborted)
 }
 
-// closePatience is how long a page may take to close the iterators of calls that are over, which
+// closePatience limits how long a page may take to close the iterators of calls that are over, which
 // its script gives a second each, before it is left.
 const closePatience = 1200 * time.Millisecond
 
@@ -124,8 +124,8 @@ func awaitReplies(ctx context.Context, all []<-chan wire.Reply) {
 }
 
 func (cs *calls) begin(d *document, inv *session.Invocation) *call {
-	c := &call{of: cs, doc: d, id: d.ids.take(), caller: inv.Caller, maxBytes: inv.MaxBytes, progress: inv.Progress,
-		dialogs: make(chan *dialog, 1)}
+	c := &call{of: cs, doc: d, id: d.ids.take(), caller: inv.Caller, maxBytes: inv.MaxBytes,
+		progress: inv.Progress, dialogs: make(chan *dialog, 1)}
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	cs.count++

@@ -15,18 +15,16 @@ import (
 // after they were told to.
 const yieldingPage = `<script>
 	const after = (ms) => new Promise((r) => setTimeout(r, ms));
-	let closed = 0;
-	const closes = async function* () { try { for (let i = 1; ; i++) { yield i; await after(20) } } finally { closed++; await after(100); await fetch('/closed') } };
+	const closes = async function* () { try { for (let i = 1; ; i++) { yield i; await after(20) } } finally { await after(100); await fetch('/closed') } };
 	tool('words', async function* () { for (const word of ['a', 'b', 'c']) { yield word; await after(120) } });
 	tool('stream', () => new Response('streamed').body.pipeThrough(new TextDecoderStream()));
 	tool('returns', async function* () { yield {progress: 1, total: 2}; await after(20); return {n: 1} });
 	tool('throws', async function* () { yield 'before'; await after(20); throw new Error('broke') });
-	tool('asks', async function* () { yield 'before'; yield confirm('sure?'); return 'end' });
+	tool('asks', async function* () { yield 'before'; await after(60); yield confirm('sure?'); return 'end' });
 	tool('picture', async function* () { const c = document.createElement('canvas'); c.width = c.height = 1; yield c; yield c });
 	tool('endless', closes);
 	tool('fast', async function* () { for (let i = 0; i < 9999; i++) yield i; return 'all' });
 	tool('much', async function* () { for (;;) yield 'x'.repeat(1 << 16) });
-	tool('closed', () => closed);
 </script>`
 
 // follows runs a tool and returns its end, and what is told of its parts. heard is called with each.
@@ -112,9 +110,6 @@ func TestCancelledParts(t *testing.T) {
 			t.Errorf("it ends with %s, want %s", got, want)
 		}
 		if late { // and the page is closed at once
-			if got := p.must("closed", "{}"); got != "2" {
-				t.Errorf("closed %s times", got)
-			}
 			if err := p.Close(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +118,10 @@ func TestCancelledParts(t *testing.T) {
 			default:
 				t.Error("the page was closed before its iterator was")
 			}
-			break
+			if n := len(closed); n > 0 {
+				t.Errorf("%d iterators were closed twice", n)
+			}
+			return
 		}
 		<-closed
 	}

@@ -35,7 +35,7 @@ func nextProgress(after time.Duration) time.Duration {
 	return after + progressEvery
 }
 
-// running is the call that a request waits for. It is safe for concurrent use.
+// running holds the call of a request. It is safe for concurrent use.
 type running struct {
 	run   atomic.Pointer[bridge.Run] // nil before it began
 	comes bridge.Changes
@@ -69,7 +69,7 @@ type reporter struct {
 // maxProgress bounds what is told within progressOften. The newest part counts.
 const maxProgress = 10
 
-// step is how much the progress grows where nothing has come that is counted.
+// step separates reports between which nothing was counted.
 const step = 0.001
 
 // tell sends progress. at is nil where nothing is counted.
