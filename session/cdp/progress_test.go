@@ -46,8 +46,8 @@ func (s *shown) follows(ctx context.Context, name string, heard func(bridge.Prog
 	return step, all
 }
 
-// TestYieldedParts (anyone 6): what a tool yields is told while it runs, and its result is what it
-// returns, or all of it. A part is never a question.
+// TestYieldedParts (anyone 6): what a tool yields is told while it runs, and it returns its
+// result, or all of that is the result. A part is never a question.
 func TestYieldedParts(t *testing.T) {
 	t.Parallel()
 	p := showPage(t, shared, site(t, map[string]http.HandlerFunc{"/": html(yieldingPage)})+"/")
