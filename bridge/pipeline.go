@@ -311,7 +311,7 @@ func (pl *pipeline) invoke(ctx context.Context, r *Run) Step {
 		return source.Invoke(ctx, Invocation{
 			Tool: r.pass.tool, Caller: r.pass.call.Caller.Name, Agreed: r.pass.shown, Input: r.pass.input.Text(), MaxBytes: r.pass.resultLimit(),
 			Patience: r.pass.left(), Timeout: r.pass.settings.timeout, Answer: pl.limits.Question, Questions: maxQuestions - r.asked,
-			Still: r.still, Progress: func(p Progress) { r.progress.Store(&p) },
+			Still: r.still, Progress: r.progressed,
 		})
 	})
 }

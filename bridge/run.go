@@ -50,11 +50,9 @@ type Run struct {
 	pen        *Live  // whose input reaches the page; nil: nobody's
 	actor      string // who acted in the page last, since the question is open
 
-	progress atomic.Pointer[Progress] // nil: no part of the result is there, or all of it
+	progress atomic.Pointer[Progress] // nil: no part of the result came
+	parted   Changes                  // of progress
 }
-
-// Progress returns how far the result has come, as long as it arrives in parts; nil otherwise.
-func (r *Run) Progress() *Progress { return r.progress.Load() }
 
 func (b *Bridge) newRun(in *Call) *Run {
 	r := &Run{pass: b.enter(in)}
@@ -411,7 +409,6 @@ func (r *Run) end(s Step) {
 		s = r.pass.ofCall(tooMuchToKeep()).Step() // else it goes to who waits
 	}
 	r.done, r.result = true, s
-	r.progress.Store(nil)
 	r.changes.Signal()
 	r.mu.Unlock()
 	r.pass.bridge.runs.ended(r, token)

@@ -100,12 +100,6 @@ type Invocation struct {
 	Progress func(Progress)
 }
 
-// Progress is how far a result has come that arrives in parts, such as a stream of events.
-type Progress struct {
-	Parts int
-	Last  json.RawMessage // of the parts, as the site sent it
-}
-
 // Refused asks Still: why the call may not run any more, or nil.
 func (inv Invocation) Refused(ctx context.Context) *Error {
 	if inv.Still == nil {

@@ -155,6 +155,9 @@ type Invocation struct {
 	MaxBytes int
 	// Once says that the page is closed after the call, when it is settled.
 	Once bool
+	// Progress is told how far a result has come that arrives in parts; nil means that nobody
+	// listens. It returns at once.
+	Progress func(bridge.Progress)
 }
 
 // Settler is a Tab that knows what calls with Once have left under way. It is optional.

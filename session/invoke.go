@@ -45,7 +45,8 @@ func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
 		whole := cmp.Or(inv.Timeout, limit)
 		running, cancel := bound(ctx, limit, bridge.TimedOut(whole))
 		step := p.tab.Invoke(running, Invocation{Document: t.Document(), Tool: t.Registration(),
-			Caller: inv.Caller, Input: inv.Input, MaxBytes: inv.MaxBytes, Once: p.once})
+			Caller: inv.Caller, Input: inv.Input, MaxBytes: inv.MaxBytes, Once: p.once,
+			Progress: inv.Progress})
 		cancel()
 		if step.Err != nil && errors.Is(step.Err, ErrGone) {
 			// Nothing ran: the page replaced the registration. An equal one may

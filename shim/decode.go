@@ -17,6 +17,7 @@ const (
 	maxProblems = 32
 	maxHeader   = 256 << 10
 	maxState    = 64 << 20
+	maxParts    = 10_000
 	maxSafe     = 1<<53 - 1 // the largest integer that JavaScript counts to
 )
 
@@ -39,6 +40,8 @@ const (
 	// Unsubmitted: the form did not leave.
 	Unsubmitted Kind = "unsubmitted"
 	Asking      Kind = "asking" // it goes on: Wait
+	// Partial: the result arrives in parts, and it goes on: Wait.
+	Partial Kind = "parts"
 )
 
 // A Reply is how one call ended.
@@ -50,6 +53,10 @@ type Reply struct {
 	Name     string          // of the error that the page threw; may be empty
 	Message  string
 	State    *State // nil when the caller knew Revision already
+	// Parts is how many parts of the result there are, when some came that no reply has told; 0 is
+	// none. Last is the last of them, valid JSON.
+	Parts int
+	Last  json.RawMessage
 }
 
 // A State holds the tools of one document at one revision.
@@ -204,13 +211,15 @@ func DecodeReply(text string) (*Reply, error) {
 		return nil, errors.New("the reply's header: no line")
 	}
 	var h struct {
-		Kind    Kind   `json:"k"`
-		Rev     int64  `json:"rev"`
-		Ran     bool   `json:"ran"`
-		Len     int64  `json:"len"`
-		State   int64  `json:"state"`
-		Name    string `json:"name"`
-		Message string `json:"message"`
+		Kind    Kind            `json:"k"`
+		Rev     int64           `json:"rev"`
+		Ran     bool            `json:"ran"`
+		Len     int64           `json:"len"`
+		State   int64           `json:"state"`
+		Name    string          `json:"name"`
+		Message string          `json:"message"`
+		Parts   int64           `json:"parts"`
+		Last    json.RawMessage `json:"last"`
 	}
 	if err := json.Unmarshal([]byte(line), &h); err != nil {
 		return nil, fmt.Errorf("the reply's header: %w", err)
@@ -220,7 +229,10 @@ func DecodeReply(text string) (*Reply, error) {
 		return nil, fmt.Errorf("the reply's header: %d and %d bytes announced, %d there", h.Len,
 			h.State, len(rest))
 	}
-	r := &Reply{Kind: h.Kind, Revision: h.Rev, Ran: h.Ran, Name: h.Name, Message: h.Message}
+	if h.Parts < 0 || h.Parts > maxParts || (h.Parts > 0) != (h.Last != nil) {
+		return nil, errors.New("the reply's header: the parts are out of range")
+	}
+	r := &Reply{Kind: h.Kind, Revision: h.Rev, Ran: h.Ran, Name: h.Name, Message: h.Message, Parts: int(h.Parts), Last: h.Last}
 	if err := r.payload(rest[:h.Len]); err != nil {
 		return nil, err
 	}
@@ -248,7 +260,7 @@ func (r *Reply) payload(text string) error {
 			return fmt.Errorf("the reply's payload: %w", errNotJSON)
 		}
 		r.Payload = raw
-	case Failed, Aborted, Gone, Invalid, TooLarge, Unhandled, Submitted, Awaiting, Unsure, Handled, Unsubmitted, Asking:
+	case Failed, Aborted, Gone, Invalid, TooLarge, Unhandled, Submitted, Awaiting, Unsure, Handled, Unsubmitted, Asking, Partial:
 		if text != "" {
 			return fmt.Errorf("the reply's payload: %d bytes with kind %s", len(text), r.Kind)
 		}

@@ -13,10 +13,10 @@
 //	Watch       a state text, as soon as the registry's revision is above rev; "" when a later Watch took its place.
 //	            Watch(name, -1, room) answers at once.
 //	Call        a reply text. Its promise is never rejected; it can stay pending as long as the tool does.
-//	Wait        the next reply text of a call whose last one was of kind asking.
+//	Wait        the next reply text of a call whose last one was of kind asking or parts.
 //	Answer      "true" when the call waited for an answer.
 //	Remind      "true" when the call waits for a person in an interaction; then its next reply is of kind asking.
-//	Abort       true when there was such a call. Its reply, kind aborted, comes before the tool hears of it.
+//	Abort       true when there was such a call, once its iterator has closed. Its reply, kind aborted, comes before the tool hears of it.
 //	Shutdown    how many calls were aborted.
 //
 // SourceAttended is Source for a page that a person can be at.
@@ -70,8 +70,12 @@
 //	unsure     a form was submitted, and the page does not say what came of it; message is why
 //	handled    a script of the page took the submit, without respondWith; Page says what came of it
 //	unsubmitted  a form was not submitted, as its fields are wrong or a person said no; message is why
-//	asking     the call waits for a person, and goes on: the only kind that is not an end. name is interaction
+//	asking     the call waits for a person, and goes on: it is not an end. name is interaction
 //	           (requestUserInteraction, pending for 100 ms) or form (filled in; an answer submits it)
+//	parts      the result arrives in parts, and the call goes on
+//
+// A reply of any kind has "parts":N and "last":JSON when parts of the result came that no reply has
+// told: how many there are, and the last one, or a string with its beginning.
 //
 // # Results
 //

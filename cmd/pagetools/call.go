@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -117,15 +118,48 @@ func sayMisspelled(p *program, given bridge.Value, schema json.RawMessage) {
 	})
 }
 
-// runCall runs a call, and says that it does. Its error is in words for a person.
+// runCall runs a call, says that it does, and shows how far its result has come. Its error is in
+// words for a person.
 func runCall(ctx context.Context, p *program, b *bridge.Bridge,
 	c *bridge.Call) (bridge.Step, error) {
-	defer p.waiting("running %s", text.Line(c.Tool))()
+	say, done := p.following("running %s", text.Line(c.Tool))
+	defer done()
+	running, over := context.WithCancel(ctx)
+	defer over()
+	c.Started = func(r *bridge.Run) { go showParts(running, r, say) }
 	end := b.Complete(ctx, c)
 	if end.Err != nil {
 		return end, withNames(c.Tool, p.conf, p.target, end.Err)
 	}
 	return end, nil
+}
+
+// showParts says how far the result of a call has come that arrives in parts, until ctx ends.
+func showParts(ctx context.Context, r *bridge.Run, say func(string)) {
+	for {
+		p, more := r.Progress()
+		if p != nil {
+			say(partLine(p))
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// partLine returns a part as a person reads it.
+func partLine(p *bridge.Progress) string {
+	said := p.Told()
+	at := strconv.Itoa(p.Parts)
+	if said.At != nil {
+		at = strconv.FormatFloat(*said.At, 'g', 6, 64)
+	}
+	if said.Total != nil {
+		at += "/" + strconv.FormatFloat(*said.Total, 'g', 6, 64)
+	}
+	return strings.TrimSuffix("pagetools: "+at+" "+said.Message, " ")
 }
 
 // lateTool is how long a call waits for a tool that the page does not have yet.

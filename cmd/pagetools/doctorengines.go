@@ -18,6 +18,9 @@ import (
 func (d *doctor) engines(ctx context.Context, a *app.App, t *target,
 	catalog *bridge.Catalog) error {
 	kind := a.Kind
+	if kind == app.Native {
+		d.ok("progress", "%s", nativeParts)
+	}
 	for _, other := range app.EngineKinds() {
 		if other == kind {
 			continue
@@ -33,6 +36,9 @@ func (d *doctor) engines(ctx context.Context, a *app.App, t *target,
 		}
 		d.ok("engines", "%s: %s, %s: %s", kind, text.Count(len(catalog.Tools()), "tool"), other,
 			text.Count(len(seen.Tools()), "tool"))
+		if other == app.Native {
+			d.ok("progress", "%s", nativeParts)
+		}
 		for _, line := range append(findingsOfOne(kind, a.Findings(t.Name), other, findings),
 			differences(kind, catalog, other, seen)...) {
 			d.ok("difference", "%s", line)
@@ -40,6 +46,9 @@ func (d *doctor) engines(ctx context.Context, a *app.App, t *target,
 	}
 	return nil
 }
+
+// nativeParts says what the browser's own WebMCP does not do.
+const nativeParts = "native tells no progress: of what a tool yields, only the result arrives"
 
 // see opens the page with a kind of engine, and returns its tools. A folder is
 // served already.

@@ -447,8 +447,14 @@ func (p *program) sayAll(lines []string) {
 
 // waiting tells a person at the terminal what takes so long, until done is called.
 func (p *program) waiting(format string, args ...any) (done func()) {
+	_, done = p.following(format, args...)
+	return done
+}
+
+// following is waiting, and shows at once what say is called with.
+func (p *program) following(format string, args ...any) (say func(string), done func()) {
 	if p.conf.Quiet {
-		return func() {}
+		return func(string) {}, func() {}
 	}
-	return p.stderr.Wait("pagetools: " + fmt.Sprintf(format, args...))
+	return p.stderr.Follow("pagetools: " + fmt.Sprintf(format, args...))
 }

@@ -53,7 +53,7 @@ var NativeDataTransfer = (
 	window.DataTransfer
 );
 var decodeBase64 = atob;
-var { iterator, toStringTag } = Symbol;
+var { asyncIterator, iterator, toStringTag } = Symbol;
 var [typedArrayName, typedArrayLength] = members(
 	getPrototypeOf(Uint8Array.prototype),
 	toStringTag,

@@ -52,7 +52,7 @@ var NativeFile = (
 var NativeDataTransfer = (
 	window.DataTransfer
 );
-var { iterator, toStringTag } = Symbol;
+var { asyncIterator, iterator, toStringTag } = Symbol;
 var [typedArrayName, typedArrayLength] = members(
 	getPrototypeOf(Uint8Array.prototype),
 	toStringTag,

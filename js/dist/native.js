@@ -56,7 +56,7 @@ var NativeFile = (
 var NativeDataTransfer = (
 	window.DataTransfer
 );
-var { iterator, toStringTag } = Symbol;
+var { asyncIterator, iterator, toStringTag } = Symbol;
 var [typedArrayName, typedArrayLength] = members(
 	getPrototypeOf(Uint8Array.prototype),
 	toStringTag,
@@ -137,12 +137,12 @@ function encode(value, { max, lenient, root }) {
 		const ready = prepare(job, value, "");
 		if (ready !== void 0) emit(job, ready);
 		const kind = ready === void 0 ? "undefined" : "ok";
-		return { kind, text: job.out, bytes: job.bytes, message: "", error: void 0, parts: job.parts };
+		return { __proto__: null, kind, text: job.out, bytes: job.bytes, message: "", error: void 0, parts: job.parts };
 	} catch (error) {
 		const { fault: fault2 } = job;
 		const ours2 = fault2 !== null && error === fault2;
 		const message = ours2 ? `${pathOf(job)}: ${fault2.message}` : pathOf(job);
-		return { kind: ours2 ? fault2.kind : "threw", text: "", bytes: 0, message, error, parts: null };
+		return { __proto__: null, kind: ours2 ? fault2.kind : "threw", text: "", bytes: 0, message, error, parts: null };
 	}
 }
 function utf8Length(text) {
@@ -157,16 +157,16 @@ function utf8Length(text) {
 function prepare(job, value, key) {
 	let result = value;
 	if (isObject(result)) {
-		const method = toJSONOf(result);
+		const method = methodOf(result, "toJSON");
 		if (method !== void 0) result = apply(method, result, [key]);
 	}
 	if (typeof result !== "function" && typeof result !== "symbol") return result;
 	if (!job.lenient) fail(job, "invalid", `a ${typeof result}`);
 }
-function toJSONOf(object) {
+function methodOf(object, key) {
 	let holder = object;
 	for (let i = 0; holder !== null && holder !== ObjectPrototype && holder !== ArrayPrototype && holder !== FunctionPrototype && i < maxPrototypes; i++) {
-		if (hasOwn(holder, "toJSON")) return typeof object.toJSON === "function" ? object.toJSON : void 0;
+		if (hasOwn(holder, key)) return typeof object[key] === "function" ? object[key] : void 0;
 		holder = getPrototypeOf(holder);
 	}
 }
@@ -447,7 +447,7 @@ async function fill({ text: last, bytes, parts }, max) {
 		} catch (error) {
 			const large = error === tooLarge2;
 			const message = `${part.path}: ${large ? `longer than ${max} bytes` : describe(error).message}`;
-			return { kind: large ? "too_large" : "invalid", text: "", bytes: 0, message, error, parts: null };
+			return { __proto__: null, kind: large ? "too_large" : "invalid", text: "", bytes: 0, message, error, parts: null };
 		}
 		count++;
 		size += block.length;
@@ -456,7 +456,7 @@ async function fill({ text: last, bytes, parts }, max) {
 	if (bytes === 0) text = `[${text}]`;
 	if (bytes === 0 || bytes === count + 1 && slice(text, 0, 1) === "[") text = `{"content":${text}}`;
 	if (bytes <= count + 1) size = text.length;
-	return { kind: "ok", text, bytes: size, message: "", error: void 0, parts: null };
+	return { __proto__: null, kind: "ok", text, bytes: size, message: "", error: void 0, parts: null };
 }
 async function blockOf({ tag, value, path }, room) {
 	const blob = await own(toBlob(tag, value));
@@ -549,8 +549,8 @@ var limits = {
 	problemBytes: 32 * 1024
 };
 function replyText(reply, state2) {
-	const { kind, rev, ran, bytes, name, message, payload } = reply;
-	const header = `{"k":"${kind}","rev":${rev},"ran":${ran},"len":${bytes},"state":${utf8Length(state2)}` + member("name", name || void 0) + member("message", message || void 0);
+	const { kind, rev, ran, bytes, name, message, payload, parts, last } = reply;
+	const header = `{"k":"${kind}","rev":${rev},"ran":${ran},"len":${bytes},"state":${utf8Length(state2)}` + member("name", name || void 0) + member("message", message || void 0) + (parts > 0 ? `,"parts":${parts},"last":${last}` : "");
 	return header + "}\n" + payload + state2;
 }
 function stateText(rev, eachTool, refusals, problems, room) {
@@ -807,7 +807,7 @@ function awaitCall(callID, knownRev) {
 		const call = mapGet(asked, callID);
 		if (call === void 0) {
 			const message = "there is no such call";
-			const reply = { __proto__: null, kind: "gone", rev: revision(), ran: false, name: "", message, payload: "", bytes: 0 };
+			const reply = { __proto__: null, kind: "gone", rev: revision(), ran: false, name: "", message, payload: "", bytes: 0, parts: 0, last: "" };
 			return resolve(replyText(reply, ""));
 		}
 		call.knownRev = knownRev;
@@ -815,7 +815,20 @@ function awaitCall(callID, knownRev) {
 		const { kept } = call;
 		call.kept = null;
 		if (kept !== null) say(call, kept.kind, kept.name, kept.message, kept.payload, kept.bytes);
+		else report(call);
 	}));
+}
+var rest = 50;
+function report(call) {
+	const { parts } = call;
+	if (parts === null || parts.count === parts.told || parts.rests || call.done || call.resolve === null || call.interact !== null) return;
+	parts.rests = true;
+	timeout(() => {
+		parts.rests = false;
+		report(call);
+	}, rest);
+	mapSet(asked, call.id, call);
+	say(call, "parts", "");
 }
 function remindCall(callID) {
 	const call = mapGet(asked, callID);
@@ -842,10 +855,16 @@ function say(call, kind, name, message = "", payload = "", bytes = 0) {
 		return;
 	}
 	call.resolve = null;
-	if (kind !== "asking") mapDelete(asked, call.id);
+	if (kind !== "asking" && kind !== "parts") mapDelete(asked, call.id);
 	const rev = revision();
 	const state2 = rev > call.knownRev ? currentState() : "";
-	resolve(replyText({ __proto__: null, kind, rev, ran: call.ran, name, message, payload, bytes }, state2));
+	let parts = 0;
+	let last = "";
+	if (call.parts !== null && call.parts.count > call.parts.told) {
+		({ count: parts, last } = call.parts);
+		call.parts.told = parts;
+	}
+	resolve(replyText({ __proto__: null, kind, rev, ran: call.ran, name, message, payload, bytes, parts, last }, state2));
 }
 
 // src/shim/context.js
@@ -989,155 +1008,6 @@ var ends = new NativeWeakMap();
 var formEnd = (value) => weakGet(ends, value) ?? null;
 var isWaiting = (signal) => weakGet(calls, signal)?.waiting ?? false;
 
-// src/shim/problems.js
-var [errorMessage, errorFile, errorLine] = members("ErrorEvent", "message", "filename", "lineno");
-var [eventTarget2] = members("Event", "target");
-var [scriptSource] = members("HTMLScriptElement", "src");
-var [violated, blocked, violationFile, violationLine, disposition] = members(
-	"SecurityPolicyViolationEvent",
-	"effectiveDirective",
-	"blockedURI",
-	"sourceFile",
-	"lineNumber",
-	"disposition"
-);
-var [rejectionReason, rejectedPromise] = members("PromiseRejectionEvent", "reason", "promise");
-var [messageData, messageOrigin, messageSource] = members("MessageEvent", "data", "origin", "source");
-var [domName, domMessage] = members("DOMException", "name", "message");
-var names = new NativeMap();
-for (const name of ["Error", "EvalError", "RangeError", "ReferenceError", "SyntaxError", "TypeError", "URIError"]) {
-	mapSet(
-		names,
-		window[name].prototype,
-		name
-	);
-}
-var stackGetter = getOwnPropertyDescriptor(new NativeError(), "stack")?.get;
-var told = new NativeWeakMap();
-var faults = { __proto__: null, called: false, first: "", alone: new NativeSet() };
-function beginFaults() {
-	faults.called = true;
-	faults.first = "";
-}
-function fault() {
-	faults.called = false;
-	return faults.first;
-}
-function uncaught(text) {
-	if (!faults.called && setSize(faults.alone) < limits.problems) setAdd(faults.alone, text);
-	if (faults.called && faults.first === "" && !setHas(faults.alone, text)) faults.first = text;
-}
-function watchProblems() {
-	listen("error", (event) => {
-		const file = errorFile(event);
-		problem("error", "", errorMessage(event), file && `${file}:${errorLine(event)}`);
-	});
-	listen("error", (event) => problem("load", "", scriptSource(eventTarget2(event)) || "a script of the page itself", ""), true);
-	listen("securitypolicyviolation", (event) => policy(violated(event), blocked(event), violationFile(event), violationLine(event), disposition(event)));
-	earlyViolations();
-	listen("unhandledrejection", (event) => {
-		const reason2 = rejectionReason(event);
-		if (isObject(reason2) && weakGet(told, reason2) || weakGet(told, rejectedPromise(event))) return;
-		problem("rejection", "", textOf(reason2), isError?.(reason2) ? placeOf(reason2) : "");
-	});
-	listen("message", (event) => {
-		if (!event.isTrusted || messageSource(event) !== global || messageOrigin(event) !== windowOrigin(global)) return;
-		const data = messageData(event);
-		const has = (name, value2) => getOwnPropertyDescriptor(data, name)?.value === value2;
-		if (!has("payload", "mcp-server-ready") || !has("type", "mcp") || !has("direction", "server-to-client")) return;
-		problem("server", "", NativeString(getOwnPropertyDescriptor(data, "channel")?.value), "");
-	});
-	const { console } = (
-		global
-	);
-	const native = console?.error;
-	if (typeof native !== "function") return;
-	const value = new NativeProxy(native, {
-		__proto__: null,
-		apply(target, self, args) {
-			let text = "";
-			for (let i = 0; i < args.length && text.length < limits.problem; i++) text += (i > 0 ? " " : "") + textOf(args[i]);
-			problem("console", "", text, placeOf(new NativeError()));
-			return apply(target, self, args);
-		}
-	});
-	defineProperty(console, "error", { __proto__: null, value, writable: true, enumerable: true, configurable: true });
-}
-function listen(type, take, capture = false) {
-	addEventListener(global, type, (event) => {
-		try {
-			take(event);
-		} catch {
-		}
-	}, capture);
-}
-function refusing(tool, run2) {
-	try {
-		return run2();
-	} catch (error) {
-		refuse(tool, error, placeOf(new NativeError()));
-		throw error;
-	}
-}
-function gaveUp(reason2, promise) {
-	if (isObject(reason2)) weakSet(told, reason2, true);
-	if (promise !== void 0) weakSet(told, promise, true);
-}
-function refuse(tool, error, at) {
-	const name = isObject(tool) ? getOwnPropertyDescriptor(tool, "name")?.value : "";
-	if (isObject(error)) weakSet(told, error, true);
-	const { adapter, quiet } = registrar;
-	const known = typeof name === "string" ? name : "";
-	const holder = adapter === 0 ? "" : registrar.explain(known);
-	if (!quiet || holder === "") problem("registration", known, textOf(error) + holder, at, adapter);
-}
-function failed(adapter, reason2) {
-	if (isObject(reason2) && weakGet(told, reason2)) return;
-	problem("adapter", "", textOf(reason2), isError?.(reason2) ? placeOf(reason2) : "", adapter);
-}
-function earlyViolations() {
-	if (typeof ReportingObserver !== "function") return;
-	const observer = new ReportingObserver(nothing, { types: ["csp-violation"], buffered: true });
-	observer.observe();
-	for (
-		const { body } of
-		observer.takeRecords()
-	) {
-		policy(body.effectiveDirective, body.blockedURL, body.sourceFile, body.lineNumber, body.disposition);
-	}
-	observer.disconnect();
-}
-function policy(directive, what, file, line, mode) {
-	if (mode === "enforce" && exec(/^script-src/, directive)) problem("policy", "", `${directive} does not allow ${what}`, file ? `${file}:${line}` : "");
-}
-function problem(kind, name, message, at, adapter = 0) {
-	if (kind === "error" || kind === "rejection") uncaught(cut(message, limits.problem));
-	note(problemText(kind, cut(name, limits.name), cut(message, limits.problem), cut(at, limits.place), adapter));
-}
-function textOf(value) {
-	if (typeof value === "string") return value;
-	if (typeof value === "symbol") return "a symbol";
-	if (!isObject(value)) return NativeString(value);
-	if (!isError?.(value)) return `a${typeof value === "function" ? " function" : "n object"}`;
-	try {
-		return `${domName(value)}: ${domMessage(value)}`;
-	} catch {
-	}
-	const message = getOwnPropertyDescriptor(value, "message")?.value;
-	const name = mapGet(names, getPrototypeOf(value)) ?? "Error";
-	return typeof message === "string" && message !== "" ? `${name}: ${message}` : name;
-}
-function placeOf(error) {
-	const own2 = getOwnPropertyDescriptor(error, "stack");
-	if (own2 === void 0 || own2.get !== stackGetter || isHooked()) return "";
-	const stack = own2.get === void 0 ? own2.value : apply(own2.get, error, []);
-	return typeof stack === "string" && exec(/(?:https?|blob|adapter):[^\s()]+:\d+(?=:\d+\)?$)/m, stack)?.[0] || "";
-}
-function isHooked() {
-	const hook = "prepareStackTrace";
-	return getPrototypeOf(NativeError) !== FunctionPrototype || getPrototypeOf(FunctionPrototype) !== ObjectPrototype || hasOwn(NativeError, hook) || hasOwn(FunctionPrototype, hook) || hasOwn(ObjectPrototype, hook);
-}
-
 // src/shim/declaration.js
 var hints = [
 	"consequentialHint",
@@ -1173,9 +1043,9 @@ function convertTool(value, prefix, via, type = "ModelContextTool") {
 	return { name, title, description, execute, inputSchema, outputSchema, annotations, annotated: isObject(given), via, prefix };
 }
 var isName = (name) => exec(/^[\w.-]{1,128}$/, name) !== null;
-function admit(draft, taken) {
+function admit(draft, taken2) {
 	checkUse();
-	if (taken(draft.name)) throw domError("InvalidStateError", "Duplicate tool name");
+	if (taken2(draft.name)) throw domError("InvalidStateError", "Duplicate tool name");
 	if (!isName(draft.name)) throw domError("InvalidStateError", "Invalid tool name");
 	if (draft.description === "") throw domError("InvalidStateError", "Description is required");
 	return makeTool(draft);
@@ -1350,6 +1220,243 @@ function setHandler(target, type, callback) {
 	if (own2.callback === null && usable !== null) addEventListener(target, type, own2.listener);
 	if (usable === null) removeEventListener(target, type, own2.listener);
 	own2.callback = usable;
+}
+
+// src/shim/parts.js
+var most2 = { parts: 1e4, bytes: 1024 * 1024, last: 8 * 1024, brief: 2048 };
+var contentStart = '{"content":[';
+var contentEnd = "]}";
+var content = contentStart.length + contentEnd.length;
+var patience2 = 1e3;
+var closing = new NativeSet();
+async function collect(call, iterable2, method) {
+	const iterator2 = apply(method, iterable2, []);
+	if (!isObject(iterator2)) throw typeError("the iterator of the result is not an object");
+	const { next } = iterator2;
+	const all = { list: "", text: "", bytes: 0, count: 0, strings: true, blocks: true };
+	if (!targets.native) call.parts = { __proto__: null, count: 0, told: 0, last: "", rests: false };
+	for (; ; ) {
+		call.iterator = null;
+		const coming = apply(next, iterator2, []);
+		call.iterator = iterator2;
+		const { done, value } = await own(taken(call, coming));
+		if (call.done) return writtenAs("undefined", "", 0);
+		if (done) return value === void 0 ? fitting(together(all), call.maxBytes) : written(value, call.maxBytes, "result");
+		if (all.count === most2.parts) return tooMany();
+		const part = await own(written(value, most2.bytes - all.bytes, `parts[${all.count}]`));
+		if (part.kind === "too_large") return tooMany();
+		if (call.done || part.kind !== "ok" && part.kind !== "undefined") return part;
+		add2(all, value, part);
+		if (call.parts === null) continue;
+		call.parts.count = all.count;
+		call.parts.last = part.text.length <= most2.last ? part.text : jsonStringify(cut(typeof value === "string" ? value : part.text, most2.brief));
+		report(call);
+	}
+}
+async function taken(call, coming) {
+	try {
+		const step = await coming;
+		if (!isObject(step)) throw typeError("the iterator of the result gave something that is not an object");
+		const done = !!step.done;
+		const { value } = step;
+		if (done) call.iterator = null;
+		return { __proto__: null, done, value };
+	} catch (error) {
+		call.iterator = null;
+		throw error;
+	}
+}
+async function written(value, max, root) {
+	const encoded = encode(value, { max, lenient: false, root });
+	if (encoded.kind === "undefined") return writtenAs("undefined", "null", 4);
+	return encoded.parts === null ? encoded : { __proto__: null, ...await own(fill(encoded, max)), parts: encoded.bytes === 0 ? encoded.parts : null };
+}
+var writtenAs = (kind, text, bytes) => ({ __proto__: null, kind, text, bytes, message: "", error: void 0, parts: null });
+var tooLarge3 = (message) => ({ __proto__: null, kind: "too_large", text: "", bytes: 0, message, error: void 0, parts: null });
+var tooMany = () => tooLarge3(`parts: more than ${most2.parts}, or longer than ${most2.bytes} bytes`);
+var fitting = (encoded, max) => encoded.bytes > max ? tooLarge3(`longer than ${max} bytes`) : encoded;
+function add2(all, value, part) {
+	const block = part.parts !== null;
+	const text = block ? slice(part.text, contentStart.length, -contentEnd.length) : part.text;
+	all.list += (all.count++ === 0 ? "" : ",") + text;
+	all.bytes += part.bytes - (block ? content : 0);
+	all.blocks &&= block;
+	all.strings &&= typeof value === "string";
+	if (all.strings) all.text += slice(text, 1, -1);
+}
+function together({ list, text, bytes, count, strings, blocks }) {
+	if (count === 0) return writtenAs("undefined", "", 0);
+	if (strings) return writtenAs("ok", `"${text}"`, bytes - 2 * count + 2);
+	if (blocks) return writtenAs("ok", contentStart + list + contentEnd, bytes + count - 1 + content);
+	return writtenAs("ok", `[${list}]`, bytes + count + 1);
+}
+function closeParts(call) {
+	const { iterator: iterator2 } = call;
+	if (iterator2 === null) return;
+	call.iterator = null;
+	const over = own(new NativePromise((resolve) => {
+		timeout(resolve, patience2);
+		const returned = own(new NativePromise((settle) => settle(iterator2.return?.())));
+		promiseThen(returned, resolve, resolve);
+	}));
+	setAdd(closing, over);
+	promiseThen(over, () => setDelete(closing, over));
+}
+function closed(value) {
+	let left = setSize(closing);
+	if (left === 0) return value;
+	return own(new NativePromise((resolve) => setForEach(closing, (over) => promiseThen(over, () => {
+		if (--left === 0) resolve(value);
+	}))));
+}
+
+// src/shim/problems.js
+var [errorMessage, errorFile, errorLine] = members("ErrorEvent", "message", "filename", "lineno");
+var [eventTarget2] = members("Event", "target");
+var [scriptSource] = members("HTMLScriptElement", "src");
+var [violated, blocked, violationFile, violationLine, disposition] = members(
+	"SecurityPolicyViolationEvent",
+	"effectiveDirective",
+	"blockedURI",
+	"sourceFile",
+	"lineNumber",
+	"disposition"
+);
+var [rejectionReason, rejectedPromise] = members("PromiseRejectionEvent", "reason", "promise");
+var [messageData, messageOrigin, messageSource] = members("MessageEvent", "data", "origin", "source");
+var [domName, domMessage] = members("DOMException", "name", "message");
+var names = new NativeMap();
+for (const name of ["Error", "EvalError", "RangeError", "ReferenceError", "SyntaxError", "TypeError", "URIError"]) {
+	mapSet(
+		names,
+		window[name].prototype,
+		name
+	);
+}
+var stackGetter = getOwnPropertyDescriptor(new NativeError(), "stack")?.get;
+var told = new NativeWeakMap();
+var faults = { __proto__: null, called: false, first: "", alone: new NativeSet() };
+function beginFaults() {
+	faults.called = true;
+	faults.first = "";
+}
+function fault() {
+	faults.called = false;
+	return faults.first;
+}
+function uncaught(text) {
+	if (!faults.called && setSize(faults.alone) < limits.problems) setAdd(faults.alone, text);
+	if (faults.called && faults.first === "" && !setHas(faults.alone, text)) faults.first = text;
+}
+function watchProblems() {
+	listen("error", (event) => {
+		const file = errorFile(event);
+		problem("error", "", errorMessage(event), file && `${file}:${errorLine(event)}`);
+	});
+	listen("error", (event) => problem("load", "", scriptSource(eventTarget2(event)) || "a script of the page itself", ""), true);
+	listen("securitypolicyviolation", (event) => policy(violated(event), blocked(event), violationFile(event), violationLine(event), disposition(event)));
+	earlyViolations();
+	listen("unhandledrejection", (event) => {
+		const reason2 = rejectionReason(event);
+		if (isObject(reason2) && weakGet(told, reason2) || weakGet(told, rejectedPromise(event))) return;
+		problem("rejection", "", textOf(reason2), isError?.(reason2) ? placeOf(reason2) : "");
+	});
+	listen("message", (event) => {
+		if (!event.isTrusted || messageSource(event) !== global || messageOrigin(event) !== windowOrigin(global)) return;
+		const data = messageData(event);
+		const has = (name, value2) => getOwnPropertyDescriptor(data, name)?.value === value2;
+		if (!has("payload", "mcp-server-ready") || !has("type", "mcp") || !has("direction", "server-to-client")) return;
+		problem("server", "", NativeString(getOwnPropertyDescriptor(data, "channel")?.value), "");
+	});
+	const { console } = (
+		global
+	);
+	const native = console?.error;
+	if (typeof native !== "function") return;
+	const value = new NativeProxy(native, {
+		__proto__: null,
+		apply(target, self, args) {
+			let text = "";
+			for (let i = 0; i < args.length && text.length < limits.problem; i++) text += (i > 0 ? " " : "") + textOf(args[i]);
+			problem("console", "", text, placeOf(new NativeError()));
+			return apply(target, self, args);
+		}
+	});
+	defineProperty(console, "error", { __proto__: null, value, writable: true, enumerable: true, configurable: true });
+}
+function listen(type, take, capture = false) {
+	addEventListener(global, type, (event) => {
+		try {
+			take(event);
+		} catch {
+		}
+	}, capture);
+}
+function refusing(tool, run2) {
+	try {
+		return run2();
+	} catch (error) {
+		refuse(tool, error, placeOf(new NativeError()));
+		throw error;
+	}
+}
+function gaveUp(reason2, promise) {
+	if (isObject(reason2)) weakSet(told, reason2, true);
+	if (promise !== void 0) weakSet(told, promise, true);
+}
+function refuse(tool, error, at) {
+	const name = isObject(tool) ? getOwnPropertyDescriptor(tool, "name")?.value : "";
+	if (isObject(error)) weakSet(told, error, true);
+	const { adapter, quiet } = registrar;
+	const known = typeof name === "string" ? name : "";
+	const holder = adapter === 0 ? "" : registrar.explain(known);
+	if (!quiet || holder === "") problem("registration", known, textOf(error) + holder, at, adapter);
+}
+function failed(adapter, reason2) {
+	if (isObject(reason2) && weakGet(told, reason2)) return;
+	problem("adapter", "", textOf(reason2), isError?.(reason2) ? placeOf(reason2) : "", adapter);
+}
+function earlyViolations() {
+	if (typeof ReportingObserver !== "function") return;
+	const observer = new ReportingObserver(nothing, { types: ["csp-violation"], buffered: true });
+	observer.observe();
+	for (
+		const { body } of
+		observer.takeRecords()
+	) {
+		policy(body.effectiveDirective, body.blockedURL, body.sourceFile, body.lineNumber, body.disposition);
+	}
+	observer.disconnect();
+}
+function policy(directive, what, file, line, mode) {
+	if (mode === "enforce" && exec(/^script-src/, directive)) problem("policy", "", `${directive} does not allow ${what}`, file ? `${file}:${line}` : "");
+}
+function problem(kind, name, message, at, adapter = 0) {
+	if (kind === "error" || kind === "rejection") uncaught(cut(message, limits.problem));
+	note(problemText(kind, cut(name, limits.name), cut(message, limits.problem), cut(at, limits.place), adapter));
+}
+function textOf(value) {
+	if (typeof value === "string") return value;
+	if (typeof value === "symbol") return "a symbol";
+	if (!isObject(value)) return NativeString(value);
+	if (!isError?.(value)) return `a${typeof value === "function" ? " function" : "n object"}`;
+	try {
+		return `${domName(value)}: ${domMessage(value)}`;
+	} catch {
+	}
+	const message = getOwnPropertyDescriptor(value, "message")?.value;
+	const name = mapGet(names, getPrototypeOf(value)) ?? "Error";
+	return typeof message === "string" && message !== "" ? `${name}: ${message}` : name;
+}
+function placeOf(error) {
+	const own2 = getOwnPropertyDescriptor(error, "stack");
+	if (own2 === void 0 || own2.get !== stackGetter || isHooked()) return "";
+	const stack = own2.get === void 0 ? own2.value : apply(own2.get, error, []);
+	return typeof stack === "string" && exec(/(?:https?|blob|adapter):[^\s()]+:\d+(?=:\d+\)?$)/m, stack)?.[0] || "";
+}
+function isHooked() {
+	const hook = "prepareStackTrace";
+	return getPrototypeOf(NativeError) !== FunctionPrototype || getPrototypeOf(FunctionPrototype) !== ObjectPrototype || hasOwn(NativeError, hook) || hasOwn(FunctionPrototype, hook) || hasOwn(ObjectPrototype, hook);
 }
 
 // src/shim/origins.js
@@ -1636,7 +1743,9 @@ function makeCall(id, inputText2, maxBytes, knownRev, resolve, reject) {
 		interactions: 0,
 		interact: null,
 		name: "",
-		kept: null
+		kept: null,
+		parts: null,
+		iterator: null
 	};
 }
 var keyOf = (call) => call.reject === null ? call.id : call;
@@ -1657,7 +1766,7 @@ function start(call, tool) {
 }
 function abortCall(callID, reason2) {
 	const call = mapGet(inFlight, callID);
-	return call !== void 0 && abort(call, reason2);
+	return closed(call !== void 0 && abort(call, reason2));
 }
 function abort(call, reason2) {
 	if (call.done) return false;
@@ -1674,7 +1783,7 @@ function abortAll(reason2) {
 	mapForEach(inFlight, (call) => {
 		if (abort(call, reason2)) count++;
 	});
-	return count;
+	return closed(count);
 }
 async function run(call, tool, input) {
 	try {
@@ -1698,6 +1807,8 @@ async function run(call, tool, input) {
 		const form = formEnd(value);
 		if (form !== null) return end(call, form.kind, "", form.message);
 		if (call.reject !== null) return end(call, "ok", "", "", resultString(value));
+		const parts = isObject(value) ? methodOf(value, asyncIterator) : void 0;
+		if (parts !== void 0) return finish(call, await own(collect(call, value, parts)));
 		const encoded = encode(value, { max: call.maxBytes, lenient: false, root: "result" });
 		finish(call, encoded.parts === null ? encoded : await own(fill(encoded, call.maxBytes)));
 	} catch (error) {
@@ -1735,6 +1846,7 @@ function end(call, kind, name, message = "", payload = "", bytes = 0) {
 		return;
 	}
 	say(call, kind, name, message, payload, bytes);
+	closeParts(call);
 }
 
 // src/shim/dialects/agent.js
@@ -1747,7 +1859,7 @@ var ModelContextAgent = class extends NativeEventTarget {
 
 // src/shim/dialects/manifest.js
 var maxManifest = 1024 * 1024;
-var patience2 = 1e3;
+var patience3 = 1e3;
 var nativeFetch = uncurry(fetch);
 var [linkHref] = members("HTMLLinkElement", "href");
 var [responseOK, responseText2] = members("Response", "ok", "text");
@@ -1760,7 +1872,7 @@ async function load() {
 	const link = querySelector(document, 'link[rel~="manifest" i][href]');
 	if (link === null) return;
 	const done = hold();
-	timeout(done, patience2);
+	timeout(done, patience3);
 	try {
 		const options = { __proto__: null, mode: "same-origin", credentials: "same-origin" };
 		const response = await own(nativeFetch(global, linkHref(link), options));

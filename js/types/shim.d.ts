@@ -9,14 +9,14 @@ declare const secret: string;
 interface Shim {
   readonly watch: (rev: number, room: number) => Promise<string>;
   readonly call: (callID: string, toolID: number, inputText: string, maxBytes: number, knownRev: number) => Promise<string>;
-  readonly abort: (callID: string, reason: string) => boolean;
-  readonly shutdown: (reason: string) => number;
+  readonly abort: (callID: string, reason: string) => boolean | Promise<boolean>;
+  readonly shutdown: (reason: string) => number | Promise<number>;
   readonly attend: () => void;
   readonly host: AdapterHost;
 }
 
 type Via = 'registerTool' | 'provideContext' | 'form' | 'manifest';
-type ReplyKind = 'ok' | 'error' | 'aborted' | 'gone' | 'invalid' | 'too_large' | 'unhandled' | 'submitted' | 'awaiting' | 'unsure' | 'handled' | 'unsubmitted' | 'asking';
+type ReplyKind = 'ok' | 'error' | 'aborted' | 'gone' | 'invalid' | 'too_large' | 'unhandled' | 'submitted' | 'awaiting' | 'unsure' | 'handled' | 'unsubmitted' | 'asking' | 'parts';
 
 /** A descriptor of ours inherits nothing, so that the page cannot add members to it. */
 interface PropertyDescriptor {
@@ -168,6 +168,21 @@ interface Call {
   interactions: number;
   /** The user interaction that is in progress. */
   interact: Interaction | null;
+  /** How far a result has come that arrives in parts; null where none does, or nobody can be told. */
+  parts: Parts | null;
+  /** What the parts come from, as long as it is not at its end. */
+  iterator: any;
+}
+
+/** How far a result has come that arrives in parts. */
+interface Parts extends NullRecord {
+  count: number;
+  /** The count that was told last. */
+  told: number;
+  /** JSON text of the last part. */
+  last: string;
+  /** Whether they were told just now. */
+  rests: boolean;
 }
 
 /** A part of a reply. */
@@ -223,6 +238,9 @@ interface Reply extends NullRecord {
   message: string;
   payload: string;
   bytes: number;
+  /** What was not told yet of a result that arrives in parts; 0 is nothing. */
+  parts: number;
+  last: string;
 }
 
 /** Where the writing is. */
@@ -256,7 +274,7 @@ interface EncodeJob {
   parts: Part | null;
 }
 
-interface Encoded {
+interface Encoded extends NullRecord {
   kind: 'ok' | 'undefined' | 'invalid' | 'too_large' | 'threw';
   text: string;
   bytes: number;

@@ -32,6 +32,7 @@ type call struct {
 	id       string
 	caller   string // whose call it is
 	maxBytes int
+	progress func(bridge.Progress)                 // of a result in parts; nil: nobody listens
 	ch       <-chan wire.Reply                     // what the page says next
 	dialogs  chan *dialog                          // that the page opened in the call
 	place    shim.Place                            // as the page script says; guarded by of.mu
@@ -66,6 +67,7 @@ type answer struct {
 	bridge.Step
 
 	asks, form bool
+	partial    bool // parts of the result came, and it goes on
 	submitted  *submission
 }
 
@@ -130,8 +132,10 @@ func (c *call) wait(ctx context.Context) bridge.Step {
 	}
 	for {
 		select {
-		case answer, ok := <-c.ch:
-			return c.said(ctx, answer, ok)
+		case r, ok := <-c.ch:
+			if a := c.heard(ctx, r, ok); !a.partial {
+				return c.said(ctx, a)
+			}
 		case d := <-c.dialogs:
 			return c.askDialog(d)
 		case <-remind:
@@ -145,9 +149,28 @@ func (c *call) wait(ctx context.Context) bridge.Step {
 	}
 }
 
-// said takes what the page said.
-func (c *call) said(ctx context.Context, r wire.Reply, ok bool) bridge.Step {
+// heard reads what the page said. When those are parts of the result, it listens for what comes next.
+func (c *call) heard(ctx context.Context, r wire.Reply, ok bool) answer {
 	a := c.read(ctx, r, ok)
+	if a.partial && c.listen(ctx) != nil {
+		return failed(c.doc.lost(bridge.Unknown))
+	}
+	return a
+}
+
+// listen asks a call that goes on what it says next.
+func (c *call) listen(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortPatience)
+	defer cancel()
+	ch, err := c.doc.send(bounded, shim.Wait(c.of.name, c.id, c.doc.revision.Load()))
+	if err == nil {
+		c.ch = ch
+	}
+	return err
+}
+
+// said takes what the page said, which is not that the result has come further.
+func (c *call) said(ctx context.Context, a answer) bridge.Step {
 	if a.asks {
 		return c.asked(ctx, a.form)
 	}
@@ -188,6 +211,12 @@ func (c *call) read(ctx context.Context, r wire.Reply, ok bool) answer {
 	case said.State != nil:
 		c.of.tasks.add(ctx, r.After, func() { c.of.watcher.changed(c.doc, said.State) })
 	}
+	if said.Parts > 0 && c.progress != nil {
+		c.progress(bridge.Progress{Parts: said.Parts, Last: said.Last})
+	}
+	if said.Kind == shim.Partial {
+		return answer{partial: true}
+	}
 	if said.Kind == shim.Asking {
 		return answer{asks: true, form: said.Name == "form"}
 	}
@@ -224,6 +253,9 @@ func refused(r *shim.Reply) *bridge.Error {
 		return bridge.Errorf(bridge.ToolError, bridge.ResultInvalid, bridge.Unknown,
 			"The tool's result cannot be encoded: %s.", strings.TrimSuffix(r.Message, "."))
 	case shim.TooLarge:
+		if parts, ok := strings.CutPrefix(r.Message, "parts: "); ok {
+			return bridge.Errorf(bridge.ToolError, bridge.ResultTooLarge, bridge.Unknown, "The parts of the tool's result are too many, or too large: %s.", parts)
+		}
 		return bridge.TooLarge()
 	case shim.Unhandled:
 		return bridge.Errorf(bridge.ToolError, "", bridge.Failed,
@@ -236,7 +268,7 @@ func refused(r *shim.Reply) *bridge.Error {
 		return bridge.Errorf(bridge.ToolError, bridge.NotSubmitted, bridge.Failed, "%s", r.Message)
 	case shim.Unsure:
 		return bridge.Errorf(bridge.ToolError, "", bridge.Unknown, "%s", r.Message)
-	case shim.OK, shim.Failed, shim.Submitted, shim.Handled, shim.Asking:
+	case shim.OK, shim.Failed, shim.Submitted, shim.Handled, shim.Asking, shim.Partial:
 	}
 	message := cmp.Or(r.Message, "The tool failed without saying why.")
 	return bridge.Errorf(bridge.ToolError, "", bridge.Failed, "%s", message).Detail("name", r.Name)
@@ -250,21 +282,20 @@ func (c *call) giveUp(ctx context.Context) bridge.Step {
 	left := session.Stopped(ctx, bridge.Unknown)
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortPatience)
 	defer cancel()
-	if _, err := c.doc.send(bounded, shim.Abort(c.of.name, c.id, left.Message)); err != nil {
+	aborted, err := c.doc.send(bounded, shim.Abort(c.of.name, c.id, left.Message))
+	if err != nil {
 		return left.Step()
 	}
+	c.of.leaves(aborted)
 	if c.left != nil && c.left.isOpen() { // the page hears of it when that is answered
 		return left.Step()
 	}
-	select {
-	case r, ok := <-c.ch:
-		a := c.read(context.WithoutCancel(ctx), r, ok)
+	if a, came := c.last(bounded); came {
 		if a.asks || a.submitted != nil || left.Code == bridge.Cancelled ||
 			a.Err != nil && (a.Err.Code == bridge.Cancelled || c.interacts) {
 			return left.Step()
 		}
 		return a.Step
-	case <-bounded.Done():
 	}
 	revive(c.doc.target)
 	// What was interrupted may be the abort itself: the tool still has to hear it.
@@ -272,6 +303,20 @@ func (c *call) giveUp(ctx context.Context) bridge.Step {
 	defer cancelAgain()
 	_, _ = c.doc.send(again, shim.Abort(c.of.name, c.id, left.Message))
 	return left.Step()
+}
+
+// last returns the end of a call, when it comes within ctx.
+func (c *call) last(ctx context.Context) (answer, bool) {
+	for {
+		select {
+		case r, ok := <-c.ch:
+			if a := c.heard(ctx, r, ok); !a.partial {
+				return a, true
+			}
+		case <-ctx.Done():
+			return answer{}, false
+		}
+	}
 }
 
 // invoker is the way in which calls reach the tools of a page.

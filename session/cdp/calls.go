@@ -79,11 +79,53 @@ type calls struct {
 	mu    sync.Mutex
 	list  []*call
 	count int // those that have not ended, with those that are given up
+	// leaving are replies to aborts: each comes when the page has closed what it was at work with.
+	leaving []<-chan wire.Reply
+}
+
+// leaves takes the reply to an abort.
+func (cs *calls) leaves(aborted <-chan wire.Reply) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	cs.leaving = append(slices.DeleteFunc(cs.leaving, func(ch <-chan wire.Reply) bool {
+		select {
+		case <-ch:
+			return true
+		default:
+			return false
+		}
+	}), aborted)
+}
+
+// closePatience limits how long a page may take to close the iterators of calls that are over, which
+// its script gives a second each, before it is left.
+const closePatience = 1200 * time.Millisecond
+
+// left waits until the page has closed what the aborted calls were at work with.
+func (cs *calls) left(ctx context.Context) {
+	cs.mu.Lock()
+	all := cs.leaving
+	cs.leaving = nil
+	cs.mu.Unlock()
+	awaitReplies(ctx, all)
+}
+
+// awaitReplies waits for all replies, for closePatience at most.
+func awaitReplies(ctx context.Context, all []<-chan wire.Reply) {
+	bounded, cancel := context.WithTimeout(ctx, closePatience)
+	defer cancel()
+	for _, ch := range all {
+		select {
+		case <-ch:
+		case <-bounded.Done():
+			return
+		}
+	}
 }
 
 func (cs *calls) begin(d *document, inv *session.Invocation) *call {
 	c := &call{of: cs, doc: d, id: d.ids.take(), caller: inv.Caller, maxBytes: inv.MaxBytes,
-		dialogs: make(chan *dialog, 1)}
+		progress: inv.Progress, dialogs: make(chan *dialog, 1)}
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	cs.count++

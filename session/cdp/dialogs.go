@@ -137,14 +137,11 @@ func (ds *dialogs) closes(from *wire.Session) {
 
 // asked listens for what the call says next, and asks.
 func (c *call) asked(ctx context.Context, form bool) bridge.Step {
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortPatience)
-	defer cancel()
-	ch, err := c.doc.send(bounded, shim.Wait(c.of.name, c.id, c.doc.revision.Load()))
-	if err != nil {
+	if c.listen(ctx) != nil {
 		c.end()
 		return c.doc.lost(bridge.Unknown).Step()
 	}
-	c.ch, c.interacts = ch, true
+	c.interacts = true
 	q := bridge.Question{Kind: bridge.Interact, Title: "The page waits for a person to act in it.",
 		Origin: c.doc.origin}
 	if form {
@@ -225,7 +222,9 @@ func (c *call) ask(q bridge.Question, closed <-chan struct{},
 func (c *call) goOn(ctx context.Context) bridge.Step {
 	if e := c.early; e != nil {
 		c.early = nil
-		return c.said(ctx, e.reply, e.ok)
+		if a := c.heard(ctx, e.reply, e.ok); !a.partial {
+			return c.said(ctx, a)
+		}
 	}
 	if d := c.next; d != nil {
 		c.next = nil

@@ -199,6 +199,7 @@ func TestResultShapes(t *testing.T) {
 		{`(() => { const a = {}; a.a = a; return a })()`, invalid}, {`Symbol('x')`, invalid}, {`() => 1`, invalid}, {`({f() {}})`, invalid},
 		{`(() => { let a = []; for (let i = 0; i < 10000; i++) a = [a]; return a })()`, invalid},
 		{`({get x() { throw new Error('getter') }})`, failed}, {`new Proxy({}, {ownKeys() { throw 1 }})`, failed}, {`({toJSON() { throw new Error('no') }})`, failed},
+		{`(async function* () { yield 'a'; yield 'b' })()`, `"ab"`}, {`new Blob(['s']).stream()`, `[[115]]`}, {`(function* () {})()`, invalid}, {`[(async function* () {})()]`, invalid},
 		{`Promise.reject()`, failed}, {`({then() { throw new Error('then') }})`, failed},
 		{`({toJSON() { let a = 'x'; for (let i = 0; i < 25; i++) a += a; return a }})`, "TOOL_ERROR RESULT_TOO_LARGE unknown"},
 	}

@@ -246,13 +246,7 @@ func (t *tab) abortAll(ctx context.Context) {
 			answers = append(answers, ch)
 		}
 	})
-	for _, ch := range answers {
-		select {
-		case <-ch:
-		case <-bounded.Done():
-			return
-		}
-	}
+	awaitReplies(ctx, answers)
 }
 
 // Invoke runs a registered tool once.
@@ -290,6 +284,7 @@ func (t *tab) Events() <-chan session.Event { return t.owner.events }
 // Close ends the page and forgets its browser context.
 func (t *tab) Close(ctx context.Context) error {
 	t.closed.Do(func() {
+		t.calls.left(ctx)
 		t.target.Fail(errOurs)
 		t.closeErr = t.browser.dispose(ctx, t.context, t.id)
 		t.reaching.end()

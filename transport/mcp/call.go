@@ -4,16 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
@@ -100,7 +96,7 @@ func (x *exchange) open(ctx context.Context, list *toolset.List,
 	if err != nil {
 		return failure(x.counted(err))
 	}
-	defer x.progress(ctx, func() *bridge.Run { return nil })()
+	defer x.progress(ctx, new(running))()
 	c := &bridge.Call{Site: site, Tool: toolset.Open, Session: x.scope.session, Caller: x.scope.caller,
 		ID: x.id, TraceParent: x.message.meta.trace}
 	if path != "" {
@@ -122,18 +118,18 @@ const maxAsked = 10
 func (x *exchange) run(
 	ctx context.Context, to toolset.Target, arguments bridge.Value,
 ) (*mcpgo.CallToolResult, *rpcError) {
-	var running atomic.Pointer[bridge.Run]
+	var now running
 	c := &bridge.Call{
 		Site: to.Site, Tool: to.Tool.Name(), Session: x.scope.session, Caller: x.scope.caller,
 		Input: arguments, Again: true, Beside: true, ID: x.id, TraceParent: x.message.meta.trace,
-		Started: running.Store,
+		Started: now.began,
 	}
-	defer x.progress(ctx, running.Load)()
+	defer x.progress(ctx, &now)()
 	run, left, e := x.begin(ctx, c)
 	if e != nil {
 		return nil, e
 	}
-	running.Store(run)
+	now.began(run)
 	for asked := 0; !left; asked++ {
 		q, end := run.Next(ctx)
 		if q == nil {
@@ -204,84 +200,4 @@ func (x *exchange) deliver(write func() error) error {
 		return write()
 	}
 	return x.ended.Deliver(write)
-}
-
-// A client that asked for it hears at once that a call runs, every second in the first
-// ten, and less often then. What ends within atOnce needs no progress.
-const (
-	atOnce        = 100 * time.Millisecond
-	progressOften = time.Second
-	progressEvery = 5 * time.Second
-	oftenUntil    = 10 * time.Second
-)
-
-// nextProgress is when progress follows on what was told after a time.
-func nextProgress(after time.Duration) time.Duration {
-	switch {
-	case after < atOnce:
-		return atOnce
-	case after < progressOften:
-		return progressOften
-	case after < oftenUntil:
-		return after + progressOften
-	}
-	return after + progressEvery
-}
-
-// maxPart bounds what is told of a part of a result, in bytes.
-const maxPart = 500
-
-// progressOf says how far a call has come, which may be nil.
-func progressOf(r *bridge.Run) string {
-	if r != nil {
-		if p := r.Progress(); p != nil {
-			return fmt.Sprintf("The tool still runs. Parts of its result so far: %d. The last: %s", p.Parts, text.Brief(string(p.Last), maxPart))
-		}
-	}
-	return "The tool still runs."
-}
-
-// progress tells the client that the call goes on, when it asked for that, until end is
-// called; running is the call, nil where there is none.
-func (x *exchange) progress(ctx context.Context, running func() *bridge.Run) (end func()) {
-	if x.message.meta.progress == nil {
-		return func() {}
-	}
-	done := make(chan struct{})
-	began := time.Now()
-	var told sync.WaitGroup
-	told.Go(func() {
-		due := nextProgress(0)
-		timer := time.NewTimer(due)
-		defer timer.Stop()
-		for n := 1; ; n++ {
-			select {
-			case <-timer.C:
-				x.notify(string(mcpgo.MethodNotificationProgress), map[string]any{
-					"progressToken": x.message.meta.progress, "progress": n, "message": progressOf(running()),
-				})
-				due = nextProgress(due)
-				timer.Reset(due - time.Since(began))
-			case <-done:
-				return
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-	return func() {
-		close(done)
-		told.Wait()
-	}
-}
-
-// breath is the least time between progress and the reply: some clients lose what
-// comes in one piece with it.
-const breath = 50 * time.Millisecond
-
-// pause waits until the reply may follow what was told last.
-func (x *exchange) pause(ctx context.Context) {
-	if !x.noted.IsZero() {
-		rest(ctx, breath-time.Since(x.noted))
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -25,7 +26,7 @@ type follower struct {
 	news     chan struct{}
 	list     string
 	told     int
-	progress []int
+	progress []int // in thousandths: what is counted is parts
 	failed   error
 }
 
@@ -47,7 +48,7 @@ func (f *follower) hear(n mcp.JSONRPCNotification) {
 		}
 	case "notifications/progress":
 		value, _ := n.Params.AdditionalFields["progress"].(float64)
-		f.progress = append(f.progress, int(value))
+		f.progress = append(f.progress, int(math.Round(value*1000)))
 	}
 }
 

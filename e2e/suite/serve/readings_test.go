@@ -23,6 +23,7 @@ func TestReadingsOnEveryFace(t *testing.T) {
 		"headers": {says: "Object.fromEntries(headers)"}, "form": {says: "Object.fromEntries(data)"}, "params": {says: "Object.fromEntries(params)"},
 		"weak": {says: "WeakMap"}, "promise": {says: "result[0]: a value of the kind Promise"}, "response": {says: "result.answer: a value of the kind Response"},
 		"node": {says: "HTMLBodyElement"}, "symbol": {says: "result[0]: a symbol"},
+		"generator": {data: `["a",1]`}, "parts": {data: `{"all":1}`}, "sync": {says: "a value of the kind Generator"},
 		"plain": {data: `{"a":1}`}, "empty": {data: `{}`}, "frame": {data: `{"theirs":{},"list":[{}]}`},
 	} {
 		t.Run(tool, func(t *testing.T) {

@@ -38,7 +38,7 @@ export async function fill({ text: last, bytes, parts }, max) {
     } catch (error) {
       const large = error === tooLarge;
       const message = `${part.path}: ${large ? `longer than ${max} bytes` : describe(error).message}`;
-      return { kind: large ? 'too_large' : 'invalid', text: '', bytes: 0, message, error, parts: null };
+      return { __proto__: null, kind: large ? 'too_large' : 'invalid', text: '', bytes: 0, message, error, parts: null };
     }
     count++;
     size += block.length;
@@ -47,7 +47,7 @@ export async function fill({ text: last, bytes, parts }, max) {
   if (bytes === 0) text = `[${text}]`;
   if (bytes === 0 || (bytes === count + 1 && slice(text, 0, 1) === '[')) text = `{"content":${text}}`;
   if (bytes <= count + 1) size = text.length;
-  return { kind: 'ok', text, bytes: size, message: '', error: undefined, parts: null };
+  return { __proto__: null, kind: 'ok', text, bytes: size, message: '', error: undefined, parts: null };
 }
 
 /**

@@ -6,12 +6,13 @@ import { fill } from './blocks.js';
 import { besideAsking, makeContext } from './context.js';
 import { describe, domError } from './errors.js';
 import { global } from './dom.js';
-import { encode, isObject } from './encode.js';
+import { encode, isObject, methodOf } from './encode.js';
 import { formEnd, isWaiting } from './formrun.js';
 import {
-  NativeAbortController, NativePromise, addEventListener, apply, controllerAbort, controllerSignal, jsonParse, jsonStringify, mapDelete,
-  mapForEach, mapGet, mapHas, mapSet, own,
+  NativeAbortController, NativePromise, addEventListener, apply, asyncIterator, controllerAbort, controllerSignal, jsonParse, jsonStringify,
+  mapDelete, mapForEach, mapGet, mapHas, mapSet, own,
 } from './natives.js';
+import { closed, closeParts, collect } from './parts.js';
 import { beginFaults } from './problems.js';
 import { find, inFlight } from './registry.js';
 import { say, tell } from './replies.js';
@@ -69,7 +70,7 @@ addEventListener(global, 'pagehide', () => mapForEach(inFlight, (/** @type {Call
 function makeCall(id, inputText, maxBytes, knownRev, resolve, reject) {
   return {
     id, inputText, maxBytes, knownRev, resolve, reject, controller: null, signal: null, ran: false, done: false, interactions: 0,
-    interact: null, name: '', kept: null,
+    interact: null, name: '', kept: null, parts: null, iterator: null,
   };
 }
 
@@ -103,11 +104,11 @@ function start(call, tool) {
  * abortCall ends a call at once, then tells the tool.
  * @param {string} callID
  * @param {string} reason
- * @returns {boolean} whether there was such a call
+ * @returns {any} whether there was such a call; a promise of that while iterators close
  */
 export function abortCall(callID, reason) {
   const call = mapGet(inFlight, callID);
-  return call !== undefined && abort(call, reason);
+  return closed(call !== undefined && abort(call, reason));
 }
 
 /**
@@ -128,14 +129,14 @@ function abort(call, reason) {
 /**
  * abortAll ends every call.
  * @param {string} reason
- * @returns {number} how many there were
+ * @returns {any} how many there were; a promise of that while iterators close
  */
 export function abortAll(reason) {
   let count = 0;
   mapForEach(inFlight, (/** @type {Call} */ call) => {
     if (abort(call, reason)) count++;
   });
-  return count;
+  return closed(count);
 }
 
 /**
@@ -162,6 +163,8 @@ async function run(call, tool, input) {
     const form = formEnd(value);
     if (form !== null) return end(call, form.kind, '', form.message);
     if (call.reject !== null) return end(call, 'ok', '', '', resultString(value));
+    const parts = isObject(value) ? methodOf(value, asyncIterator) : undefined;
+    if (parts !== undefined) return finish(call, await own(collect(call, value, parts)));
     const encoded = encode(value, { max: call.maxBytes, lenient: false, root: 'result' });
     finish(call, encoded.parts === null ? encoded : await own(fill(encoded, call.maxBytes)));
   } catch (error) {
@@ -220,4 +223,5 @@ function end(call, kind, name, message = '', payload = '', bytes = 0) {
     return;
   }
   say(call, kind, name, message, payload, bytes);
+  closeParts(call);
 }

@@ -57,12 +57,12 @@ export function encode(value, { max, lenient, root }) {
     const ready = prepare(job, value, '');
     if (ready !== undefined) emit(job, ready);
     const kind = ready === undefined ? 'undefined' : 'ok';
-    return { kind, text: job.out, bytes: job.bytes, message: '', error: undefined, parts: job.parts };
+    return { __proto__: null, kind, text: job.out, bytes: job.bytes, message: '', error: undefined, parts: job.parts };
   } catch (error) {
     const { fault } = job;
     const ours = fault !== null && error === fault;
     const message = ours ? `${pathOf(job)}: ${fault.message}` : pathOf(job);
-    return { kind: ours ? fault.kind : 'threw', text: '', bytes: 0, message, error, parts: null };
+    return { __proto__: null, kind: ours ? fault.kind : 'threw', text: '', bytes: 0, message, error, parts: null };
   }
 }
 
@@ -90,7 +90,7 @@ export function utf8Length(text) {
 function prepare(job, value, key) {
   let result = value;
   if (isObject(result)) {
-    const method = toJSONOf(result);
+    const method = methodOf(result, 'toJSON');
     if (method !== undefined) result = apply(method, result, [key]);
   }
   if (typeof result !== 'function' && typeof result !== 'symbol') return result;
@@ -98,14 +98,16 @@ function prepare(job, value, key) {
 }
 
 /**
- * toJSONOf returns the object's toJSON method, unless it comes from the prototype of all objects, lists or functions: what sits
+ * methodOf returns a method of the object, unless it comes from the prototype of all objects, lists or functions: what sits
  * there was not meant by whoever made this value.
  * @param {any} object
+ * @param {PropertyKey} key
+ * @returns {Function | undefined}
  */
-function toJSONOf(object) {
+export function methodOf(object, key) {
   let holder = object;
   for (let i = 0; holder !== null && holder !== ObjectPrototype && holder !== ArrayPrototype && holder !== FunctionPrototype && i < maxPrototypes; i++) {
-    if (hasOwn(holder, 'toJSON')) return typeof object.toJSON === 'function' ? object.toJSON : undefined;
+    if (hasOwn(holder, key)) return typeof object[key] === 'function' ? object[key] : undefined;
     holder = getPrototypeOf(holder);
   }
 }

@@ -1,9 +1,9 @@
 // @ts-check
-// What a call says to the Go half: that it waits for a person, its end, and to a person's answer whether somebody waits for it.
+// What a call says to the Go half: that it waits for a person, how far its result has come, its end, and to a person's answer whether somebody waits for it.
 
 import { domError } from './errors.js';
 import { global, showAlert } from './dom.js';
-import { NativePromise, jsonParse, mapDelete, mapGet, mapSet, own } from './natives.js';
+import { NativePromise, jsonParse, mapDelete, mapGet, mapSet, own, timeout } from './natives.js';
 import { asked, currentState, revision } from './registry.js';
 import { replyText } from './wire.js';
 
@@ -33,7 +33,7 @@ export function awaitCall(callID, knownRev) {
     if (call === undefined) {
       const message = 'there is no such call';
       /** @type {Reply} */
-      const reply = { __proto__: null, kind: 'gone', rev: revision(), ran: false, name: '', message, payload: '', bytes: 0 };
+      const reply = { __proto__: null, kind: 'gone', rev: revision(), ran: false, name: '', message, payload: '', bytes: 0, parts: 0, last: '' };
       return resolve(replyText(reply, ''));
     }
     call.knownRev = knownRev;
@@ -41,7 +41,28 @@ export function awaitCall(callID, knownRev) {
     const { kept } = call;
     call.kept = null;
     if (kept !== null) say(call, kept.kind, kept.name, kept.message, kept.payload, kept.bytes);
+    else report(call);
   }));
+}
+
+/** How long the parts of a result are not told again, in milliseconds: the newest counts. */
+const rest = 50;
+
+/**
+ * report tells how far a result has come that arrives in parts, unless it was told just now or a person is asked. The next reply of
+ * the call tells what this did not.
+ * @param {Call} call
+ */
+export function report(call) {
+  const { parts } = call;
+  if (parts === null || parts.count === parts.told || parts.rests || call.done || call.resolve === null || call.interact !== null) return;
+  parts.rests = true;
+  timeout(() => {
+    parts.rests = false;
+    report(call);
+  }, rest);
+  mapSet(asked, call.id, call);
+  say(call, 'parts', '');
 }
 
 /**
@@ -100,8 +121,14 @@ export function say(call, kind, name, message = '', payload = '', bytes = 0) {
     return;
   }
   call.resolve = null;
-  if (kind !== 'asking') mapDelete(asked, call.id);
+  if (kind !== 'asking' && kind !== 'parts') mapDelete(asked, call.id);
   const rev = revision();
   const state = rev > call.knownRev ? currentState() : '';
-  resolve(replyText({ __proto__: null, kind, rev, ran: call.ran, name, message, payload, bytes }, state));
+  let parts = 0;
+  let last = '';
+  if (call.parts !== null && call.parts.count > call.parts.told) {
+    ({ count: parts, last } = call.parts);
+    call.parts.told = parts;
+  }
+  resolve(replyText({ __proto__: null, kind, rev, ran: call.ran, name, message, payload, bytes, parts, last }, state));
 }

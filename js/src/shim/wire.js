@@ -16,9 +16,9 @@ export const limits = {
  * @param {string} state '' when the other side knows the revision already
  */
 export function replyText(reply, state) {
-  const { kind, rev, ran, bytes, name, message, payload } = reply;
+  const { kind, rev, ran, bytes, name, message, payload, parts, last } = reply;
   const header = `{"k":"${kind}","rev":${rev},"ran":${ran},"len":${bytes},"state":${utf8Length(state)}` +
-    member('name', name || undefined) + member('message', message || undefined);
+    member('name', name || undefined) + member('message', message || undefined) + (parts > 0 ? `,"parts":${parts},"last":${last}` : '');
   return header + '}\n' + payload + state;
 }
 

@@ -119,10 +119,20 @@ func (s *Stream) Hold() (release func()) {
 // Wait shows what is waited for, with the seconds, from the first second until done is
 // called. It shows nothing where the stream is not a terminal.
 func (s *Stream) Wait(what string) (done func()) {
+	_, done = s.Follow(what)
+	return done
+}
+
+// Follow is Wait, and shows at once what say is called with, in its place.
+func (s *Stream) Follow(what string) (say func(string), done func()) {
 	if !Is(s) || os.Getenv("CI") != "" {
-		return func() {}
+		return func(string) {}, func() {}
 	}
-	began, over, ended := time.Now(), make(chan struct{}), make(chan struct{})
+	began, over, ended, news := time.Now(), make(chan struct{}), make(chan struct{}), make(chan string)
+	show := func() {
+		line := fmt.Sprintf("%s … %d s", what, int(time.Since(began).Seconds()))
+		s.show(text.Short(line, Width(s)-2))
+	}
 	go func() { // ends with done
 		defer close(ended)
 		tick := time.NewTicker(time.Second)
@@ -130,15 +140,22 @@ func (s *Stream) Wait(what string) (done func()) {
 		for {
 			select {
 			case <-tick.C:
-				line := fmt.Sprintf("%s … %d s", what, int(time.Since(began).Seconds()))
-				s.show(text.Short(line, Width(s)-2))
+				show()
+			case what = <-news:
+				show()
 			case <-over:
 				s.show("")
 				return
 			}
 		}
 	}()
-	return sync.OnceFunc(func() {
+	say = func(line string) {
+		select {
+		case news <- line:
+		case <-ended:
+		}
+	}
+	return say, sync.OnceFunc(func() {
 		close(over)
 		<-ended
 	})

@@ -25,8 +25,6 @@ const schema2020 = {
   additionalProperties: false,
 };
 
-/** Long enough for three reports of a call that lasts: the bridge makes one at once, and one every second. */
-const LONG = 17_000;
 const later = (milliseconds, signal) => new Promise((resolve, reject) => {
   const timer = setTimeout(resolve, milliseconds);
   signal.addEventListener('abort', () => { clearTimeout(timer); reject(signal.reason); });
@@ -66,7 +64,13 @@ const tools = {
     ],
   })],
   test_error_handling: ['Always fails.', () => { throw new Error('This tool intentionally returns an error for testing'); }],
-  test_tool_with_progress: ['Takes so long that the bridge reports progress.', async (input, { signal }) => { await later(LONG, signal); return text('done'); }],
+  test_tool_with_progress: ['Reports its progress.', async function* (input, { signal }) {
+    for (const progress of [0, 50, 100]) {
+      yield { progress, total: 100, message: `${progress} of 100` };
+      await later(150, signal);
+    }
+    return text('done');
+  }],
   test_logging_tool: ['Writes to the console of the page.', () => { console.info('a line'); return text('written'); }],
   test_trigger_tool_change: ['Registers a tool, or takes it away again.', changeTools],
   test_elicitation: ['Asks the person for a line.', async ({ message }, context) => text(`User response: ${await ask(context, message)}`), {

@@ -1,0 +1,170 @@
+// @ts-check
+// Results that arrive in parts: an async iterable, such as an async generator or a ReadableStream. The result is what the iterator
+// returns at its end, or else all of its parts.
+
+import { fill } from './blocks.js';
+import { targets } from './dialects/events.js';
+import { encode, isObject } from './encode.js';
+import { cut, typeError } from './errors.js';
+import {
+  NativePromise, NativeSet, apply, jsonStringify, own, promiseThen, setAdd, setDelete, setForEach, setSize, slice, timeout,
+} from './natives.js';
+import { report } from './replies.js';
+
+/** Of a result: its parts, and their JSON text in bytes. Of the last one: what is told as it is, and how much of a longer one. */
+const most = { parts: 10_000, bytes: 1024 * 1024, last: 8 * 1024, brief: 2048 };
+
+/** What fill puts around what is nothing but binary. */
+const contentStart = '{"content":[';
+const contentEnd = ']}';
+const content = contentStart.length + contentEnd.length;
+
+/** How long an iterator may take to close, in milliseconds. */
+const patience = 1000;
+
+/** The iterators that are closing. @type {Set<Promise<any>>} */
+const closing = new NativeSet();
+
+/**
+ * collect takes the parts of a call's result, one after another, and tells of each.
+ * @param {Call} call
+ * @param {any} iterable
+ * @param {Function} method that makes its iterator
+ * @returns {Promise<Encoded>}
+ */
+export async function collect(call, iterable, method) {
+  const iterator = apply(method, iterable, []);
+  if (!isObject(iterator)) throw typeError('the iterator of the result is not an object');
+  const { next } = iterator;
+  const all = { list: '', text: '', bytes: 0, count: 0, strings: true, blocks: true };
+  if (!targets.native) call.parts = { __proto__: null, count: 0, told: 0, last: '', rests: false };
+  for (;;) {
+    call.iterator = null; // what fails by itself is not closed
+    const coming = apply(next, iterator, []);
+    call.iterator = iterator;
+    const { done, value } = await own(taken(call, coming));
+    if (call.done) return writtenAs('undefined', '', 0);
+    if (done) return value === undefined ? fitting(together(all), call.maxBytes) : written(value, call.maxBytes, 'result');
+    if (all.count === most.parts) return tooMany();
+    const part = await own(written(value, most.bytes - all.bytes, `parts[${all.count}]`));
+    if (part.kind === 'too_large') return tooMany();
+    if (call.done || (part.kind !== 'ok' && part.kind !== 'undefined')) return part;
+    add(all, value, part);
+    if (call.parts === null) continue;
+    call.parts.count = all.count;
+    call.parts.last = part.text.length <= most.last ? part.text : jsonStringify(cut(typeof value === 'string' ? value : part.text, most.brief));
+    report(call);
+  }
+}
+
+/**
+ * taken reads one step of an iterator. An iterator that fails, or is at its end, has closed itself.
+ * @param {Call} call
+ * @param {any} coming
+ */
+async function taken(call, coming) {
+  try {
+    const step = await coming;
+    if (!isObject(step)) throw typeError('the iterator of the result gave something that is not an object');
+    const done = !!step.done;
+    const { value } = step;
+    if (done) call.iterator = null;
+    return { __proto__: null, done, value };
+  } catch (error) {
+    call.iterator = null;
+    throw error;
+  }
+}
+
+/**
+ * @param {any} value
+ * @param {number} max
+ * @param {string} root
+ * @returns {Promise<Encoded>}
+ */
+async function written(value, max, root) {
+  const encoded = encode(value, { max, lenient: false, root });
+  if (encoded.kind === 'undefined') return writtenAs('undefined', 'null', 4);
+  return encoded.parts === null ? encoded : { __proto__: null, ...await own(fill(encoded, max)), parts: encoded.bytes === 0 ? encoded.parts : null };
+}
+
+/**
+ * @param {'ok' | 'undefined'} kind
+ * @param {string} text
+ * @param {number} bytes
+ * @returns {Encoded}
+ */
+const writtenAs = (kind, text, bytes) => ({ __proto__: null, kind, text, bytes, message: '', error: undefined, parts: null });
+
+/**
+ * @param {string} message
+ * @returns {Encoded}
+ */
+const tooLarge = (message) => ({ __proto__: null, kind: 'too_large', text: '', bytes: 0, message, error: undefined, parts: null });
+
+const tooMany = () => tooLarge(`parts: more than ${most.parts}, or longer than ${most.bytes} bytes`);
+
+/**
+ * @param {Encoded} encoded
+ * @param {number} max
+ */
+const fitting = (encoded, max) => (encoded.bytes > max ? tooLarge(`longer than ${max} bytes`) : encoded);
+
+/**
+ * add puts a part to the others. One that is binary is a block of content.
+ * @param {{list: string, text: string, bytes: number, count: number, strings: boolean, blocks: boolean}} all
+ * @param {any} value
+ * @param {Encoded} part
+ */
+function add(all, value, part) {
+  const block = part.parts !== null;
+  const text = block ? slice(part.text, contentStart.length, -contentEnd.length) : part.text;
+  all.list += (all.count++ === 0 ? '' : ',') + text;
+  all.bytes += part.bytes - (block ? content : 0);
+  all.blocks &&= block;
+  all.strings &&= typeof value === 'string';
+  if (all.strings) all.text += slice(text, 1, -1);
+}
+
+/**
+ * together is the result of an iterator that returned nothing: strings are one, everything else is a list.
+ * @param {{list: string, text: string, bytes: number, count: number, strings: boolean, blocks: boolean}} all
+ * @returns {Encoded}
+ */
+function together({ list, text, bytes, count, strings, blocks }) {
+  if (count === 0) return writtenAs('undefined', '', 0);
+  if (strings) return writtenAs('ok', `"${text}"`, bytes - 2 * count + 2);
+  if (blocks) return writtenAs('ok', contentStart + list + contentEnd, bytes + count - 1 + content);
+  return writtenAs('ok', `[${list}]`, bytes + count + 1);
+}
+
+/**
+ * closeParts tells the iterator of a call that ended that no more parts are wanted: once, and it has a second to close.
+ * @param {Call} call
+ */
+export function closeParts(call) {
+  const { iterator } = call;
+  if (iterator === null) return;
+  call.iterator = null;
+  const over = own(new NativePromise((resolve) => {
+    timeout(resolve, patience);
+    const returned = own(new NativePromise((settle) => settle(iterator.return?.())));
+    promiseThen(returned, resolve, resolve);
+  }));
+  setAdd(closing, over);
+  promiseThen(over, () => setDelete(closing, over));
+}
+
+/**
+ * closed returns the value, or a promise of it while iterators are closing.
+ * @template T
+ * @param {T} value
+ * @returns {T | Promise<T>}
+ */
+export function closed(value) {
+  let left = setSize(closing);
+  if (left === 0) return value;
+  return own(new NativePromise((resolve) => setForEach(closing, (/** @type {Promise<any>} */ over) => promiseThen(over, () => {
+    if (--left === 0) resolve(value);
+  }))));
+}

@@ -1,0 +1,139 @@
+package cdp
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
+)
+
+// yieldingPage has tools whose results arrive in parts. What they close they tell /closed, a while
+// after they were told to.
+const yieldingPage = `<script>
+	const after = (ms) => new Promise((r) => setTimeout(r, ms));
+	const closes = async function* () { try { for (let i = 1; ; i++) { yield i; await after(20) } } finally { await after(100); await fetch('/closed') } };
+	tool('words', async function* () { for (const word of ['a', 'b', 'c']) { yield word; await after(120) } });
+	tool('stream', () => new Response('streamed').body.pipeThrough(new TextDecoderStream()));
+	tool('returns', async function* () { yield {progress: 1, total: 2}; await after(20); return {n: 1} });
+	tool('throws', async function* () { yield 'before'; await after(20); throw new Error('broke') });
+	tool('asks', async function* () { yield 'before'; await after(60); yield confirm('sure?'); return 'end' });
+	tool('picture', async function* () { const c = document.createElement('canvas'); c.width = c.height = 1; yield c; yield c });
+	tool('endless', closes);
+	tool('fast', async function* () { for (let i = 0; i < 9999; i++) yield i; return 'all' });
+	tool('much', async function* () { for (;;) yield 'x'.repeat(1 << 16) });
+</script>`
+
+// follows runs a tool and returns its end, and what is told of its parts. heard is called with each.
+func (s *shown) follows(ctx context.Context, name string, heard func(bridge.Progress)) (bridge.Step, []bridge.Progress) {
+	s.t.Helper()
+	d := s.find(name)
+	var mu sync.Mutex
+	var all []bridge.Progress
+	step := s.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage("{}"), MaxBytes: 1 << 20, Progress: func(p bridge.Progress) {
+		mu.Lock()
+		all = append(all, p)
+		mu.Unlock()
+		if heard != nil {
+			heard(p)
+		}
+	}})
+	mu.Lock()
+	defer mu.Unlock()
+	return step, all
+}
+
+// TestYieldedParts (anyone 6): what a tool yields is told while it runs, and it returns its
+// result, or all of that is the result. A part is never a question.
+func TestYieldedParts(t *testing.T) {
+	t.Parallel()
+	p := showPage(t, shared, site(t, map[string]http.HandlerFunc{"/": html(yieldingPage)})+"/")
+	for tool, want := range map[string]struct{ data, last string }{
+		"words": {`"abc"`, `"c"`}, "stream": {`"streamed"`, `"streamed"`}, "returns": {`{"n":1}`, `{"progress":1,"total":2}`}, "fast": {`"all"`, `9998`},
+	} {
+		step, told := p.follows(t.Context(), tool, nil)
+		switch {
+		case step.Err != nil || string(step.Data) != want.data:
+			t.Errorf("%s: %s, %v", tool, step.Data, step.Err)
+		case len(told) == 0 || string(told[len(told)-1].Last) != want.last:
+			t.Errorf("%s tells %v", tool, told)
+		case tool == "words" && (len(told) != 3 || told[0].Parts != 1 || told[2].Parts != 3):
+			t.Errorf("%s tells %v", tool, told)
+		case len(told) > 100:
+			t.Errorf("%s tells %d times", tool, len(told))
+		}
+	}
+	for tool, want := range map[string]string{"throws": "TOOL_ERROR  failed", "much": "TOOL_ERROR RESULT_TOO_LARGE unknown"} {
+		step, told := p.follows(t.Context(), tool, nil)
+		if got := reasonOf(step.Err); got != want || len(told) == 0 {
+			t.Errorf("%s: %s, want %s; it tells %v", tool, got, want, told)
+		}
+	}
+	step, told := p.follows(t.Context(), "asks", nil)
+	if step.Pause == nil || len(told) != 1 || string(told[0].Last) != `"before"` {
+		t.Fatalf("it comes to %+v, and tells %v", step, told)
+	}
+	if got, err := answered(t, step.Pause, yes); got != `"end"` || err != nil {
+		t.Errorf("answered, it ends with %s, %v", got, err)
+	}
+	var seen struct {
+		Content []struct{ Type, MimeType string }
+	}
+	if step, _ = p.follows(t.Context(), "picture", nil); json.Unmarshal(step.Data, &seen) != nil || len(seen.Content) != 2 || seen.Content[1].MimeType != "image/png" {
+		t.Errorf("pictures are %.100s, %v", step.Data, step.Err)
+	}
+}
+
+// TestCancelledParts (anyone 6): a caller that leaves, and a deadline, which no part moves, close the
+// iterator once. It has time for that, also when the page is closed right after.
+func TestCancelledParts(t *testing.T) {
+	t.Parallel()
+	closed := make(chan struct{}, 10)
+	base := site(t, map[string]http.HandlerFunc{"/": html(yieldingPage), "/closed": func(http.ResponseWriter, *http.Request) { closed <- struct{}{} }})
+	p := showPage(t, shared, base+"/")
+	for _, late := range []bool{false, true} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		want := "CANCELLED  unknown"
+		cause := bridge.GaveUp(bridge.Unknown)
+		if late {
+			want, cause = "INTERNAL_ERROR TIMEOUT unknown", bridge.TimedOut(1)
+		}
+		step, _ := p.follows(ctx, "endless", func(p bridge.Progress) {
+			if p.Parts > 2 {
+				cancel(cause)
+			}
+		})
+		if got := reasonOf(step.Err); got != want {
+			t.Errorf("it ends with %s, want %s", got, want)
+		}
+		if late { // and the page is closed at once
+			if err := p.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-closed:
+			default:
+				t.Error("the page was closed before its iterator was")
+			}
+			if n := len(closed); n > 0 {
+				t.Errorf("%d iterators were closed twice", n)
+			}
+			return
+		}
+		<-closed
+	}
+}
+
+// TestNativeParts (anyone 6): the browser's own WebMCP tells of no parts. The result is the same.
+func TestNativeParts(t *testing.T) {
+	t.Parallel()
+	needsWhole(t)
+	p := showPage(t, native1(t), site(t, map[string]http.HandlerFunc{"/": html(yieldingPage)})+"/")
+	step, told := p.follows(t.Context(), "words", nil)
+	if string(step.Data) != `"abc"` || len(told) > 0 {
+		t.Errorf("it comes to %s, %v, and tells %v", step.Data, step.Err, told)
+	}
+}
