@@ -80,6 +80,48 @@ func TestAlways(t *testing.T) {
 	parked(t, b, &call, bridge.ApprovalRequired)
 }
 
+// TestAlwaysIsKeptAtOnce: who is told that their answer counts can call at once, and is not asked
+// again. A store without room holds up nobody.
+func TestAlwaysIsKeptAtOnce(t *testing.T) {
+	s := inMemory(t)
+	b := remembering(t, bridgetest.NewRouter().Add("shop", bridgetest.Asking("write", "")), s.Memory, once)
+	for range 20 {
+		call := write(`{}`)
+		q, token := parked(t, b, &call, bridge.ApprovalRequired)
+		if err := b.Answer(operator, q.ID, bridge.Answer{OK: true, Always: true}); err != nil {
+			t.Fatal(err)
+		}
+		all, err := s.Grants.All(t.Context())
+		if err != nil || len(all) != 1 {
+			t.Fatalf("it was answered, and kept are %+v, %v", all, err)
+		}
+		if _, e := resume(t, b, call, resuming(token)); e != nil {
+			t.Fatal(e)
+		}
+		if _, err := s.Grants.Revoke(t.Context(), all[0].ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	failing := s.Memory
+	failing.Grants = fullGrants{s.Grants}
+	b = remembering(t, bridgetest.NewRouter().Add("shop", bridgetest.Asking("write", "")), failing, once)
+	call := write(`{}`)
+	q, token := parked(t, b, &call, bridge.ApprovalRequired)
+	if err := b.Answer(operator, q.ID, bridge.Answer{OK: true, Always: true}); err != nil {
+		t.Errorf("the answer counts, for the call: %v", err)
+	}
+	if _, e := resume(t, b, call, resuming(token)); e == nil || e.Outcome != bridge.NotRun {
+		t.Errorf("a call whose consent cannot be kept: %v", e)
+	}
+}
+
+// fullGrants has no room.
+type fullGrants struct{ bridge.Grants }
+
+func (fullGrants) Put(context.Context, bridge.Grant) (bridge.Grant, error) {
+	return bridge.Grant{}, errors.New("no room")
+}
+
 // revoking is a router on which consent is revoked while a call waits for its page.
 type revoking struct {
 	*bridgetest.Router

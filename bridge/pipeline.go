@@ -65,6 +65,7 @@ type passage struct {
 	shownDigest string
 	shown       *Agreed
 	kept        bool   // the consent, as a grant
+	answered    func() // tells who gave it that it is kept, or cannot be
 	standing    bool   // a grant covers it
 	approval    string // the grant or the question that it runs under, and
 	approver    string // the person
@@ -271,6 +272,7 @@ func (pl *pipeline) approve(ctx context.Context, r *Run, next handler) Step {
 	if e := pl.consents.keep(ctx, r); e != nil {
 		return e.Step()
 	}
+	r.pass.answered()
 	return next(ctx, r)
 }
 

@@ -319,9 +319,19 @@ func (r *Run) answer(id string, a *Answer, by string) *Error {
 	case by != nobody: // their acts in the page were the answer
 		r.pass.approval, r.pass.approver = id, by
 	}
-	r.goOn(p, a)
+	done := r.goOn(p, a)
+	if a != nil && a.Always { // the next call may come as soon as they know
+		select {
+		case <-done:
+		case <-time.After(keptWithin):
+		}
+	}
 	return nil
 }
+
+// keptWithin is how long whoever gives consent for further calls waits until it is kept. It takes
+// longer where a page must be opened first.
+const keptWithin = 5 * time.Second
 
 // close closes the open question. Of several answers at once, only one gets the pause;
 // the others get a CONFLICT.
@@ -348,8 +358,11 @@ func (r *Run) close(id string, a *Answer, by string) (*Pause, *Error) {
 	return p, nil
 }
 
-// goOn runs the next part of the call in the background.
-func (r *Run) goOn(p *Pause, a *Answer) {
+// goOn runs the next part of the call in the background. What it returns is closed when the consent
+// in the answer is kept, or cannot be.
+func (r *Run) goOn(p *Pause, a *Answer) <-chan struct{} {
+	done := make(chan struct{})
+	r.pass.answered = sync.OnceFunc(func() { close(done) })
 	r.observe(Observed{Question: &p.Question, Answer: a})
 	ctx, cancel := context.WithCancelCause(r.pass.bridge.life)
 	r.mu.Lock()
@@ -361,8 +374,11 @@ func (r *Run) goOn(p *Pause, a *Answer) {
 	}
 	r.pass.bridge.background.Go(func() { // ends with the call's own deadline
 		defer cancel(nil)
-		r.settle(p.Continue(ctx, a))
+		s := p.Continue(ctx, a)
+		r.pass.answered()
+		r.settle(s)
 	})
+	return done
 }
 
 // abort ends the run, wherever it is: what waits in a page is aborted there.

@@ -40,6 +40,7 @@ var steps = []step{
 	}},
 	{"a process and its children", func(ctx context.Context, r *rig) error { return r.tests(ctx, "./session/cdp/chrome/proctree", ".") }},
 	{"doors of the inbox", func(ctx context.Context, r *rig) error { return r.tests(ctx, "./cmd/pagetools", "^TestInbox") }},
+	{"adapters: one's own, and one that others can write to", adapters},
 	{"mcp over stdin and stdout", mcp},
 	{"serve: webtools, MCP, OpenAPI, health", faces},
 	{"two processes on one data folder", two},
@@ -47,6 +48,30 @@ var steps = []step{
 	{"an interrupt", interrupt},
 	{"versions and consent after a restart", again},
 	{"audit verify", func(ctx context.Context, r *rig) error { return r.says(ctx, "", "audit", "verify") }},
+}
+
+// adapters opens a site with an adapter of this user, and then with one that everybody can change.
+func adapters(ctx context.Context, r *rig) error {
+	const site = "examples/adapter-shop"
+	content, err := os.ReadFile(site + "/shop.js")
+	if err != nil {
+		return err
+	}
+	open := filepath.Join(filepath.Dir(program), "open.js")
+	if err := errors.Join(os.RemoveAll(open), os.WriteFile(open, content, 0o600)); err != nil {
+		return err
+	}
+	if err := r.says(ctx, "from adapter corner-shop", "tools", site, "--adapter", open); err != nil {
+		return err
+	}
+	if err := os.Chmod(open, 0o666); err != nil {
+		return err
+	}
+	_, err = r.run(ctx, "tools", site, "--adapter", open)
+	if err == nil || !strings.Contains(err.Error(), "others can write to") {
+		return fmt.Errorf("with mode 0666: %w", err)
+	}
+	return nil
 }
 
 // says fails when a command fails, or does not say something.

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/pagetools/pagetools/bridge/files"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/js"
 )
@@ -74,15 +75,12 @@ func mine(file string, info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
 		return errNotFile
 	}
-	if mode := info.Mode().Perm(); mode&0o022 != 0 && modesCount {
-		return fmt.Errorf("others can write to %s (mode %04o), and an adapter is code with your "+
-			"login: chmod go-w %s", file, mode, text.ShellWord(file))
+	why, err := files.Writers(file)
+	if err == nil && why != "" {
+		err = fmt.Errorf("others can write to %s, which %s, and an adapter is code with your login: "+
+			"read it, and use a copy of your own, or %s", file, why, files.ToClose(file))
 	}
-	if owner, foreign := foreignOwner(info); foreign {
-		return fmt.Errorf("%s belongs to the user with the number %d, who can change it, and an "+
-			"adapter is code with your login: read it, and copy it", file, owner)
-	}
-	return nil
+	return err
 }
 
 // builtIn returns an adapter of the binary.

@@ -36,7 +36,7 @@ func TestRead(t *testing.T) {
 	}
 	for file, want := range map[string]string{
 		put("group.js", 0o660):        "others can write to",
-		put("all.js", 0o602):          "and an adapter is code with your login: chmod go-w ",
+		put("all.js", 0o602):          "which has mode 0602, and an adapter is code with your login: ",
 		dir:                           "is not a file of JavaScript",
 		fifo:                          "is not a file of JavaScript",
 		filepath.Join(dir, "none.js"): "there is no file",
