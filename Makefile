@@ -36,7 +36,7 @@ test: ## run what must hold after each change; make nightly has the longest test
 	@scripts/test.sh all
 
 # What make test leaves to .ci/run. A test holds this to the tests and scripts.
-LANDING := TestBlocks$$|TestFirstGuide|TestSecondGuide|TestTodayInEachPhase|TestWeather|TestScenarios$$|TestSubsetsTakeTheTestSuite|TestScripts/^(demo|doctor|examples|kinds|native|pages|profiles|recipes)$$
+LANDING := TestBlocks$$|TestFirstGuide|TestFirstMinute|TestSecondGuide|TestTodayInEachPhase|TestWeather|TestScenarios$$|TestSubsetsTakeTheTestSuite|TestScripts/^(demo|doctor|examples|kinds|native|pages|profiles|recipes)$$
 
 .PHONY: landing
 landing: ## do what documents tell people to type, run the examples' tests, commands with browsers of their own, and processes that are killed
@@ -104,7 +104,7 @@ mutations: ## undo each finding's fix in a copy, and see its test fail
 .PHONY: picture
 picture: ## make the picture of the README anew, of a session as it is today
 	@$(SANDBOX)
-	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) test ./e2e/suite/serve -count=1 -run TestPicture -picture
+	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) test ./e2e/suite/serve -count=1 -run "TestPicture|TestFirstMinute" -picture
 
 .PHONY: bench
 bench: ## measure; see docs/performance.md

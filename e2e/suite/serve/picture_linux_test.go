@@ -26,6 +26,7 @@ var newPicture = flag.Bool("picture", false, "make the picture of the README ane
 
 const (
 	pictureFile                 = "docs/session.svg"
+	minuteFile                  = "docs/first-minute.svg"
 	pictureWidth, pictureHeight = 880, 640
 	captionHeight, lineHeight   = 40, 21
 	largestPicture              = 400 << 10
@@ -39,35 +40,78 @@ func TestPicture(t *testing.T) {
 		gatetest.Nightly(t, "it plays the whole session of the README's picture")
 	}
 	t.Parallel()
-	file := filepath.Join(docs.Root(t), filepath.FromSlash(pictureFile))
-	old, err := os.ReadFile(file)
-	if err != nil && !*newPicture {
-		t.Fatal(err)
-	}
 	s := playSession(t)
 	if !*newPicture {
+		old, err := os.ReadFile(filepath.Join(docs.Root(t), filepath.FromSlash(pictureFile)))
+		if err != nil {
+			t.Fatal(err)
+		}
 		s.shots = shotsOf(old)
 	}
 	if len(s.shots) != 3 {
 		t.Fatalf("there are %d screenshots", len(s.shots))
 	}
-	now := s.svg()
+	isShown(t, pictureFile, s.svg())
+}
+
+// isShown fails when a picture does not show what happens today. With -picture it is made anew.
+func isShown(t *testing.T, name string, now []byte) {
+	t.Helper()
+	file := filepath.Join(docs.Root(t), filepath.FromSlash(name))
 	if *newPicture {
 		if err := os.WriteFile(file, now, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if len(now) > largestPicture {
-		t.Errorf("%s has %d bytes", pictureFile, len(now))
+		t.Errorf("%s has %d bytes", name, len(now))
 	}
-	if !*newPicture && !bytes.Equal(now, old) {
-		for line := range strings.Lines(string(now)) {
-			if !bytes.Contains(old, []byte(line)) {
-				t.Errorf("%s does not show this (make picture): %.300s", pictureFile, line)
-			}
+	old, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(now)) {
+		if !bytes.Contains(old, []byte(line)) {
+			t.Errorf("%s does not show this (make picture): %.300s", name, line)
 		}
-		t.Errorf("%s shows another session than this", pictureFile)
 	}
+	if !bytes.Equal(now, old) {
+		t.Errorf("%s shows something else than this", name)
+	}
+}
+
+// TestFirstMinute: the README's picture of the first minute shows what these commands print.
+func TestFirstMinute(t *testing.T) {
+	gatetest.Landing(t)
+	t.Parallel()
+	w := newReader(t)
+	defer w.end()
+	line, body := 0, ""
+	for i, step := range []struct {
+		about, command string
+		code           int
+	}{
+		{"What can an agent do with this page?", "bin/pagetools tools examples/today", 0},
+		{"A mistake is explained, and nothing runs", "bin/pagetools call examples/today add-to-cart product=rye quantity=99", 2},
+		{"A tool that changes something asks you first", "bin/pagetools call examples/today add-to-cart product=rye quantity=2", 0},
+	} {
+		w.run(step.command, step.code)
+		if i > 0 {
+			body += textAt(line, "# "+step.about)
+			line++
+		}
+		body += commandAt(line, strings.TrimPrefix(step.command, "bin/"))
+		line++
+		for said := range strings.Lines(progress.ReplaceAllString(w.last.all.String(), "")) {
+			rows := outputAt(line, []string{sitePort.ReplaceAllString(strings.TrimSuffix(said, "\n"), "127.0.0.1:38211")})
+			body += rows
+			line += max(1, strings.Count(rows, "<text"))
+		}
+		line++
+	}
+	height := captionHeight + (line+1)*lineHeight
+	isShown(t, minuteFile, pictureOf("The tools of a page are listed; a wrong call is explained; one that changes something asks first", "",
+		caption("What can an agent do with this page?")+terminal(height)+body, height))
 }
 
 // played is a session: what was typed and printed at two terminals, and what the operators'
@@ -138,6 +182,8 @@ func playSession(t *testing.T) *played {
 var (
 	operatorsLink = regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/#(\w+)`)
 	browserNumber = regexp.MustCompile(`(Headless)?Chrome/[\d.]+`)
+	sitePort      = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	progress      = regexp.MustCompile(`\r?pagetools: opening [^\r\n]* \d+ s|\r +\r|\r`) // a terminal writes over it
 	untilTime     = regexp.MustCompile(`until \d\d:\d\d:\d\d`)
 )
 
@@ -212,25 +258,30 @@ func (d *drawing) show(from, to float64, still bool, markup string) {
 func (p *played) svg() []byte {
 	d := &drawing{length: 24}
 	call := strings.Split(p.call, "\n")
-	d.show(0, 9, false, caption("1  Point pagetools at a web app")+terminal(0)+commandAt(0, p.serve))
+	d.show(0, 9, false, caption("1  Point pagetools at a web app")+terminal(pictureHeight)+commandAt(0, p.serve))
 	d.show(1.5, 9, false, outputAt(2, p.served))
 	d.show(4.5, 9, false, commandAt(len(p.served)+3, call...))
 	d.show(6.5, 9, false, outputAt(len(p.served)+3+len(call), p.reply[:1]))
 	d.show(9, 13, false, caption("2  An agent calls a tool, and you are asked")+shot(p.shots[0]))
 	d.show(13, 16.5, true, caption("3  The page needs you: it is live, and the pen is yours")+shot(p.shots[1]))
 	d.show(16.5, 19.5, false, caption("3  The page needs you: it is live, and the pen is yours")+shot(p.shots[2]))
-	d.show(19.5, 24, false, caption("4  The agent has the result")+terminal(0)+commandAt(0, call...)+outputAt(len(call), p.reply))
+	d.show(19.5, 24, false, caption("4  The agent has the result")+terminal(pictureHeight)+commandAt(0, call...)+outputAt(len(call), p.reply))
+	return pictureOf("pagetools serves a theatre's page; an agent books a seat; a person agrees, picks the seat in the live view and signs", d.style.String()+
+		"@media (prefers-reduced-motion:reduce){g[id]{animation:none}g.still{opacity:1}}\n", d.body.String(), pictureHeight)
+}
+
+// pictureOf is an SVG.
+func pictureOf(title, style, body string, height int) []byte {
 	return fmt.Appendf(nil, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]d %[2]d" width="%[1]d" height="%[2]d" role="img" aria-labelledby="title">
-<title id="title">pagetools serves a theatre's page; an agent books a seat; a person agrees, picks the seat in the live view and signs</title>
+<title id="title">%[3]s</title>
 <style>
 text{white-space:pre;font:14px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:#d6dde6}
 .caption{font:600 17px system-ui,sans-serif;fill:#fff}
 .prompt{fill:#7cc49c}
-%[3]s@media (prefers-reduced-motion:reduce){g[id]{animation:none}g.still{opacity:1}}
-</style>
+%[4]s</style>
 <rect width="%[1]d" height="%[2]d" rx="8" fill="#1f5f8b"/>
-%[4]s</svg>
-`, pictureWidth, pictureHeight, &d.style, &d.body)
+%[5]s</svg>
+`, pictureWidth, height, title, style, body)
 }
 
 // caption says what a part shows.
@@ -238,8 +289,9 @@ func caption(text string) string {
 	return fmt.Sprintf("<text class=\"caption\" x=\"18\" y=\"26\">%s</text>\n", html.EscapeString(text))
 }
 
-func terminal(y int) string {
-	return fmt.Sprintf("<rect y=\"%d\" width=\"%d\" height=\"%d\" fill=\"#10151c\"/>\n", captionHeight+y, pictureWidth, pictureHeight-captionHeight-y)
+// terminal draws the ground under the caption of a picture.
+func terminal(height int) string {
+	return fmt.Sprintf("<rect y=\"%d\" width=\"%d\" height=\"%d\" fill=\"#10151c\"/>\n", captionHeight, pictureWidth, height-captionHeight)
 }
 
 func shot(png []byte) string {
