@@ -172,6 +172,20 @@ func mainJob(t *testing.T, from string, p published, program ...string) {
 	if out := must(t, start("call", page(t), "greet", "name=Ada")); string(out) != "Hello, Ada!\n" {
 		t.Errorf("the call says %q", out)
 	}
+	// What the README's first minute says, but for serve, which does not end.
+	app := t.TempDir()
+	if err := os.CopyFS(filepath.Join(app, "public"), os.DirFS(page(t))); err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range []struct{ command, want string }{
+		{"doctor public", "1 found"}, {"config claude-code public", "claude mcp add"}, {"init public", "pagetools.lock"}, {"test", "7 passed"},
+	} {
+		cmd := start(strings.Fields(words.command)...)
+		cmd.Dir = app
+		if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte(words.want)) {
+			t.Errorf("%s: %v\n%s", words.command, err, out)
+		}
+	}
 }
 
 // page is a folder with a page that has one tool.
