@@ -190,8 +190,19 @@ func noTools(findings []bridge.Finding, left []string, c *config.Config, t *targ
 			return text + "."
 		}
 	}
-	return text + "; --wait-for tool:NAME waits for one that comes late."
+	return text + "; " + orLate(findings, left, t)
 }
+
+// orLate says that tools may come late, and how a site that declares none gets some.
+func orLate(findings []bridge.Finding, left []string, t *target) string {
+	const late = "--wait-for tool:NAME waits for one that comes late."
+	if without(findings, left) != noneDeclared || t == nil {
+		return late
+	}
+	return late + " For a site that has none, " + aim("init --adapter NAME", t) + " begins some of yours."
+}
+
+const noneDeclared = "the page declares no tools"
 
 // without says that a page offers no tools, and which it declared or had.
 func without(findings []bridge.Finding, left []string) string {
@@ -211,7 +222,7 @@ func without(findings []bridge.Finding, left []string) string {
 	case len(left) > 0:
 		return "the page offers no tools now: it offered " + text.FewQuoted(left, maxNamed) + ", and took them back"
 	}
-	return "the page declares no tools"
+	return noneDeclared
 }
 
 // tryIt is a command that shows what is served.

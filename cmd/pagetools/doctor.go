@@ -434,7 +434,7 @@ func (d *doctor) declarations(a *app.App, t *target, catalog *bridge.Catalog) er
 	default:
 		none := without(findings, catalog.Left())
 		fix := "Does the page call document.modelContext.registerTool or navigator.modelContext.provideContext at load? " +
-			"--wait-for tool:NAME waits for one that comes late."
+			orLate(findings, catalog.Left(), t)
 		if slices.ContainsFunc(findings, func(f bridge.Finding) bool { return f.Refused }) {
 			fix = "Correct what the steps above name."
 		}

@@ -16,7 +16,7 @@ import (
 func kitCommands(p *program) []*cobra.Command {
 	v := &kitVerbs{p: p}
 	return kit.Commands(&kit.Program{
-		Stdout: p.stdout, Stderr: p.stderr, Version: ownVersion(), Words: optionWords,
+		Stdout: p.stdout, Stderr: p.stderr, Version: ownVersion(), Released: isReleased(ownVersion()), Words: optionWords,
 		Config: func() *config.Config { return p.conf }, Reload: v.reload,
 		Say: p.say, Waiting: p.waiting, Finish: p.finish, End: p.end, Exactly: exactly,
 		NeedsDisplay: func(verb string) error { return needsDisplay(p.conf, verb) },

@@ -186,6 +186,10 @@ func mainJob(t *testing.T, from string, p published, program ...string) {
 			t.Errorf("%s: %v\n%s", words.command, err, out)
 		}
 	}
+	workflow, err := os.ReadFile(filepath.Join(app, ".github/workflows/webtools.yml"))
+	if want := "npm install --global pagetools@" + p.version + "\n"; err != nil || !bytes.Contains(workflow, []byte(want)) {
+		t.Errorf("the workflow does not have %q (%v):\n%s", want, err, workflow)
+	}
 }
 
 // page is a folder with a page that has one tool.

@@ -97,7 +97,7 @@ func initialize(ctx context.Context, p *Program, arg string, o initOptions) erro
 	write := []func() error{
 		func() error { return replace(names[0], text) },
 		func() error { return lockOnly(pages) },
-		func() error { return replace(names[2], workflow(t, names[0], o.pages)) },
+		func() error { return replace(names[2], p.workflow(t, names[0], o.pages)) },
 	}
 	for i, name := range names {
 		if slices.Contains(kept, name) {
@@ -207,7 +207,11 @@ func place(name string, text []byte, mode fs.FileMode) error {
 }
 
 // workflow returns the file of the workflow that GitHub runs for every commit.
-func workflow(t *app.Target, scenarios string, pages []string) []byte {
+func (p *Program) workflow(t *app.Target, scenarios string, pages []string) []byte {
+	install := installWithGo
+	if p.Released {
+		install = fmt.Sprintf(installWithNPM, strings.TrimPrefix(p.Version, "v"))
+	}
 	start := ""
 	if t.Folder == "" {
 		start = "      # If the app runs in this job, start it here, and wait until it answers.\n"
@@ -220,8 +224,21 @@ func workflow(t *app.Target, scenarios string, pages []string) []byte {
 	for _, page := range pages {
 		checked += " --page " + text.Operand(page)
 	}
-	return fmt.Appendf(nil, workflowText, start, checked, file, target)
+	return fmt.Appendf(nil, workflowText, start, checked, file, target, install)
 }
+
+// How a job gets pagetools: a release pins itself, with the npm that every runner of GitHub has.
+const (
+	installWithGo = `      - uses: actions/setup-go@v6
+        with:
+          go-version: stable
+      - name: Install pagetools
+        run: go install github.com/pagetools/pagetools/cmd/pagetools@latest
+`
+	installWithNPM = `      - name: Install pagetools
+        run: npm install --global pagetools@%s
+`
+)
 
 const workflowText = `# Written by pagetools init: holds the tools that the page declares.
 name: webtools
@@ -239,12 +256,7 @@ jobs:
       - uses: actions/checkout@v5
         with:
           fetch-depth: 0 # diff reads the lock file of the branch that the change goes to
-      - uses: actions/setup-go@v6
-        with:
-          go-version: stable
-      - name: Install pagetools
-        run: go install github.com/pagetools/pagetools/cmd/pagetools@latest
-      - name: Is there a browser?
+%[5]s      - name: Is there a browser?
         run: pagetools doctor
 %[1]s      - name: Are they good declarations?
         run: |

@@ -19,6 +19,7 @@ import (
 type Program struct {
 	Stdout, Stderr *terminal.Stream
 	Version        string
+	Released       bool       // the version is in the registries
 	Words          text.Words // of flags and commands
 
 	Config func() *config.Config
