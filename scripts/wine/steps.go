@@ -58,7 +58,7 @@ func adapters(ctx context.Context, r *rig) error {
 		return err
 	}
 	const open = "bin/wine/open.js"
-	if err := errors.Join(os.RemoveAll(open), os.WriteFile(open, content, 0o600)); err != nil {
+	if err := errors.Join(os.RemoveAll(open), os.WriteFile(open, content, 0o600)); err != nil { //nolint:gosec // a constant
 		return err
 	}
 	if err := r.says(ctx, "from adapter corner-shop", "tools", site, "--adapter", open); err != nil {
