@@ -146,7 +146,7 @@ type program struct {
 // compile builds for one platform, and reads back what Go stamped.
 func (s *source) compile(ctx context.Context, p platform, dir string) (*program, error) {
 	out := &program{platform: p, path: filepath.Join(dir, p.os+"-"+p.arch, p.binary())}
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w -buildid=", "-o",
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=true", "-tags=grpcnotrace", "-ldflags=-s -w -buildid=", "-o",
 		out.path, "./cmd/pagetools")
 	cmd.Dir = s.dir
 	cmd.Env = append(slices.Clone(s.env), "GOOS="+p.os, "GOARCH="+p.arch)

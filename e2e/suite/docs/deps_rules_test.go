@@ -126,13 +126,15 @@ var owners = []owner{
 	{"golang.org/x/net/websocket/...", []string{"e2e/suite/..."}, "tests are viewers of live views"},
 	{"code.dny.dev/ssrf/...", []string{"session/egress"}, "addresses of connections are judged in one place"},
 	{"golang.org/x/net/proxy/...", []string{"session/egress"}, "an operator's proxy is behind our own"},
-	{"golang.org/x/net/html/...", []string{"bridge/opentools", "e2e/effects", "e2e/report"}, "a page can name its document in a link, and others that declare tools; a test reads the report in HTML as a browser does"},
+	{"golang.org/x/net/html/...", []string{"bridge/opentools", "e2e/effects", "e2e/report"}, "a page can name its document in a link, and others that declare tools; the report in HTML is made of its nodes"},
 	{"golang.org/x/net/http/httpguts", []string{"bridge/opentools"}, "what a header may be named is for who makes requests of strangers' documents"},
 	{"golang.org/x/net/publicsuffix", []string{"bridge/opentools"}, "cookies of APIs are judged in one place"},
 	{"golang.org/x/net/dns/...", []string{"session/egress"}, "tests are servers of names"},
 	{"golang.org/x/net/idna/...", []string{"bridge/origin"}, "names of hosts are compared in one place"},
 	{"github.com/rogpeppe/go-internal/...", []string{"e2e/suite/..."}, "scripts of the command line are tests"},
 	{"database/sql/...", []string{"bridge/store"}, "SQL only in the store"},
+	{"text/template", nil, "the linker keeps every method for a template: the program would grow by 5 MB"},
+	{"html/template", []string{"examples/recipes", "e2e/suite/..."}, "as text/template"},
 	{"testing/...", []string{"bridge/bridgetest", "bridge/gatetest", "session/sessiontest", "e2e", "e2e/suite/..."}, "what ships does not import testing"},
 }
 
