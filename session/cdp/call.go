@@ -225,6 +225,22 @@ func (c *call) read(ctx context.Context, r wire.Reply, ok bool) answer {
 			since: c.since, after: r.After}
 		return answer{submitted: form}
 	}
+	return c.ended(ctx, said)
+}
+
+// ended reads the end of a call.
+func (c *call) ended(ctx context.Context, said *shim.Reply) answer {
+	switch said.Kind {
+	case shim.Invalid, shim.TooLarge: // of a result in parts there may be more, which is not wanted
+		if aborted, err := c.doc.send(ctx, shim.Abort(c.of.name, c.id, "")); err == nil {
+			c.of.leaves(aborted)
+		}
+	case shim.Aborted:
+		if c.of.closing.Load() {
+			return failed(goneError(errOurs, bridge.Unknown))
+		}
+	default:
+	}
 	return answer{Step: outcome(c.doc, said)}
 }
 

@@ -5,14 +5,13 @@
 import { fill } from './blocks.js';
 import { targets } from './dialects/events.js';
 import { encode, isObject } from './encode.js';
-import { cut, typeError } from './errors.js';
-import {
-  NativePromise, NativeSet, apply, jsonStringify, own, promiseThen, setAdd, setDelete, setForEach, setSize, slice, timeout,
-} from './natives.js';
+import { typeError } from './errors.js';
+import { NativePromise, NativeSet, apply, own, promiseThen, setAdd, setDelete, setForEach, setSize, slice, timeout } from './natives.js';
 import { report } from './replies.js';
 
-/** Of a result: its parts, and their JSON text in bytes. Of the last one: what is told as it is, and how much of a longer one. */
-const most = { parts: 10_000, bytes: 1024 * 1024, last: 8 * 1024, brief: 2048 };
+/** Of a result: how many parts, and how many bytes of JSON text without the quotes of strings, which are one string together. */
+const most = { parts: 10_000, bytes: 1024 * 1024 };
+const quotes = 2;
 
 /** What fill puts around what is nothing but binary. */
 const contentStart = '{"content":[';
@@ -36,7 +35,7 @@ export async function collect(call, iterable, method) {
   const iterator = apply(method, iterable, []);
   if (!isObject(iterator)) throw typeError('the iterator of the result is not an object');
   const { next } = iterator;
-  const all = { list: '', text: '', bytes: 0, count: 0, strings: true, blocks: true };
+  const all = { list: '', text: '', bytes: 0, count: 0, strings: 0, blocks: true };
   if (!targets.native) call.parts = { __proto__: null, count: 0, told: 0, last: '', rests: false };
   for (;;) {
     call.iterator = null; // what fails by itself is not closed
@@ -46,13 +45,14 @@ export async function collect(call, iterable, method) {
     if (call.done) return writtenAs('undefined', '', 0);
     if (done) return value === undefined ? fitting(together(all), call.maxBytes) : written(value, call.maxBytes, 'result');
     if (all.count === most.parts) return tooMany();
-    const part = await own(written(value, most.bytes - all.bytes, `parts[${all.count}]`));
+    const room = most.bytes - all.bytes + (typeof value === 'string' ? quotes : 0);
+    const part = await own(written(value, room, `parts[${all.count}]`));
     if (part.kind === 'too_large') return tooMany();
     if (call.done || (part.kind !== 'ok' && part.kind !== 'undefined')) return part;
     add(all, value, part);
     if (call.parts === null) continue;
     call.parts.count = all.count;
-    call.parts.last = part.text.length <= most.last ? part.text : jsonStringify(cut(typeof value === 'string' ? value : part.text, most.brief));
+    call.parts.last = part.text;
     report(call);
   }
 }
@@ -112,30 +112,30 @@ const fitting = (encoded, max) => (encoded.bytes > max ? tooLarge(`longer than $
 
 /**
  * add puts a part to the others. One that is binary is a block of content.
- * @param {{list: string, text: string, bytes: number, count: number, strings: boolean, blocks: boolean}} all
+ * @param {{list: string, text: string, bytes: number, count: number, strings: number, blocks: boolean}} all
  * @param {any} value
  * @param {Encoded} part
  */
 function add(all, value, part) {
   const block = part.parts !== null;
+  const string = typeof value === 'string';
   const text = block ? slice(part.text, contentStart.length, -contentEnd.length) : part.text;
   all.list += (all.count++ === 0 ? '' : ',') + text;
-  all.bytes += part.bytes - (block ? content : 0);
+  all.bytes += part.bytes - (block ? content : 0) - (string ? quotes : 0);
   all.blocks &&= block;
-  all.strings &&= typeof value === 'string';
-  if (all.strings) all.text += slice(text, 1, -1);
+  if (string && ++all.strings === all.count) all.text += slice(text, 1, -1);
 }
 
 /**
  * together is the result of an iterator that returned nothing: strings are one, everything else is a list.
- * @param {{list: string, text: string, bytes: number, count: number, strings: boolean, blocks: boolean}} all
+ * @param {{list: string, text: string, bytes: number, count: number, strings: number, blocks: boolean}} all
  * @returns {Encoded}
  */
 function together({ list, text, bytes, count, strings, blocks }) {
   if (count === 0) return writtenAs('undefined', '', 0);
-  if (strings) return writtenAs('ok', `"${text}"`, bytes - 2 * count + 2);
+  if (strings === count) return writtenAs('ok', `"${text}"`, bytes + quotes);
   if (blocks) return writtenAs('ok', contentStart + list + contentEnd, bytes + count - 1 + content);
-  return writtenAs('ok', `[${list}]`, bytes + count + 1);
+  return writtenAs('ok', `[${list}]`, bytes + strings * quotes + count + 1);
 }
 
 /**
