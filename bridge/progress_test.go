@@ -30,7 +30,7 @@ func said(p bridge.Progress) string {
 // and total says them, and anything else is its JSON. All of it is one line of at most 1 KiB.
 func TestToldOfAPart(t *testing.T) {
 	for part, want := range map[string]string{
-		`"a"`: "-/- a", `""`: "-/- ", `"a\nb\u0007\u202e"`: "-/- a b", `"a\ud83d"`: "-/- a\ufffd",
+		`"a"`: "-/- a", `""`: "-/- ", `"a\nb\u0007\u202e"`: "-/- a b", `"a\ud83d"`: "-/- a",
 		`{"message":"m"}`: "-/- m", `{"progress":1}`: "1/- ", `{"progress":0.5,"total":2,"message":"m"}`: "0.5/2 m", `{"total":3}`: "-/3 ",
 		`{"progress":-1e-9}`: "-1e-09/- ",
 		`{}`:                 "-/- {}", `{"message":1}`: `-/- {"message":1}`, `{"progress":"1"}`: `-/- {"progress":"1"}`, `{"progress":null,"message":"m"}`: `-/- {"progress":null,"message":"m"}`,
@@ -58,18 +58,24 @@ func TestLongParts(t *testing.T) {
 	long := strings.Repeat("é", 9000)
 	for _, part := range []any{long, map[string]any{"message": long, "progress": 4}, map[string]any{"message": long, "id": 4}, []string{long}, map[string]any{"total": 5}, "short"} {
 		whole := bridge.Progress{Parts: 3, Last: schema.MustEncode(part)}
+		check := func(p *bridge.Progress, most int) {
+			if p == nil || p.Parts != 3 || said(*p) != said(whole) || len(p.Last) > most || !json.Valid(p.Last) {
+				t.Errorf("of %.30q it tells %.60v", part, p)
+			}
+		}
 		r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("look", ""))
+		var run *bridge.Run
 		r.Handle("shop", func(_ context.Context, inv bridge.Invocation) bridge.Step {
 			inv.Progress(whole)
+			p, _ := run.Progress()
+			check(p, 8<<10)
 			return bridge.Step{Data: json.RawMessage(`1`)}
 		})
 		b := open(t, r, bridge.SiteOptions{})
-		out := serve(t.Context(), b, &bridge.Call{Site: "shop", Tool: "look", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`), Key: "k"})
-		p, _ := out.run.Progress()
-		out.told()
+		serve(t.Context(), b, &bridge.Call{Site: "shop", Tool: "look", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`), Key: "k",
+			Started: func(r *bridge.Run) { run = r }}).told()
+		p, _ := run.Progress()
+		check(p, 2<<10)
 		b.Close()
-		if p == nil || p.Parts != 3 || said(*p) != said(whole) || len(p.Last) > 2<<10 || !json.Valid(p.Last) {
-			t.Errorf("of %.30q it tells %.60v", part, p)
-		}
 	}
 }

@@ -1241,7 +1241,7 @@ function setHandler(target, type, callback) {
 }
 
 // src/shim/parts.js
-var most3 = { parts: 1e4, bytes: 1024 * 1024 };
+var ceiling = { parts: 1e4, bytes: 1024 * 1024 };
 var quotes = 2;
 var contentStart = '{"content":[';
 var contentEnd = "]}";
@@ -1252,7 +1252,7 @@ async function collect(call, iterable2, method) {
 	const iterator2 = apply(method, iterable2, []);
 	if (!isObject(iterator2)) throw typeError("the iterator of the result is not an object");
 	const { next } = iterator2;
-	const all = { list: "", text: "", bytes: 0, count: 0, strings: 0, blocks: true };
+	const soFar = { list: "", text: "", bytes: 0, count: 0, strings: 0, blocks: true };
 	if (!targets.native) call.parts = { __proto__: null, count: 0, told: 0, last: "", rests: false };
 	for (; ; ) {
 		call.iterator = null;
@@ -1260,15 +1260,15 @@ async function collect(call, iterable2, method) {
 		call.iterator = iterator2;
 		const { done, value } = await own(taken(call, coming));
 		if (call.done) return writtenAs("undefined", "", 0);
-		if (done) return value === void 0 ? fitting(together(all), call.maxBytes) : written(value, call.maxBytes, "result");
-		if (all.count === most3.parts) return tooMany();
-		const room = most3.bytes - all.bytes + (typeof value === "string" ? quotes : 0);
-		const part = await own(written(value, room, `parts[${all.count}]`));
+		if (done) return value === void 0 ? fitting(together(soFar), call.maxBytes) : written(value, call.maxBytes, "result");
+		if (soFar.count === ceiling.parts) return tooMany();
+		const room = ceiling.bytes - soFar.bytes + (typeof value === "string" ? quotes : 0);
+		const part = await own(written(value, room, `parts[${soFar.count}]`));
 		if (part.kind === "too_large") return tooMany();
 		if (call.done || part.kind !== "ok" && part.kind !== "undefined") return part;
-		add2(all, value, part);
+		add2(soFar, value, part);
 		if (call.parts === null) continue;
-		call.parts.count = all.count;
+		call.parts.count = soFar.count;
 		call.parts.last = part.text;
 		report(call);
 	}
@@ -1293,16 +1293,16 @@ async function written(value, max, root) {
 }
 var writtenAs = (kind, text, bytes) => ({ __proto__: null, kind, text, bytes, message: "", error: void 0, parts: null });
 var tooLarge3 = (message) => ({ __proto__: null, kind: "too_large", text: "", bytes: 0, message, error: void 0, parts: null });
-var tooMany = () => tooLarge3(`parts: more than ${most3.parts}, or longer than ${most3.bytes} bytes`);
+var tooMany = () => tooLarge3(`parts: more than ${ceiling.parts}, or longer than ${ceiling.bytes} bytes`);
 var fitting = (encoded, max) => encoded.bytes > max ? tooLarge3(`longer than ${max} bytes`) : encoded;
-function add2(all, value, part) {
+function add2(soFar, value, part) {
 	const block = part.parts !== null;
 	const string = typeof value === "string";
 	const text = block ? slice(part.text, contentStart.length, -contentEnd.length) : part.text;
-	all.list += (all.count++ === 0 ? "" : ",") + text;
-	all.bytes += part.bytes - (block ? content : 0) - (string ? quotes : 0);
-	all.blocks &&= block;
-	if (string && ++all.strings === all.count) all.text += slice(text, 1, -1);
+	soFar.list += (soFar.count++ === 0 ? "" : ",") + text;
+	soFar.bytes += part.bytes - (block ? content : 0) - (string ? quotes : 0);
+	soFar.blocks &&= block;
+	if (string && ++soFar.strings === soFar.count) soFar.text += slice(text, 1, -1);
 }
 function together({ list, text, bytes, count, strings, blocks }) {
 	if (count === 0) return writtenAs("undefined", "", 0);
@@ -1311,12 +1311,12 @@ function together({ list, text, bytes, count, strings, blocks }) {
 	return writtenAs("ok", `[${list}]`, bytes + strings * quotes + count + 1);
 }
 function closeParts(call) {
-	const { iterator: iterator2 } = call;
-	if (iterator2 === null) return;
+	const closes = call.iterator;
+	if (closes === null) return;
 	call.iterator = null;
 	const over = own(new NativePromise((resolve) => {
 		timeout(resolve, patience2);
-		const returned = own(new NativePromise((settle) => settle(iterator2.return?.())));
+		const returned = own(new NativePromise((settle) => settle(closes.return?.())));
 		promiseThen(returned, resolve, resolve);
 	}));
 	setAdd(closing, over);

@@ -169,7 +169,7 @@ func (c *call) listen(ctx context.Context) error {
 	return err
 }
 
-// said takes what the page said, which is not that the result has come further.
+// said takes what the page said, unless the result has only come further.
 func (c *call) said(ctx context.Context, a answer) bridge.Step {
 	if a.asks {
 		return c.asked(ctx, a.form)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
@@ -23,6 +24,8 @@ const yieldingPage = `<script>
 	tool('asks', async function* () { yield 'before'; await after(60); yield confirm('sure?'); return 'end' });
 	tool('picture', async function* () { const c = document.createElement('canvas'); c.width = c.height = 1; yield c; yield c });
 	tool('endless', closes);
+	tool('handmade', () => ({[Symbol.asyncIterator]() { return this }, next: () => after(20).then(() => ({value: 1})), return: () => after(50).then(() => fetch('/closed'))}));
+	tool('many', async function* () { for (let i = 0; i <= 10000; i++) yield i });
 	tool('refused', async function* () { try { yield () => 1 } finally { await after(100); await fetch('/closed') } });
 	tool('stuck', async function* () { try { for (;;) { yield 1; await after(20) } } finally { await new Promise(() => {}) } });
 	let release;
@@ -71,7 +74,7 @@ func TestYieldedParts(t *testing.T) {
 			t.Errorf("%s tells %d times", tool, len(told))
 		}
 	}
-	for tool, want := range map[string]string{"throws": "TOOL_ERROR  failed", "much": "TOOL_ERROR RESULT_TOO_LARGE unknown"} {
+	for tool, want := range map[string]string{"throws": "TOOL_ERROR  failed", "much": "TOOL_ERROR RESULT_TOO_LARGE unknown", "many": "TOOL_ERROR RESULT_TOO_LARGE unknown"} {
 		step, told := p.follows(t.Context(), tool, nil)
 		if got := reasonOf(step.Err); got != want || len(told) == 0 {
 			t.Errorf("%s: %s, want %s; it tells %v", tool, got, want, told)
@@ -102,15 +105,18 @@ func TestCancelledParts(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		want := "CANCELLED  unknown"
-		cause := bridge.GaveUp(bridge.Unknown)
 		if late {
-			want, cause = "INTERNAL_ERROR TIMEOUT unknown", bridge.TimedOut(1)
+			want = "INTERNAL_ERROR TIMEOUT unknown"
+			bounded, end := context.WithTimeoutCause(ctx, 200*time.Millisecond, bridge.TimedOut(200*time.Millisecond))
+			defer end()
+			ctx = bounded
 		}
 		step, _ := p.follows(ctx, "endless", func(p bridge.Progress) {
-			if p.Parts > 2 {
-				cancel(cause)
+			if p.Parts > 2 && !late {
+				cancel(bridge.GaveUp(bridge.Unknown))
 			}
 		})
+		cancel(nil)
 		if got := reasonOf(step.Err); got != want {
 			t.Errorf("it ends with %s, want %s", got, want)
 		}
@@ -128,7 +134,11 @@ func TestCancelledParts(t *testing.T) {
 			}
 			return
 		}
-		<-closed
+		select {
+		case <-closed:
+		case <-time.After(hang):
+			t.Fatal("nobody closed the iterator")
+		}
 	}
 }
 
@@ -148,6 +158,7 @@ func TestClosedParts(t *testing.T) {
 		want   string
 		closed int
 	}{
+		"handmade":  {shared, "handmade", func(s *shown, _ string) error { return s.Close(t.Context()) }, "INTERNAL_ERROR DRAINING unknown", 1},
 		"closed":    {shared, "endless", func(s *shown, _ string) error { return s.Close(t.Context()) }, "INTERNAL_ERROR DRAINING unknown", 1},
 		"browser":   {own, "endless", func(*shown, string) error { return own.Close() }, "INTERNAL_ERROR DRAINING unknown", 1},
 		"navigated": {shared, "endless", func(s *shown, to string) error { return s.Load(t.Context(), to) }, "CANCELLED  unknown", 1},
@@ -203,11 +214,18 @@ func TestPartsBesideCalls(t *testing.T) {
 	t.Parallel()
 	base := site(t, map[string]http.HandlerFunc{"/": html(yieldingPage), "/closed": func(http.ResponseWriter, *http.Request) {}})
 	p := showPage(t, shared, base+"/")
+	released := make(chan error, 1)
 	step, told := p.follows(t.Context(), "waits", func(at bridge.Progress) {
 		if at.Parts == 1 {
-			go p.must("release", "{}")
+			go func() {
+				_, err := p.call("release", "{}")
+				released <- err
+			}()
 		}
 	})
+	if err := <-released; err != nil {
+		t.Error(err)
+	}
 	if string(step.Data) != `[1,"released"]` || len(told) != 2 || string(told[1].Last) != `"released"` {
 		t.Errorf("it comes to %s, %v, and tells %v", step.Data, step.Err, told)
 	}
