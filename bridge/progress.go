@@ -12,8 +12,8 @@ import (
 // stream of an API.
 type Progress struct {
 	Parts int
-	// Last is the last of the parts, as the site sent it. Of one that is longer than maxLast it is a
-	// string with the beginning.
+	// Last is the last of the parts, as the site sent it. One that is longer than maxLast is replaced
+	// by a part of which Told says the same.
 	Last json.RawMessage
 }
 
@@ -25,14 +25,17 @@ const maxNumber = 1 << 50
 
 // Told holds what a part says of the progress, in the page's own words.
 type Told struct {
-	Message string   // one line, cleaned, of at most 1 KiB
-	At      *float64 // nil when the part does not say
-	Total   *float64 // the same
+	Message string   `json:"message,omitempty"`  // one line, cleaned, of at most 1 KiB
+	At      *float64 `json:"progress,omitempty"` // nil when the part does not say
+	Total   *float64 `json:"total,omitempty"`    // the same
 }
 
 // Told reads the last part. A string is its message; an object of message, progress and total, or
 // of some of them, says what they are; of anything else the message is its JSON.
 func (p Progress) Told() Told {
+	if whole, err := schema.WellFormed(p.Last); err == nil {
+		p.Last = whole
+	}
 	v, err := schema.Read(p.Last, maxInputDepth*2)
 	if err != nil {
 		return Told{Message: line(string(p.Last))}
@@ -79,11 +82,21 @@ func (r *Run) Progress() (p *Progress, more <-chan struct{}) {
 	return r.progress.Load(), more
 }
 
+// brief returns the progress with a last part that says the same, and is no longer than it must be.
+func (p Progress) brief() *Progress {
+	said := p.Told()
+	if p.Last = schema.MustEncode(said.Message); said.At != nil || said.Total != nil {
+		p.Last = schema.MustEncode(said)
+	}
+	return &p
+}
+
 // progressed takes how far the result has come.
 func (r *Run) progressed(p Progress) {
+	now := &p
 	if len(p.Last) > maxLast {
-		p.Last = schema.MustEncode(line(string(p.Last)))
+		now = p.brief()
 	}
-	r.progress.Store(&p)
+	r.progress.Store(now)
 	r.parted.Signal()
 }

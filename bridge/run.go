@@ -418,6 +418,9 @@ func (r *Run) end(s Step) {
 	r.observe(Observed{End: s})
 	if r.Token() != "" || r.pass.call.Key != "" {
 		r.pass.bridge.runs.slim(r)
+		if p := r.progress.Load(); p != nil {
+			r.progress.Store(p.brief())
+		}
 	}
 	r.mu.Lock()
 	token := r.token

@@ -117,6 +117,8 @@ type fixture struct {
 		Message string          `json:"message"`
 		Payload json.RawMessage `json:"payload"`
 		State   json.RawMessage `json:"state"`
+		Parts   int             `json:"parts"`
+		Last    json.RawMessage `json:"last"`
 	} `json:"decoded"`
 }
 
@@ -148,6 +150,9 @@ func TestDecodeReply(t *testing.T) {
 		if !sameJSON(r.Payload, w.Payload) {
 			t.Errorf("%s: payload %s, want %s", f.Name, r.Payload, w.Payload)
 		}
+		if r.Parts != w.Parts || !sameJSON(r.Last, w.Last) {
+			t.Errorf("%s: %d parts, the last %s; want %d, %s", f.Name, r.Parts, r.Last, w.Parts, w.Last)
+		}
 		switch {
 		case string(w.State) == "null":
 			if r.State != nil {
@@ -160,7 +165,7 @@ func TestDecodeReply(t *testing.T) {
 			}
 		}
 	}
-	for _, k := range []shim.Kind{shim.OK, shim.Failed, shim.Aborted, shim.Gone, shim.Invalid, shim.TooLarge, shim.Unhandled} {
+	for _, k := range []shim.Kind{shim.OK, shim.Failed, shim.Aborted, shim.Gone, shim.Invalid, shim.TooLarge, shim.Unhandled, shim.Partial} {
 		if !kinds[k] {
 			t.Errorf("no fixture of kind %s", k)
 		}
@@ -235,6 +240,8 @@ func TestDecodeRefuses(t *testing.T) {
 		`{"k":"error","len":1,"state":0}` + "\n1", `{"k":"ok","rev":2,"len":1,"state":9}` + "\n1" + `{"rev":1}`,
 		`{"k":"ok","len":9223372036854775807,"state":9223372036854775807}` + "\n1", `{"k":"ok","len":1,"state":0}` + "\n12",
 		strings.Repeat(" ", 257<<10) + `{"k":"ok","len":1,"state":0}` + "\n1",
+		`{"k":"parts","len":0,"state":0,"parts":1}` + "\n", `{"k":"parts","len":0,"state":0,"last":1}` + "\n", `{"k":"parts","len":0,"state":0,"parts":10001,"last":1}` + "\n",
+		`{"k":"parts","len":0,"state":0,"parts":-1,"last":1}` + "\n", `{"k":"parts","len":1,"state":0,"parts":1,"last":1}` + "\n1",
 	} {
 		if r, err := shim.DecodeReply(text); err == nil {
 			t.Errorf("DecodeReply(%.80q) = %+v", text, r)

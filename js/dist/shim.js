@@ -383,7 +383,9 @@ function plainMembers(thrown) {
 	return text === "" ? "" : ` (${text})`;
 }
 function cut(text, max) {
-	return slice(text, 0, max);
+	if (text.length <= max) return text;
+	const last = charCodeAt(text, max - 1);
+	return slice(text, 0, last >= 55296 && last < 56320 ? max - 1 : max);
 }
 
 // src/shim/dom.js
@@ -565,8 +567,24 @@ var limits = {
 };
 function replyText(reply, state2) {
 	const { kind, rev, ran, bytes, name, message, payload, parts, last } = reply;
-	const header = `{"k":"${kind}","rev":${rev},"ran":${ran},"len":${bytes},"state":${utf8Length(state2)}` + member("name", name || void 0) + member("message", message || void 0) + (parts > 0 ? `,"parts":${parts},"last":${last}` : "");
+	const header = `{"k":"${kind}","rev":${rev},"ran":${ran},"len":${bytes},"state":${utf8Length(state2)}` + member("name", name || void 0) + member("message", message || void 0) + (parts > 0 ? `,"parts":${parts},"last":${lastText(last)}` : "");
 	return header + "}\n" + payload + state2;
+}
+var most2 = { last: 8 * 1024, brief: 1280 };
+function lastText(text) {
+	if (utf8Length(text) <= most2.last) return text;
+	const part = jsonParse(text);
+	const brief = (string) => jsonStringify(cut(string, most2.brief));
+	if (!isObject(part)) return brief(typeof part === "string" ? part : text);
+	let known = 0;
+	const numbers2 = (name) => {
+		if (!hasOwn(part, name) || typeof part[name] !== "number") return "";
+		known++;
+		return `,"${name}":${jsonStringify(part[name])}`;
+	};
+	const told2 = numbers2("progress") + numbers2("total");
+	const says = hasOwn(part, "message") && typeof part.message === "string" && objectKeys(part).length === known + 1;
+	return says ? `{"message":${brief(part.message)}${told2}}` : brief(text);
 }
 function stateText(rev, eachTool, refusals, problems, room) {
 	const { url, title, origin, lang, status, icon } = documentInfo();
@@ -1778,7 +1796,8 @@ function setHandler(target, type, callback) {
 }
 
 // src/shim/parts.js
-var most2 = { parts: 1e4, bytes: 1024 * 1024, last: 8 * 1024, brief: 2048 };
+var ceiling = { parts: 1e4, bytes: 1024 * 1024 };
+var quotes = 2;
 var contentStart = '{"content":[';
 var contentEnd = "]}";
 var content = contentStart.length + contentEnd.length;
@@ -1788,7 +1807,7 @@ async function collect(call, iterable2, method) {
 	const iterator2 = apply(method, iterable2, []);
 	if (!isObject(iterator2)) throw typeError("the iterator of the result is not an object");
 	const { next } = iterator2;
-	const all3 = { list: "", text: "", bytes: 0, count: 0, strings: true, blocks: true };
+	const soFar = { list: "", text: "", bytes: 0, count: 0, strings: 0, blocks: true };
 	if (!targets.native) call.parts = { __proto__: null, count: 0, told: 0, last: "", rests: false };
 	for (; ; ) {
 		call.iterator = null;
@@ -1796,15 +1815,16 @@ async function collect(call, iterable2, method) {
 		call.iterator = iterator2;
 		const { done, value } = await own(taken(call, coming));
 		if (call.done) return writtenAs("undefined", "", 0);
-		if (done) return value === void 0 ? fitting(together(all3), call.maxBytes) : written(value, call.maxBytes, "result");
-		if (all3.count === most2.parts) return tooMany();
-		const part = await own(written(value, most2.bytes - all3.bytes, `parts[${all3.count}]`));
+		if (done) return value === void 0 ? fitting(together(soFar), call.maxBytes) : written(value, call.maxBytes, "result");
+		if (soFar.count === ceiling.parts) return tooMany();
+		const room = ceiling.bytes - soFar.bytes + (typeof value === "string" ? quotes : 0);
+		const part = await own(written(value, room, `parts[${soFar.count}]`));
 		if (part.kind === "too_large") return tooMany();
 		if (call.done || part.kind !== "ok" && part.kind !== "undefined") return part;
-		add2(all3, value, part);
+		add2(soFar, value, part);
 		if (call.parts === null) continue;
-		call.parts.count = all3.count;
-		call.parts.last = part.text.length <= most2.last ? part.text : jsonStringify(cut(typeof value === "string" ? value : part.text, most2.brief));
+		call.parts.count = soFar.count;
+		call.parts.last = part.text;
 		report(call);
 	}
 }
@@ -1828,30 +1848,30 @@ async function written(value, max, root) {
 }
 var writtenAs = (kind, text, bytes) => ({ __proto__: null, kind, text, bytes, message: "", error: void 0, parts: null });
 var tooLarge3 = (message) => ({ __proto__: null, kind: "too_large", text: "", bytes: 0, message, error: void 0, parts: null });
-var tooMany = () => tooLarge3(`parts: more than ${most2.parts}, or longer than ${most2.bytes} bytes`);
+var tooMany = () => tooLarge3(`parts: more than ${ceiling.parts}, or longer than ${ceiling.bytes} bytes`);
 var fitting = (encoded, max) => encoded.bytes > max ? tooLarge3(`longer than ${max} bytes`) : encoded;
-function add2(all3, value, part) {
+function add2(soFar, value, part) {
 	const block = part.parts !== null;
+	const string = typeof value === "string";
 	const text = block ? slice(part.text, contentStart.length, -contentEnd.length) : part.text;
-	all3.list += (all3.count++ === 0 ? "" : ",") + text;
-	all3.bytes += part.bytes - (block ? content : 0);
-	all3.blocks &&= block;
-	all3.strings &&= typeof value === "string";
-	if (all3.strings) all3.text += slice(text, 1, -1);
+	soFar.list += (soFar.count++ === 0 ? "" : ",") + text;
+	soFar.bytes += part.bytes - (block ? content : 0) - (string ? quotes : 0);
+	soFar.blocks &&= block;
+	if (string && ++soFar.strings === soFar.count) soFar.text += slice(text, 1, -1);
 }
 function together({ list, text, bytes, count: count2, strings, blocks }) {
 	if (count2 === 0) return writtenAs("undefined", "", 0);
-	if (strings) return writtenAs("ok", `"${text}"`, bytes - 2 * count2 + 2);
+	if (strings === count2) return writtenAs("ok", `"${text}"`, bytes + quotes);
 	if (blocks) return writtenAs("ok", contentStart + list + contentEnd, bytes + count2 - 1 + content);
-	return writtenAs("ok", `[${list}]`, bytes + count2 + 1);
+	return writtenAs("ok", `[${list}]`, bytes + strings * quotes + count2 + 1);
 }
 function closeParts(call) {
-	const { iterator: iterator2 } = call;
-	if (iterator2 === null) return;
+	const closes = call.iterator;
+	if (closes === null) return;
 	call.iterator = null;
 	const over = own(new NativePromise((resolve) => {
 		timeout(resolve, patience2);
-		const returned = own(new NativePromise((settle) => settle(iterator2.return?.())));
+		const returned = own(new NativePromise((settle) => settle(closes.return?.())));
 		promiseThen(returned, resolve, resolve);
 	}));
 	setAdd(closing, over);

@@ -47,6 +47,8 @@ const faults = {
   '() => ({ get [Symbol.asyncIterator]() { throw new Error("got") } })': ['error', 'got'], '() => ({ [Symbol.asyncIterator]() { throw new Error("made") } })': ['error', 'made'],
   'async function* () { for (let i = 0; i < 10001; i++) yield 1 }': ['too_large', 'parts: more than 10000, or longer than 1048576 bytes'],
   'async function* () { for (;;) yield "x".repeat(1000) }': ['too_large', 'parts: more than 10000, or longer than 1048576 bytes'],
+  'async function* () { yield "é".repeat(2 ** 18); yield "é".repeat(2 ** 18 - 1); yield "xxx" }': ['too_large', 'parts: more than 10000, or longer than 1048576 bytes'],
+  'async function* () { yield "é".repeat(2 ** 18); yield ["x".repeat(2 ** 19)]; return 1 }': ['too_large', 'parts: more than 10000, or longer than 1048576 bytes'],
   'async function* () { yield "x".repeat(60); yield "x".repeat(60) }': ['too_large', 'longer than 100 bytes', 100], '() => (function* () { yield 1 })()': ['invalid', 'result: a value of the kind Generator, which is no JSON'],
   '() => [(async function* () {})()]': ['invalid', 'result[0]: a value of the kind AsyncGenerator, which is no JSON'],
 };
@@ -61,6 +63,8 @@ test('an async iterable that fails, or has no JSON, or never ends is a failure',
   const page = openPage();
   page.run(add('most', 'async function* () { for (let i = 0; i < 10000; i++) yield 1; return "all" }'));
   assert.equal((await ended(page, 'most')).payload, 'all');
+  page.run(add('full', 'async function* () { for (let i = 0; i < 1023; i++) yield "é".repeat(511) + "xx"; yield "é".repeat(511) }')); // quotes do not count
+  assert.deepEqual((({ k, len }) => [k, len])(await ended(page, 'full')), ['ok', 2 ** 20]);
 });
 
 test('parts are told soon, seldom and never twice, and what was not told comes with the end', async () => {
@@ -72,9 +76,24 @@ test('parts are told soon, seldom and never twice, and what was not told comes w
   const told = all.filter((r) => r.parts !== undefined).map((r) => r.parts);
   assert.deepEqual(told, [...new Set(told)].sort((a, b) => a - b));
   assert.deepEqual([told.at(-1), all.at(-1).payload], [41, 'end']);
-  page.run(add('long', `async function* () { yield { message: 'x'.repeat(9000) }; await more(); yield 'é'.repeat(9000); }`));
-  const long = await heard(page, 'long');
-  assert.deepEqual([long[0].last, long.at(-1).last], [`{"message":"${'x'.repeat(2036)}`, 'é'.repeat(2048)]);
+});
+
+const long = {
+  '"é".repeat(5000)': 'é'.repeat(1280), '"x".repeat(8190)': 'x'.repeat(8190), '"x" + "😀".repeat(5000)': `x${'😀'.repeat(639)}`,
+  '"\\u0001".repeat(9000)': '\u0001'.repeat(1280), '{ message: "x".repeat(9000), progress: 1.5, total: 1e300 }': { message: 'x'.repeat(1280), progress: 1.5, total: 1e300 },
+  '{ total: 2, message: "é".repeat(9000) }': { message: 'é'.repeat(1280), total: 2 }, '{ message: "x".repeat(9000), id: 1 }': `{"message":"${'x'.repeat(1268)}`,
+  '{ message: "x".repeat(9000), progress: "1" }': `{"message":"${'x'.repeat(1268)}`, '["x".repeat(9000)]': `["${'x'.repeat(1278)}`,
+  'JSON.rawJSON?.("9".repeat(9000)) ?? "9".repeat(9000)': '9'.repeat(1280),
+};
+
+test('a long part is told with its beginning, in the form that it has', async () => {
+  for (const [part, last] of Object.entries(long)) {
+    const page = openPage();
+    page.run(`Object.prototype.toJSON = () => 'stolen'; Object.prototype.message = 'm'; ${add('t', `async function* () { yield ${part}; return 1 }`)}`);
+    const end = await ended(page, 't');
+    assert.deepEqual([end.last, end.payload], [last, 1], part);
+    assert.ok(Buffer.byteLength(JSON.stringify(end.last)) <= 8192, part);
+  }
 });
 
 test('a call that ends early closes its iterator once, after which it asks for nothing', async () => {
@@ -104,6 +123,67 @@ test('what closes badly has a second, and no iterator that failed or ended is cl
     assert.deepEqual([(await page.call(tool)).k, page.run('times')], [kind, times], tool);
   }
   assert.equal(await page.evaluate('shutdown', 'closing'), 0);
+});
+
+/** Hostile iterators: how the call ends, and how often `return` is called, when it is aborted where it does not end. */
+const hostile = {
+  '{ get next() { throw new Error("got") }, back }': ['error', 'got', 0], '{ next: 7, back }': ['error', undefined, 0], '{ back }': ['error', undefined, 0],
+  '{ next() { throw new Error("thrown") }, back }': ['error', 'thrown', 0], '{ next: () => Promise.reject(new Error("rejected")), back }': ['error', 'rejected', 0],
+  '{ next: () => 7, back }': ['error', undefined, 0], '{ next: () => ({ get then() { throw new Error("then") } }), back }': ['error', 'then', 0],
+  '{ next: () => ({ get done() { throw new Error("done") } }), back }': ['error', 'done', 0], '{ next: () => ({ get value() { throw new Error("value") } }), back }': ['error', 'value', 0],
+  '{ next: () => ({ done: 1, value: "end" }), back }': ['ok', '', 0], '{ next: () => ({ then(r) { r({ done: true }); r({ value: 1 }); throw 1 } }), back }': ['ok', '', 0],
+  '{ next: () => ({ value: { get a() { throw new Error("part") } } }), back }': ['error', 'parts[0].a: part', 1],
+  '{ next: () => ({ then() {} }), back }': ['aborted', 'why', 1], '{ next: () => new Promise(() => {}), back }': ['aborted', 'why', 1],
+  '{ next: () => ({ value: { toJSON() { return () => 1 } } }), back }': ['invalid', 'parts[0]: a function', 1],
+  'new Proxy({ next: () => new Promise(() => {}) }, { get(o, k) { if (k === "return") return back; return o[k] } })': ['aborted', 'why', 1],
+};
+
+/** What `return` may be: all of it ends within its second, and the call has ended before. */
+const backs = [
+  'times++', 'times++, 7', '{ times++; throw new Error("back") }', 'times++, Promise.reject(1)', 'times++, ({ get then() { throw 1 } })', 'times++, new Promise(() => {})', 'times++, ({ then() {} })',
+];
+
+test('hostile iterators end their calls, and are closed at most once', async () => {
+  const called = async (page) => {
+    const first = page.call('t', {}, { id: 'c' });
+    for (let i = 0; i < 9; i++) await new Promise(setImmediate);
+    page.evaluate('abort', 'c', 'why');
+    const reply = await first;
+    await page.evaluate('shutdown', 'closing');
+    return reply;
+  };
+  for (const [iterator, [kind, message, times]] of Object.entries(hostile)) {
+    const page = openPage();
+    page.run(`var times = 0; const back = () => { times++; return {} }; ${add('t', `() => ({ [Symbol.asyncIterator]: () => (${iterator.replace('back }', 'return: back }')}) })`)}`);
+    const reply = await called(page);
+    assert.deepEqual([reply.k, page.run('times')], [kind, times], iterator);
+    if (message !== undefined) assert.equal(reply.message ?? '', message, iterator);
+  }
+  await Promise.all(backs.map(async (back) => {
+    const page = openPage();
+    page.run(`var times = 0; ${add('t', `() => ({ [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}), return: () => ${back.startsWith('{') ? back : `(${back})`} }) })`)}`);
+    assert.deepEqual([(await called(page)).k, page.run('times')], ['aborted', 1], back);
+  }));
+  for (const none of ['return: undefined', 'return: null', 'get return() { throw 1 }', 'return: 7']) {
+    const page = openPage();
+    page.run(add('t', `() => ({ [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}), ${none} }) })`));
+    assert.equal((await called(page)).k, 'aborted', none);
+  }
+});
+
+test('a generator is closed in its finally, a stream by its cancel', async () => {
+  const page = openPage();
+  page.run(`var log = []; ${more} ${add('generator', 'async function* (_, { signal }) { try { yield 1; await new Promise((_, no) => signal.addEventListener("abort", () => no(signal.reason))) } finally { log.push("finally") } }')}
+    ${add('yielding', 'async function* () { try { for (;;) { yield 1; await more() } } finally { log.push("finally") } }')}
+    ${add('stream', '() => new ReadableStream({ async pull(c) { await more(); c.enqueue("x") }, cancel() { log.push("finally") } })')}`);
+  for (const tool of ['generator', 'yielding', 'stream']) {
+    assert.equal((await page.call(tool, {}, { id: tool })).k, 'parts', tool);
+    const end = page.evaluate('wait', tool, 1e9);
+    page.evaluate('abort', tool, 'why');
+    assert.ok(['aborted', 'parts'].includes(parseReply(await end).k), tool);
+    await page.evaluate('shutdown', 'closing');
+    assert.equal(page.run('log.splice(0).join()'), 'finally', tool);
+  }
 });
 
 test('an iterator that a page puts on every object is none of its results', async () => {

@@ -37,13 +37,16 @@ async function replies() {
   await page.state();
   page.evaluate('abort', 'h', 'the deadline');
   texts.push(['aborted', (await hanging).text]);
+  page.run(`tool('yields', async function* () { yield { message: 'é 😀', progress: 0.5, total: 2 }; yield '\\ud800'; throw new Error('broke') })`);
+  await add('parts', 'yields', {}, { id: 'y' });
+  texts.push(['error, with a part that was not told', await page.evaluate('wait', 'y', 1e9)]);
   return texts;
 }
 
 /** What the Go decoder must make of a reply text. */
 function decoded(text) {
-  const { k, rev, ran, name = '', message = '', payload, state } = parseReply(text);
-  return { kind: k, rev, ran, name, message, payload, state };
+  const { k, rev, ran, name = '', message = '', payload, state, parts, last } = parseReply(text);
+  return { kind: k, rev, ran, name, message, payload, state, parts, last };
 }
 
 test('replies.json is what the shim says', async () => {

@@ -15,10 +15,10 @@ export const secret = '_ffeeddccbbaa99887766554433221100';
  */
 export function openPage(options = {}) {
   const { EventTarget, Event, DOMException, AbortController, AbortSignal, URL, TextDecoder, TextEncoder, setTimeout, Response,
-    ReadableStream, ReadableStreamDefaultReader } = globalThis;
+    ReadableStream, ReadableStreamDefaultReader, atob } = globalThis;
   const context = vm.createContext({
     EventTarget, Event, DOMException, AbortController, AbortSignal, URL, TextDecoder, TextEncoder, setTimeout, Response, ReadableStream,
-    ReadableStreamDefaultReader, manifestText: options.manifest,
+    ReadableStreamDefaultReader, atob, manifestText: options.manifest,
   });
   const run = (/** @type {string} */ script) => vm.runInContext(script, context);
   run(platform);

@@ -169,7 +169,7 @@ func (c *call) listen(ctx context.Context) error {
 	return err
 }
 
-// said takes what the page said, which is not that the result has come further.
+// said takes what the page said, unless the result has only come further.
 func (c *call) said(ctx context.Context, a answer) bridge.Step {
 	if a.asks {
 		return c.asked(ctx, a.form)
@@ -224,6 +224,22 @@ func (c *call) read(ctx context.Context, r wire.Reply, ok bool) answer {
 		form := &submission{doc: c.doc, origin: c.doc.origin, target: said.Message, handled: said.Kind == shim.Handled,
 			since: c.since, after: r.After}
 		return answer{submitted: form}
+	}
+	return c.ended(ctx, said)
+}
+
+// ended reads the end of a call.
+func (c *call) ended(ctx context.Context, said *shim.Reply) answer {
+	switch said.Kind {
+	case shim.Invalid, shim.TooLarge: // of a result in parts there may be more, which is not wanted
+		if aborted, err := c.doc.send(ctx, shim.Abort(c.of.name, c.id, "")); err == nil {
+			c.of.leaves(aborted)
+		}
+	case shim.Aborted:
+		if c.of.closing.Load() {
+			return failed(goneError(errOurs, bridge.Unknown))
+		}
+	default:
 	}
 	return answer{Step: outcome(c.doc, said)}
 }

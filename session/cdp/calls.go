@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/chromedp/cdproto/runtime"
@@ -75,6 +76,7 @@ type calls struct {
 	watcher     *watcher     // the owner's
 	traffic     *traffic     // the owner's
 	submissions *submissions // the owner's
+	closing     atomic.Bool  // we close the page
 
 	mu    sync.Mutex
 	list  []*call
@@ -87,31 +89,40 @@ type calls struct {
 func (cs *calls) leaves(aborted <-chan wire.Reply) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	cs.leaving = append(slices.DeleteFunc(cs.leaving, func(ch <-chan wire.Reply) bool {
+	cs.leaving = append(cs.unread(), aborted)
+}
+
+// unread returns the replies that have not come. Called with cs.mu held.
+func (cs *calls) unread() []<-chan wire.Reply {
+	return slices.DeleteFunc(cs.leaving, func(ch <-chan wire.Reply) bool {
 		select {
 		case <-ch:
 			return true
 		default:
 			return false
 		}
-	}), aborted)
+	})
+}
+
+// atWork reports whether the page runs calls, or closes what they were at work with.
+func (cs *calls) atWork() bool {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	cs.leaving = cs.unread()
+	return cs.count > 0 || len(cs.leaving) > 0
 }
 
 // closePatience limits how long a page may take to close the iterators of calls that are over, which
 // its script gives a second each, before it is left.
 const closePatience = 1200 * time.Millisecond
 
-// left waits until the page has closed what the aborted calls were at work with.
+// left waits until the page has closed what the aborted calls were at work with, for closePatience
+// at most.
 func (cs *calls) left(ctx context.Context) {
 	cs.mu.Lock()
 	all := cs.leaving
 	cs.leaving = nil
 	cs.mu.Unlock()
-	awaitReplies(ctx, all)
-}
-
-// awaitReplies waits for all replies, for closePatience at most.
-func awaitReplies(ctx context.Context, all []<-chan wire.Reply) {
 	bounded, cancel := context.WithTimeout(ctx, closePatience)
 	defer cancel()
 	for _, ch := range all {

@@ -271,6 +271,21 @@ func (e *Engine) release(b *instance, t *tab) {
 	}
 }
 
+// closeTabs closes the tabs of a browser that are at work, so that their tools hear of it.
+func (e *Engine) closeTabs(b *instance) {
+	ctx, cancel := farewell()
+	defer cancel()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for t := range b.tabs {
+		if t.calls.atWork() {
+			wg.Go(func() { _ = t.Close(ctx) })
+		}
+	}
+}
+
 func (e *Engine) retire(b *instance) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -398,7 +413,10 @@ func (e *Engine) Close() error {
 	}
 	var wg sync.WaitGroup
 	for _, b := range all {
-		wg.Go(func() { e.retire(b) })
+		wg.Go(func() {
+			e.closeTabs(b)
+			e.retire(b)
+		})
 	}
 	wg.Wait()
 	return nil

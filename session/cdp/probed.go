@@ -78,7 +78,7 @@ func (t *tab) Act(ctx context.Context, in bridge.Input) error {
 
 func (t *tab) Reload(ctx context.Context) error {
 	if t.calls.inFlight() > 0 {
-		t.abortAll(ctx)
+		t.abortAll(ctx, "pagetools reloaded the page.")
 	}
 	if err := t.target.Call(ctx, page.CommandReload, page.ReloadParams{}, nil); err != nil {
 		return t.unread(ctx, err, "The page did not reload in time.", "The page cannot be reloaded.")

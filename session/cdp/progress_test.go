@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
@@ -23,6 +24,13 @@ const yieldingPage = `<script>
 	tool('asks', async function* () { yield 'before'; await after(60); yield confirm('sure?'); return 'end' });
 	tool('picture', async function* () { const c = document.createElement('canvas'); c.width = c.height = 1; yield c; yield c });
 	tool('endless', closes);
+	tool('handmade', () => ({[Symbol.asyncIterator]() { return this }, next: () => after(20).then(() => ({value: 1})), return: () => after(50).then(() => fetch('/closed'))}));
+	tool('many', async function* () { for (let i = 0; i <= 10000; i++) yield i });
+	tool('refused', async function* () { try { yield () => 1 } finally { await after(100); await fetch('/closed') } });
+	tool('stuck', async function* () { try { for (;;) { yield 1; await after(20) } } finally { await new Promise(() => {}) } });
+	let release;
+	tool('waits', async function* () { const got = new Promise((r) => { release = r }); try { yield 1; yield await got } finally { await fetch('/closed') } });
+	tool('release', () => release('released'));
 	tool('fast', async function* () { for (let i = 0; i < 9999; i++) yield i; return 'all' });
 	tool('much', async function* () { for (;;) yield 'x'.repeat(1 << 16) });
 </script>`
@@ -66,7 +74,7 @@ func TestYieldedParts(t *testing.T) {
 			t.Errorf("%s tells %d times", tool, len(told))
 		}
 	}
-	for tool, want := range map[string]string{"throws": "TOOL_ERROR  failed", "much": "TOOL_ERROR RESULT_TOO_LARGE unknown"} {
+	for tool, want := range map[string]string{"throws": "TOOL_ERROR  failed", "much": "TOOL_ERROR RESULT_TOO_LARGE unknown", "many": "TOOL_ERROR RESULT_TOO_LARGE unknown"} {
 		step, told := p.follows(t.Context(), tool, nil)
 		if got := reasonOf(step.Err); got != want || len(told) == 0 {
 			t.Errorf("%s: %s, want %s; it tells %v", tool, got, want, told)
@@ -97,15 +105,18 @@ func TestCancelledParts(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		want := "CANCELLED  unknown"
-		cause := bridge.GaveUp(bridge.Unknown)
 		if late {
-			want, cause = "INTERNAL_ERROR TIMEOUT unknown", bridge.TimedOut(1)
+			want = "INTERNAL_ERROR TIMEOUT unknown"
+			bounded, end := context.WithTimeoutCause(ctx, 200*time.Millisecond, bridge.TimedOut(200*time.Millisecond))
+			defer end()
+			ctx = bounded
 		}
 		step, _ := p.follows(ctx, "endless", func(p bridge.Progress) {
-			if p.Parts > 2 {
-				cancel(cause)
+			if p.Parts > 2 && !late {
+				cancel(bridge.GaveUp(bridge.Unknown))
 			}
 		})
+		cancel(nil)
 		if got := reasonOf(step.Err); got != want {
 			t.Errorf("it ends with %s, want %s", got, want)
 		}
@@ -123,7 +134,100 @@ func TestCancelledParts(t *testing.T) {
 			}
 			return
 		}
-		<-closed
+		select {
+		case <-closed:
+		case <-time.After(hang):
+			t.Fatal("nobody closed the iterator")
+		}
+	}
+}
+
+// TestClosedParts (anyone 6): whatever ends a page while its tool yields, the iterator is closed once
+// before the page goes, and the call says what happened. What does not close keeps nobody.
+func TestClosedParts(t *testing.T) {
+	t.Parallel()
+	own, err := NewLocal(localOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = own.Close() })
+	for name, x := range map[string]struct {
+		engine *Engine
+		tool   string
+		end    func(*shown, string) error
+		want   string
+		closed int
+	}{
+		"handmade":  {shared, "handmade", func(s *shown, _ string) error { return s.Close(t.Context()) }, "INTERNAL_ERROR DRAINING unknown", 1},
+		"closed":    {shared, "endless", func(s *shown, _ string) error { return s.Close(t.Context()) }, "INTERNAL_ERROR DRAINING unknown", 1},
+		"browser":   {own, "endless", func(*shown, string) error { return own.Close() }, "INTERNAL_ERROR DRAINING unknown", 1},
+		"navigated": {shared, "endless", func(s *shown, to string) error { return s.Load(t.Context(), to) }, "CANCELLED  unknown", 1},
+		"stuck":     {shared, "stuck", func(s *shown, _ string) error { return s.Close(t.Context()) }, "INTERNAL_ERROR DRAINING unknown", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			closed := make(chan struct{}, 10)
+			base := site(t, map[string]http.HandlerFunc{"/": html(yieldingPage), "/closed": func(http.ResponseWriter, *http.Request) { closed <- struct{}{} }})
+			p := showPage(t, x.engine, base+"/")
+			began, ended := make(chan struct{}), make(chan bridge.Step, 1)
+			var once sync.Once
+			go func() {
+				step, _ := p.follows(t.Context(), x.tool, func(bridge.Progress) { once.Do(func() { close(began) }) })
+				ended <- step
+			}()
+			<-began
+			if err := x.end(p, base+"/?next"); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(closed); n != x.closed {
+				t.Errorf("%d iterators were closed, want %d", n, x.closed)
+			}
+			if got := reasonOf((<-ended).Err); got != x.want {
+				t.Errorf("it ends with %s, want %s", got, x.want)
+			}
+		})
+	}
+}
+
+// TestRefusedParts (anyone 6): a part that has no JSON ends the call, and then the page has time to
+// close the iterator.
+func TestRefusedParts(t *testing.T) {
+	t.Parallel()
+	closed := make(chan struct{}, 10)
+	base := site(t, map[string]http.HandlerFunc{"/": html(yieldingPage), "/closed": func(http.ResponseWriter, *http.Request) { closed <- struct{}{} }})
+	p := showPage(t, shared, base+"/")
+	step, _ := p.follows(t.Context(), "refused", nil)
+	if got := reasonOf(step.Err); got != "TOOL_ERROR RESULT_INVALID unknown" {
+		t.Errorf("it ends with %s", got)
+	}
+	if err := p.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(closed); n != 1 {
+		t.Errorf("%d iterators were closed", n)
+	}
+}
+
+// TestPartsBesideCalls: while a tool yields, the page takes other calls, and a part that comes after
+// one of them is told.
+func TestPartsBesideCalls(t *testing.T) {
+	t.Parallel()
+	base := site(t, map[string]http.HandlerFunc{"/": html(yieldingPage), "/closed": func(http.ResponseWriter, *http.Request) {}})
+	p := showPage(t, shared, base+"/")
+	released := make(chan error, 1)
+	step, told := p.follows(t.Context(), "waits", func(at bridge.Progress) {
+		if at.Parts == 1 {
+			go func() {
+				_, err := p.call("release", "{}")
+				released <- err
+			}()
+		}
+	})
+	if err := <-released; err != nil {
+		t.Error(err)
+	}
+	if string(step.Data) != `[1,"released"]` || len(told) != 2 || string(told[1].Last) != `"released"` {
+		t.Errorf("it comes to %s, %v, and tells %v", step.Data, step.Err, told)
 	}
 }
 

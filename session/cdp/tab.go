@@ -211,7 +211,7 @@ func (t *tab) Load(ctx context.Context, address string) error {
 			"Only http and https addresses are opened.")
 	}
 	if t.calls.inFlight() > 0 {
-		t.abortAll(ctx)
+		t.abortAll(ctx, "pagetools navigated the page.")
 	}
 	t.reaching.begins(address)
 	var res page.NavigateResult
@@ -234,19 +234,18 @@ func (t *tab) Load(ctx context.Context, address string) error {
 	return nil
 }
 
-// abortAll ends the calls in flight in every document.
-func (t *tab) abortAll(ctx context.Context) {
+// abortAll ends the calls in flight in every document, and waits until the page has closed what
+// they were at work with.
+func (t *tab) abortAll(ctx context.Context, reason string) {
 	bounded, cancel := context.WithTimeout(ctx, abortPatience)
 	defer cancel()
 	t.calls.cancel(bounded)
-	var answers []<-chan wire.Reply
 	t.shown.each(func(d *document) {
-		if ch, err := d.send(bounded,
-			shim.Shutdown(t.calls.name, "pagetools navigated the page.")); err == nil {
-			answers = append(answers, ch)
+		if ch, err := d.send(bounded, shim.Shutdown(t.calls.name, reason)); err == nil {
+			t.calls.leaves(ch)
 		}
 	})
-	awaitReplies(ctx, answers)
+	t.calls.left(ctx)
 }
 
 // Invoke runs a registered tool once.
@@ -284,6 +283,9 @@ func (t *tab) Events() <-chan session.Event { return t.owner.events }
 // Close ends the page and forgets its browser context.
 func (t *tab) Close(ctx context.Context) error {
 	t.closed.Do(func() {
+		if t.calls.closing.Store(true); t.calls.inFlight() > 0 {
+			t.abortAll(ctx, "pagetools closed the page.")
+		}
 		t.calls.left(ctx)
 		t.target.Fail(errOurs)
 		t.closeErr = t.browser.dispose(ctx, t.context, t.id)

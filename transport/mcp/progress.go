@@ -100,13 +100,17 @@ func (r *reporter) part(p *bridge.Progress) {
 	case at != nil || r.page == nil:
 		at = &count
 	}
+	if at == &count && said.Total != nil && count > *said.Total {
+		at = nil
+	}
 	r.parts = p.Parts
 	r.tell(at, said.Total, said.Message)
 }
 
-// rest returns how long nothing may be told: maxProgress times in a second is enough.
+// rest returns how long no part may be told: maxProgress times in a second is enough, and the last of
+// them is for the part with which the call ends.
 func (r *reporter) rest() time.Duration {
-	return max(0, progressOften-time.Since(r.told[r.next]))
+	return max(0, progressOften-time.Since(r.told[(r.next+1)%maxProgress]))
 }
 
 // still says that the call runs, unless the client heard from it just now.
@@ -143,7 +147,7 @@ func (r *reporter) follow(ctx context.Context, now *running, done <-chan struct{
 		case <-more:
 		case <-free:
 		case <-done:
-			if p, _ := now.progress(); p != nil && p.Parts > r.parts && r.rest() == 0 {
+			if p, _ := now.progress(); p != nil && p.Parts > r.parts && ctx.Err() == nil {
 				r.part(p)
 			}
 			return

@@ -97,6 +97,7 @@ export async function run({ can, open }) {
     assert.ok(!(await listed(client)).has('sprout'), 'the next list still has it');
   });
   await longCalls(client, can);
+  await parts(client, can);
   await elicitations(client, can, { answers, asked });
   await test('close', () => client.close());
   await test('a client that declares no elicitation is told where a person can answer', () => unasked(open));
@@ -107,7 +108,7 @@ export async function run({ can, open }) {
 async function basics(client) {
   await test('list', async () => {
     const tools = await listed(client);
-    for (const name of ['echo', 'say', 'fail', 'draw', 'hold', 'grow', 'shrink', 'buy', 'greet']) assert.ok(tools.has(name), `no tool ${name}`);
+    for (const name of ['echo', 'say', 'fail', 'draw', 'hold', 'recite', 'grow', 'shrink', 'buy', 'greet']) assert.ok(tools.has(name), `no tool ${name}`);
     for (const { name, description, inputSchema } of tools.values()) {
       assert.ok(description, `${name} has no description`);
       assert.equal(inputSchema.type, 'object', name);
@@ -169,6 +170,49 @@ async function longCalls(client, can) {
     await ended;
     assert.equal(await site('/left', id), 'left');
     assert.equal(value(await client.call('say', {})), 'a plain text');
+  });
+}
+
+/** Calls recite, whose parts are told one by one. heard is called with each, and its number. */
+async function recite(client, id, heard, signal) {
+  const told = [];
+  const all = [];
+  const result = await client.call('recite', { id }, {
+    signal,
+    onProgress(report) {
+      all.push(report.progress);
+      if (report.progress % 10 !== 0) return; // not of a part: the tool still runs
+      told.push(report);
+      heard(told.length);
+    },
+  }).catch(() => undefined);
+  return { result, told, all };
+}
+
+async function parts(client, can) {
+  await test('parts are told in order, and none after the result', async () => {
+    need(can.progress);
+    const id = `parts-${process.pid}`;
+    const { result, told, all } = await recite(client, id, (line) => void site('/release', `${id}-${line}`));
+    assert.equal(value(result), 'recited');
+    assert.deepEqual(told.map(({ progress, total, message }) => [progress, total, message]), [[10, 30, 'line 1'], [20, 30, 'line 2'], [30, 30, 'line 3']]);
+    assert.ok(all.every((at, i) => i === 0 || at > all[i - 1]), `progress does not grow: ${all}`);
+    const heard = all.length;
+    await client.call('say', {});
+    assert.equal(all.length, heard, 'progress after the result');
+    assert.equal(await site('/counted', id), '1');
+  });
+  await test('a call that is cancelled between its parts closes the generator once', async () => {
+    need(can.progress);
+    need(can.cancel);
+    const id = `partly-${process.pid}`;
+    const abort = new AbortController();
+    const { result, told } = await recite(client, id, () => abort.abort(new Error('enough')), abort.signal);
+    assert.ok(result === undefined || result.isError, 'the call gave a result');
+    assert.equal(told.length, 1);
+    assert.equal(await site('/hold', id), 'released'); // by its finally
+    assert.equal(value(await client.call('say', {})), 'a plain text');
+    assert.equal(await site('/counted', id), '1');
   });
 }
 

@@ -359,3 +359,48 @@ func TestFormAtTerminal(t *testing.T) {
 		}
 	}
 }
+
+// TestPartsAtTerminal (anyone 6): at a terminal the last line is how far the result has come, and it
+// is gone afterwards; a pipe gets only the result.
+func TestPartsAtTerminal(t *testing.T) {
+	t.Parallel()
+	steps := make(chan struct{})
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			select {
+			case <-steps:
+			case <-r.Context().Done():
+			}
+			return
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(w, `<!doctype html><script>
+			const step = (part) => fetch('/', {method: 'POST'}).then(() => part);
+			document.modelContext.registerTool({name: 'count', description: 'Counts.', annotations: {readOnlyHint: true}, async *execute() {
+				yield {message: 'half\x1b[2J\nof it', progress: 1, total: 2}; yield await step('more'); yield await step([3]); return step('counted') } });
+		</script>`)
+	}))
+	t.Cleanup(web.Close)
+	c := converse(t, "call", web.URL, "count")
+	for _, line := range []string{"pagetools: 1/2 half[2J of it … ", "pagetools: 2 more … ", "pagetools: 3 [3] … "} {
+		c.see(t, line)
+		steps <- struct{}{}
+	}
+	if code := c.code(t); code != 0 || c.stdout.String() != "counted\n" {
+		t.Errorf("it ended with %d and %q", code, c.stdout.String())
+	}
+	if shown := c.shown.String(); !regexp.MustCompile(`\d s\r +\r$`).MatchString(shown) || strings.Contains(shown, "\x1b[2J") {
+		t.Errorf("the terminal shows %q", shown)
+	}
+	go func() { // ends with the third step
+		for range 3 {
+			steps <- struct{}{}
+		}
+	}()
+	var said bytes.Buffer
+	cmd := exec.Command(suite.Pagetools(t), "call", web.URL, "count", "--data-dir", "off")
+	cmd.Stderr = &said
+	if out, err := cmd.Output(); err != nil || string(out) != "counted\n" || said.Len() > 0 {
+		t.Errorf("a pipe gets %q, %q, %v", out, &said, err)
+	}
+}

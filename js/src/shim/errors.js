@@ -2,7 +2,7 @@
 // Errors in both directions: the ones that the page gets from us, with Chromium's texts, and what may be told of the ones
 // that the page threw.
 
-import { NativeDOMException, NativeString, NativeTypeError, isArray, members, objectKeys, slice } from './natives.js';
+import { NativeDOMException, NativeString, NativeTypeError, charCodeAt, isArray, members, objectKeys, slice } from './natives.js';
 import { encode, is, isObject } from './encode.js';
 
 const [responseStatus, responseText] = members('Response', 'status', 'statusText');
@@ -86,11 +86,13 @@ function plainMembers(thrown) {
 }
 
 /**
- * cut shortens text to at most max UTF-16 units.
+ * cut shortens text to at most max UTF-16 units, and divides no pair of surrogates.
  * @param {string} text
  * @param {number} max
  * @returns {string}
  */
 export function cut(text, max) {
-  return slice(text, 0, max);
+  if (text.length <= max) return text;
+  const last = charCodeAt(text, max - 1);
+  return slice(text, 0, last >= 0xd800 && last < 0xdc00 ? max - 1 : max);
 }

@@ -5,14 +5,13 @@
 import { fill } from './blocks.js';
 import { targets } from './dialects/events.js';
 import { encode, isObject } from './encode.js';
-import { cut, typeError } from './errors.js';
-import {
-  NativePromise, NativeSet, apply, jsonStringify, own, promiseThen, setAdd, setDelete, setForEach, setSize, slice, timeout,
-} from './natives.js';
+import { typeError } from './errors.js';
+import { NativePromise, NativeSet, apply, own, promiseThen, setAdd, setDelete, setForEach, setSize, slice, timeout } from './natives.js';
 import { report } from './replies.js';
 
-/** Of a result: its parts, and their JSON text in bytes. Of the last one: what is told as it is, and how much of a longer one. */
-const most = { parts: 10_000, bytes: 1024 * 1024, last: 8 * 1024, brief: 2048 };
+/** Of a result: how many parts, and how many bytes of JSON text without the quotes of strings, which are one string together. */
+const ceiling = { parts: 10_000, bytes: 1024 * 1024 };
+const quotes = 2;
 
 /** What fill puts around what is nothing but binary. */
 const contentStart = '{"content":[';
@@ -36,7 +35,7 @@ export async function collect(call, iterable, method) {
   const iterator = apply(method, iterable, []);
   if (!isObject(iterator)) throw typeError('the iterator of the result is not an object');
   const { next } = iterator;
-  const all = { list: '', text: '', bytes: 0, count: 0, strings: true, blocks: true };
+  const soFar = { list: '', text: '', bytes: 0, count: 0, strings: 0, blocks: true };
   if (!targets.native) call.parts = { __proto__: null, count: 0, told: 0, last: '', rests: false };
   for (;;) {
     call.iterator = null; // what fails by itself is not closed
@@ -44,15 +43,16 @@ export async function collect(call, iterable, method) {
     call.iterator = iterator;
     const { done, value } = await own(taken(call, coming));
     if (call.done) return writtenAs('undefined', '', 0);
-    if (done) return value === undefined ? fitting(together(all), call.maxBytes) : written(value, call.maxBytes, 'result');
-    if (all.count === most.parts) return tooMany();
-    const part = await own(written(value, most.bytes - all.bytes, `parts[${all.count}]`));
+    if (done) return value === undefined ? fitting(together(soFar), call.maxBytes) : written(value, call.maxBytes, 'result');
+    if (soFar.count === ceiling.parts) return tooMany();
+    const room = ceiling.bytes - soFar.bytes + (typeof value === 'string' ? quotes : 0);
+    const part = await own(written(value, room, `parts[${soFar.count}]`));
     if (part.kind === 'too_large') return tooMany();
     if (call.done || (part.kind !== 'ok' && part.kind !== 'undefined')) return part;
-    add(all, value, part);
+    add(soFar, value, part);
     if (call.parts === null) continue;
-    call.parts.count = all.count;
-    call.parts.last = part.text.length <= most.last ? part.text : jsonStringify(cut(typeof value === 'string' ? value : part.text, most.brief));
+    call.parts.count = soFar.count;
+    call.parts.last = part.text;
     report(call);
   }
 }
@@ -102,7 +102,7 @@ const writtenAs = (kind, text, bytes) => ({ __proto__: null, kind, text, bytes, 
  */
 const tooLarge = (message) => ({ __proto__: null, kind: 'too_large', text: '', bytes: 0, message, error: undefined, parts: null });
 
-const tooMany = () => tooLarge(`parts: more than ${most.parts}, or longer than ${most.bytes} bytes`);
+const tooMany = () => tooLarge(`parts: more than ${ceiling.parts}, or longer than ${ceiling.bytes} bytes`);
 
 /**
  * @param {Encoded} encoded
@@ -112,30 +112,30 @@ const fitting = (encoded, max) => (encoded.bytes > max ? tooLarge(`longer than $
 
 /**
  * add puts a part to the others. One that is binary is a block of content.
- * @param {{list: string, text: string, bytes: number, count: number, strings: boolean, blocks: boolean}} all
+ * @param {{list: string, text: string, bytes: number, count: number, strings: number, blocks: boolean}} soFar
  * @param {any} value
  * @param {Encoded} part
  */
-function add(all, value, part) {
+function add(soFar, value, part) {
   const block = part.parts !== null;
+  const string = typeof value === 'string';
   const text = block ? slice(part.text, contentStart.length, -contentEnd.length) : part.text;
-  all.list += (all.count++ === 0 ? '' : ',') + text;
-  all.bytes += part.bytes - (block ? content : 0);
-  all.blocks &&= block;
-  all.strings &&= typeof value === 'string';
-  if (all.strings) all.text += slice(text, 1, -1);
+  soFar.list += (soFar.count++ === 0 ? '' : ',') + text;
+  soFar.bytes += part.bytes - (block ? content : 0) - (string ? quotes : 0);
+  soFar.blocks &&= block;
+  if (string && ++soFar.strings === soFar.count) soFar.text += slice(text, 1, -1);
 }
 
 /**
  * together is the result of an iterator that returned nothing: strings are one, everything else is a list.
- * @param {{list: string, text: string, bytes: number, count: number, strings: boolean, blocks: boolean}} all
+ * @param {{list: string, text: string, bytes: number, count: number, strings: number, blocks: boolean}} soFar
  * @returns {Encoded}
  */
 function together({ list, text, bytes, count, strings, blocks }) {
   if (count === 0) return writtenAs('undefined', '', 0);
-  if (strings) return writtenAs('ok', `"${text}"`, bytes - 2 * count + 2);
+  if (strings === count) return writtenAs('ok', `"${text}"`, bytes + quotes);
   if (blocks) return writtenAs('ok', contentStart + list + contentEnd, bytes + count - 1 + content);
-  return writtenAs('ok', `[${list}]`, bytes + count + 1);
+  return writtenAs('ok', `[${list}]`, bytes + strings * quotes + count + 1);
 }
 
 /**
@@ -143,12 +143,12 @@ function together({ list, text, bytes, count, strings, blocks }) {
  * @param {Call} call
  */
 export function closeParts(call) {
-  const { iterator } = call;
-  if (iterator === null) return;
+  const closes = call.iterator;
+  if (closes === null) return;
   call.iterator = null;
   const over = own(new NativePromise((resolve) => {
     timeout(resolve, patience);
-    const returned = own(new NativePromise((settle) => settle(iterator.return?.())));
+    const returned = own(new NativePromise((settle) => settle(closes.return?.())));
     promiseThen(returned, resolve, resolve);
   }));
   setAdd(closing, over);

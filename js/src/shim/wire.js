@@ -2,8 +2,9 @@
 // What is said to the Go half. shim/doc.go has the layout; shim/testdata/wire has examples that both halves are tested with.
 
 import { documentInfo } from './dom.js';
-import { utf8Length } from './encode.js';
-import { jsonStringify, slice } from './natives.js';
+import { isObject, utf8Length } from './encode.js';
+import { cut } from './errors.js';
+import { hasOwn, jsonParse, jsonStringify, objectKeys, slice } from './natives.js';
 
 export const limits = {
   __proto__: null, tools: 256, refused: 64, name: 128, title: 1024, description: 16 * 1024, schema: 64 * 1024,
@@ -18,8 +19,32 @@ export const limits = {
 export function replyText(reply, state) {
   const { kind, rev, ran, bytes, name, message, payload, parts, last } = reply;
   const header = `{"k":"${kind}","rev":${rev},"ran":${ran},"len":${bytes},"state":${utf8Length(state)}` +
-    member('name', name || undefined) + member('message', message || undefined) + (parts > 0 ? `,"parts":${parts},"last":${last}` : '');
+    member('name', name || undefined) + member('message', message || undefined) + (parts > 0 ? `,"parts":${parts},"last":${lastText(last)}` : '');
   return header + '}\n' + payload + state;
+}
+
+/** Of the last part of a result: up to how many bytes it is told as it is, and how many UTF-16 units of a longer one. */
+const most = { last: 8 * 1024, brief: 1280 };
+
+/**
+ * lastText is what is told of a part. A long one that says how far the tool is does so with the beginning of its message; of others
+ * it is a string with the beginning.
+ * @param {string} text JSON
+ */
+function lastText(text) {
+  if (utf8Length(text) <= most.last) return text;
+  const part = jsonParse(text);
+  const brief = (/** @type {string} */ string) => jsonStringify(cut(string, most.brief));
+  if (!isObject(part)) return brief(typeof part === 'string' ? part : text);
+  let known = 0;
+  const numbers = (/** @type {string} */ name) => {
+    if (!hasOwn(part, name) || typeof part[name] !== 'number') return '';
+    known++;
+    return `,"${name}":${jsonStringify(part[name])}`;
+  };
+  const told = numbers('progress') + numbers('total');
+  const says = hasOwn(part, 'message') && typeof part.message === 'string' && objectKeys(part).length === known + 1;
+  return says ? `{"message":${brief(part.message)}${told}}` : brief(text);
 }
 
 /**

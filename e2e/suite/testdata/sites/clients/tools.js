@@ -44,6 +44,21 @@ const tools = [
     name: 'hold', description: 'Waits until the server of the page answers.', annotations: readOnly, inputSchema: object({ id: word('Who waits') }, 'id'),
     execute: async ({ id }, { signal }) => (await fetch(`/hold?id=${encodeURIComponent(id)}`, { signal })).text(),
   },
+  {
+    name: 'recite', description: 'Yields three lines, each when the server of the page lets it.', annotations: readOnly, inputSchema: object({ id: word('Who listens') }, 'id'),
+    async *execute({ id }, { signal }) {
+      try {
+        for (let line = 1; line <= 3; line++) {
+          yield { message: `line ${line}`, progress: line * 10, total: 30 };
+          await (await fetch(`/hold?id=${encodeURIComponent(id)}-${line}`, { signal })).text();
+        }
+        return 'recited';
+      } finally {
+        await post(`/count?id=${encodeURIComponent(id)}`);
+        await post(`/release?id=${encodeURIComponent(id)}`);
+      }
+    },
+  },
   { name: 'grow', description: 'Registers a tool.', inputSchema: object({ name: word('Its name') }, 'name'), execute: grow },
   { name: 'shrink', description: 'Takes a tool away that grow registered.', inputSchema: object({ name: word('Its name') }, 'name'), execute: shrink },
   {
