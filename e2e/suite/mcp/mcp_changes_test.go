@@ -244,3 +244,55 @@ func TestReadsBesideOverMCP(t *testing.T) {
 	}
 	calls.Wait()
 }
+
+// TestPartsOverMCP (anyone 6): a client of the library hears of each part of a result before the
+// next one is made, in order, and of none after the result. One that cancels in the middle closes
+// the generator once.
+func TestPartsOverMCP(t *testing.T) {
+	t.Parallel()
+	site := newClientSite()
+	t.Cleanup(func() { site.CloseClientConnections(); site.Close() })
+	s := suite.Serve(t, "clients="+site.URL+"/clients/", "--approval", "auto", "--warm", "0")
+	for _, version := range suite.SomeVersions(2) {
+		parts := make(chan string, 100)
+		a := &suite.MCPAgent{Version: version, Hears: func(n mcp.JSONRPCNotification) {
+			if message, _ := n.Params.AdditionalFields["message"].(string); strings.HasPrefix(message, "line ") {
+				parts <- fmt.Sprint(message, " ", n.Params.AdditionalFields["progress"], "/", n.Params.AdditionalFields["total"])
+			}
+		}}
+		if err := a.OverHTTP(t.Context(), s.URL+"/mcp", ""); err != nil {
+			t.Fatal(err)
+		}
+		heard, id := make(chan string, 1), "all-"+version
+		go func() {
+			all := ""
+			for line := range 3 {
+				all += <-parts + " "
+				_, _ = site.tell(t.Context(), "/release", fmt.Sprint(id, "-", line+1))
+			}
+			heard <- all
+		}()
+		var said string
+		if err := a.Run(t.Context(), "recite", map[string]string{"id": id}, "p", &said); err != nil || said != "recited" {
+			t.Errorf("%s: %q, %v", version, said, err)
+		}
+		if all, want := <-heard, "line 1 10/30 line 2 20/30 line 3 30/30 "; all != want {
+			t.Errorf("%s hears %q, want %q", version, all, want)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { <-parts; cancel() }()
+		if err := a.Run(ctx, "recite", map[string]string{"id": "some-" + version}, "p", &said); err == nil {
+			t.Errorf("%s: a call that was cancelled says %q", version, said)
+		}
+		if got, err := site.tell(t.Context(), "/hold", "some-"+version); err != nil || got != "released" {
+			t.Errorf("%s: nobody closed the generator: %q, %v", version, got, err)
+		}
+		if got, err := site.tell(t.Context(), "/counted", "some-"+version); err != nil || got != "1" {
+			t.Errorf("%s: it was closed %s times, %v", version, got, err)
+		}
+		if n := len(parts); n > 0 {
+			t.Errorf("%s hears %d parts too many", version, n)
+		}
+		_ = a.Close()
+	}
+}
