@@ -249,8 +249,8 @@ func (b *instance) admit(reach *policy.Reach,
 	return g, g.End
 }
 
-// forgot reports whether the process that knew the credentials of the pages was replaced: the
-// browser starts another one when it dies.
+// forgot reports whether the process that knew the credentials of the pages was replaced since it was
+// asked last: the browser starts another one when it dies.
 func (b *instance) forgot(ctx context.Context) bool {
 	if b.proxy == nil {
 		return false
@@ -263,7 +263,7 @@ func (b *instance) forgot(ctx context.Context) bool {
 		if p.Type == networkProcess {
 			before := b.network
 			b.network = p.ID
-			return before != 0 && before != p.ID
+			return before != p.ID
 		}
 	}
 	return false

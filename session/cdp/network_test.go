@@ -396,6 +396,7 @@ func TestNetworkKilled(t *testing.T) {
 	t.Parallel()
 	e, _ := proxied(t, nil)
 	e.times = quick
+	e.times.pingEvery = 500 * time.Millisecond // it dies before anybody looks
 	base := site(t, map[string]http.HandlerFunc{
 		"/":     html(`<script>tool('ask', () => fetch('/word?' + Math.random()).then((r) => r.ok ? r.text() : Promise.reject(r.status)))</script>`),
 		"/word": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "word") },
