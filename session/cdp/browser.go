@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
@@ -50,7 +51,7 @@ type instance struct {
 	// credentials; it reaches what any of them may.
 	common *egress.Grant
 	// network is the process that speaks to the network, as far as we know.
-	network int64
+	network atomic.Int64
 	// attended is true when somebody can be at its windows.
 	attended bool
 
@@ -250,7 +251,8 @@ func (b *instance) admit(reach *policy.Reach,
 }
 
 // forgot reports whether the process that knew the credentials of the pages was replaced since it was
-// asked last: the browser starts another one when it dies.
+// seen last: the browser starts another one when it dies. It says so of none that was not seen before,
+// because to log in again ends the navigations of pages.
 func (b *instance) forgot(ctx context.Context) bool {
 	if b.proxy == nil {
 		return false
@@ -261,12 +263,19 @@ func (b *instance) forgot(ctx context.Context) bool {
 	}
 	for _, p := range all.ProcessInfo {
 		if p.Type == networkProcess {
-			before := b.network
-			b.network = p.ID
-			return before != p.ID
+			before := b.network.Swap(p.ID)
+			return before != 0 && before != p.ID
 		}
 	}
 	return false
+}
+
+// learn notes, once a page has reached the network, by which process it did: that may die before the
+// browser is asked the next time.
+func (b *instance) learn(ctx context.Context) {
+	if b.network.Load() == 0 {
+		b.forgot(ctx)
+	}
 }
 
 // networkProcess is the browser's name of the process that speaks to the network.

@@ -124,7 +124,6 @@ func NewLocal(o LocalOptions) (*Engine, error) {
 		b.kind, b.view = launcher.Kind(), launcher.View()
 		b.keepsProfile, b.native, b.words = o.UserDataDir != "", o.Native, o.Words
 		b.confine(o.Proxy)
-		b.forgot(ctx) // for the next time: it may die before anybody looks again
 		if o.AdoptWindows && !b.keepsProfile {
 			if err := b.adoptWindows(ctx); err != nil {
 				b.kill()

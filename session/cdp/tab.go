@@ -231,6 +231,7 @@ func (t *tab) Load(ctx context.Context, address string) error {
 	if e := t.reaching.judge(res.ErrorText, address); e != nil {
 		return e
 	}
+	t.browser.learn(ctx)
 	return nil
 }
 
