@@ -47,6 +47,8 @@ type call struct {
 	watches, leads bool
 	native         *formCall // set when it went through the browser's own WebMCP
 
+	saves, far int64 // the links that it clicked and that save something, and something of a server
+
 	// left is a dialog that the call has given up, and that is another's to answer.
 	left *dialog
 
@@ -211,6 +213,7 @@ func (c *call) read(ctx context.Context, r wire.Reply, ok bool) answer {
 	case said.State != nil:
 		c.of.tasks.add(ctx, r.After, func() { c.of.watcher.changed(c.doc, said.State) })
 	}
+	c.saves, c.far = said.Saves, said.Far
 	if said.Parts > 0 && c.progress != nil {
 		c.progress(bridge.Progress{Parts: said.Parts, Last: said.Last})
 	}
