@@ -49,8 +49,8 @@ type FileRoom struct {
 	Most     int   // how many
 	MaxBytes int64 // of each
 	// Take makes room for a file of so many bytes, and reports false when there is none. Nil means
-	// that no files are wanted. The room is that of a File with so many bytes of Data in the call's
-	// step, until Give.
+	// that no files are wanted. A File with so many bytes of Data in the call's step has the room then,
+	// until Give.
 	Take func(bytes int64) bool
 	// Give gives back what Take took.
 	Give func(bytes int64)
@@ -59,7 +59,7 @@ type FileRoom struct {
 // FileAge is how long a file is kept for its caller.
 const FileAge = 15 * time.Minute
 
-// fileOverhead is what a file costs besides its bytes. It counts for the process, and not for the
+// fileOverhead is the cost of a file besides its bytes. It counts for the process, and not for the
 // caller.
 const fileOverhead = 1 << 10
 

@@ -31,8 +31,8 @@ type Step struct {
 	// LeftOut is how many characters of the result the operator's budget left out. The
 	// bridge sets it.
 	LeftOut int
-	// Files are those that the page saved in the call, in the order in which they began, beside Data
-	// or Err. From a source they have their content.
+	// Files lists the files that the page saved in the call, in the order in which they began, beside
+	// Data or Err. From a source they have their content.
 	Files []File
 	// Pause is set when the call waits for a person.
 	Pause *Pause

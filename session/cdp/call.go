@@ -171,7 +171,7 @@ func (c *call) listen(ctx context.Context) error {
 	return err
 }
 
-// said takes what the page said, which is not that the result has come further.
+// said takes an answer of the page that ends the call or asks: no partial one.
 func (c *call) said(ctx context.Context, a answer) bridge.Step {
 	if a.asks {
 		return c.asked(ctx, a.form)

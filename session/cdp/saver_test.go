@@ -298,3 +298,28 @@ func TestSavesInKeptProfile(t *testing.T) {
 		t.Errorf("%v are left", left)
 	}
 }
+
+// TestSavesOfFrames: what frames save is the call's, also one of another site; so is what a bridged
+// window saves. A window that is not bridged saves nothing.
+func TestSavesOfFrames(t *testing.T) {
+	t.Parallel()
+	other := site(t, map[string]http.HandlerFunc{"/": html(`<script>
+		onmessage = () => Object.assign(document.createElement('a'), {href: URL.createObjectURL(new Blob(['frame'])), download: 'f.txt'}).click();
+	</script>`)})
+	other = strings.Replace(other, "127.0.0.1", "localhost", 1)
+	s := showSaving(t, shared, map[string]http.HandlerFunc{
+		"/": html(saving + `<iframe id=o src="` + other + `/"></iframe>`)})
+	if got := listed(s.saves(`new Promise((r) => { const i = $('i'); i.onload = r; i.src = '/next'; }).then(() => i.contentWindow.eval(
+		"Object.assign(document.createElement('a'), {href: 'data:,inner', download: 'i.txt'}).click()")).then(() => new Promise((r) => setTimeout(r, 200)))`)); got != "i.txt 5" {
+		t.Errorf("a frame saves %q", got)
+	}
+	if got := listed(s.saves(`$('o').contentWindow.postMessage(1, '*'); new Promise((r) => setTimeout(r, 500))`)); got != "f.txt 5" {
+		t.Errorf("a frame of another site saves %q", got)
+	}
+	if got := listed(s.saves(`open('/file'); new Promise((r) => setTimeout(r, 500))`)); got != "" {
+		t.Errorf("a window saves %q", got)
+	}
+	if left := s.kept(); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+}

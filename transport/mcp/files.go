@@ -34,7 +34,7 @@ func resourceOf(f *bridge.File) resource {
 	return resource{URI: fileScheme + f.ID, Name: name, MimeType: f.Type, Size: f.Bytes}
 }
 
-// contents is what is in a file, as resources/read returns it.
+// contents holds a file as resources/read returns it.
 type contents struct {
 	URI      string  `json:"uri"`
 	MimeType string  `json:"mimeType"`
