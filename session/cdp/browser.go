@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
@@ -45,6 +46,8 @@ type instance struct {
 
 	// keepsProfile is true when the profile belongs to the operator.
 	keepsProfile bool
+	// saves is true since a page of the operator's profile may save files: it counts for all of them.
+	saves atomic.Bool
 	// proxy is how pages reach the network; nil is the browser's own way.
 	proxy *egress.Proxy
 	// common is the credential of all pages of an operator's profile, which has one store of

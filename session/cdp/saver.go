@@ -88,13 +88,14 @@ func newSaver(b *instance, own *owner, in cdp.BrowserContextID, o session.TabOpt
 	if v.denied = !v.shared; v.shared { // one browser context, and one folder, for the pages of all sites
 		v.dir, v.allowed = v.base, true
 		v.open.Store(true)
+		b.saves.CompareAndSwap(false, o.Downloads)
 	}
 	return v
 }
 
 // prepared returns what the browser is told about files before a page shows anything.
-func (v *saver) prepared(in cdp.BrowserContextID) browser.SetDownloadBehaviorParams {
-	if v != nil && v.shared {
+func (v *saver) prepared(b *instance, in cdp.BrowserContextID) browser.SetDownloadBehaviorParams {
+	if v != nil && v.shared && b.saves.Load() {
 		return browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorAllowAndName, DownloadPath: v.dir}
 	}
 	return browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorDeny, BrowserContextID: in}

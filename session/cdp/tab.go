@@ -188,7 +188,7 @@ func (t *tab) prepare(ctx context.Context, idle bool) error {
 		wire.Command{Method: emulation.CommandSetFocusEmulationEnabled,
 			Params: emulation.SetFocusEmulationEnabledParams{Enabled: true}})
 	return apply(ctx, t.target, commands, func() error {
-		_, err := cdp.Call(ctx, t.browser.root, browser.SetDownloadBehavior, t.saver.prepared(t.context))
+		_, err := cdp.Call(ctx, t.browser.root, browser.SetDownloadBehavior, t.saver.prepared(t.browser, t.context))
 		if err != nil {
 			return fmt.Errorf("denying downloads: %w", err)
 		}
