@@ -184,7 +184,10 @@ func TestFilesKeepTheOperatorsRules(t *testing.T) {
 // credential was revoked meanwhile, and no room is lost.
 func TestFilesOfFailedCalls(t *testing.T) {
 	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("save", ""))
-	b := open(t, r, bridge.SiteOptions{Approval: policy.Operator{Mode: policy.ModeAuto}})
+	b, err := bridge.New(r, bridge.Options{Limits: bridge.Limits{CallerFiles: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	revoked := make(chan struct{})
 	agent := bridge.Caller{Name: "agent", May: []bridge.Right{bridge.MayCall}, Revoked: revoked}
 	r.Handle("shop", func(ctx context.Context, inv bridge.Invocation) bridge.Step {
@@ -208,6 +211,11 @@ func TestFilesOfFailedCalls(t *testing.T) {
 	b.Revoke()
 	if n, count := b.FileBytes(); n != 0 || count != 0 {
 		t.Errorf("%d bytes of %d files are left", n, count)
+	}
+	agent.Revoked = nil
+	r.Handle("shop", bridgetest.Saving(file("a.txt", "xx")))
+	if end = call(); len(end.Files) != 1 || end.Files[0].State != "" {
+		t.Errorf("with a new credential the caller has %+v", end.Files)
 	}
 }
 
