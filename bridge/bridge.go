@@ -79,6 +79,7 @@ type Bridge struct {
 	runs       registry
 	watchers   watchers
 	promises   promises
+	files      files           // that pages saved
 	life       context.Context //nolint:containedctx // of calls that go on without their callers
 	endLife    context.CancelCauseFunc
 	background sync.WaitGroup
@@ -114,6 +115,7 @@ func New(r Router, o Options) (*Bridge, error) {
 	b.bytes = cmp.Or(o.Bytes, policy.NewAccount(b.pipe.limits.TotalBytes, nil))
 	b.home = newHome(&b.pipe.memory)
 	b.runs = newRegistry(b.pipe.limits.CallerBytes, b.bytes)
+	b.files = newFiles(b.pipe.limits.CallerFiles, b.bytes)
 	b.life, b.endLife = context.WithCancelCause(context.Background())
 	b.pipe.log = cmp.Or(b.pipe.log, slog.New(slog.DiscardHandler))
 	if b.pipe.now == nil {

@@ -26,6 +26,10 @@ type Limits struct {
 	HistoryBytes int64 // 16 MiB of a webtool's versions, where they are nowhere else
 	CallerBytes  int64 // 32 MiB of a caller's waiting calls and kept replies
 	TotalBytes   int64 // 256 MiB of all of these
+	// What pages save in calls: how many files a call (4), how many bytes a file (16 MiB), and of all
+	// those that are kept for a caller (32 MiB), which are counted in TotalBytes, too.
+	Files                  int
+	FileBytes, CallerFiles int64
 	// Subschemas of all schemas of a page: compiling one takes some 30 µs. 50,000.
 	Subschemas int
 	// ForbidParams are names of arguments that no tool may declare, in which "*" stands for
@@ -48,6 +52,9 @@ func (l Limits) WithDefaults() Limits {
 	l.HistoryBytes = cmp.Or(l.HistoryBytes, 16<<20)
 	l.CallerBytes = cmp.Or(l.CallerBytes, 32<<20)
 	l.TotalBytes = cmp.Or(l.TotalBytes, 256<<20)
+	l.Files = cmp.Or(l.Files, 4)
+	l.FileBytes = cmp.Or(l.FileBytes, 16<<20)
+	l.CallerFiles = cmp.Or(l.CallerFiles, 32<<20)
 	l.Subschemas = cmp.Or(l.Subschemas, 50_000)
 	return l
 }

@@ -110,11 +110,12 @@ type keptReply struct {
 	Data      json.RawMessage `json:"data,omitempty"`
 	Violation *Violation      `json:"violation,omitempty"`
 	LeftOut   int             `json:"leftOut,omitempty"`
+	Files     []File          `json:"files,omitempty"`
 	Error     *Error          `json:"error,omitempty"`
 }
 
 func encodeReply(end Step) ([]byte, error) {
-	return schema.Encode(keptReply{end.Data, end.Violation, end.LeftOut, end.Err})
+	return schema.Encode(keptReply{end.Data, end.Violation, end.LeftOut, end.Files, end.Err})
 }
 
 func decodeReply(kept []byte) (Step, error) {
@@ -122,7 +123,7 @@ func decodeReply(kept []byte) (Step, error) {
 	if err := json.Unmarshal(kept, &k); err != nil {
 		return Step{}, fmt.Errorf("reading a kept reply: %w", err)
 	}
-	return Step{Err: k.Error, Data: k.Data, Violation: k.Violation, LeftOut: k.LeftOut}, nil
+	return Step{Err: k.Error, Data: k.Data, Violation: k.Violation, LeftOut: k.LeftOut, Files: k.Files}, nil
 }
 
 // keyEnded keeps the outcome of a call for its key: in the store, where there is one. One

@@ -313,7 +313,7 @@ func (pl *pipeline) invoke(ctx context.Context, r *Run) Step {
 		return source.Invoke(ctx, Invocation{
 			Tool: r.pass.tool, Caller: r.pass.call.Caller.Name, Agreed: r.pass.shown, Input: r.pass.input.Text(), MaxBytes: r.pass.resultLimit(),
 			Patience: r.pass.left(), Timeout: r.pass.settings.timeout, Answer: pl.limits.Question, Questions: maxQuestions - r.asked,
-			Still: r.still, Progress: r.progressed,
+			Still: r.still, Progress: r.progressed, Files: r.pass.bridge.files.room(r.pass.call.Caller.Name, &pl.limits),
 		})
 	})
 }
@@ -363,17 +363,21 @@ func (pl *pipeline) inPage(r *Run, part func() Step) (s Step) {
 		}
 	}()
 	s = part()
-	switch {
+	files := &r.pass.bridge.files
+	switch saved := s.Files; {
 	case s.Pause != nil:
 		pausedInPage(r, s.Pause)
 	case r.pass.call.Caller.IsRevoked():
+		files.refuse(r.pass.call.Caller.Name, saved)
 		e := Revoked()
 		e.Outcome = Unknown // it may have run, and nobody gets its result
 		return e.With(asPlain(s.Err)).Step()
 	case s.Err != nil:
-		return presentError(r, s.Err).Step()
+		s = presentError(r, s.Err).Step()
+		s.Files = files.keep(r, saved)
 	default:
-		return present(r, s.Data)
+		s = present(r, s.Data)
+		s.Files = files.keep(r, saved)
 	}
 	return s
 }

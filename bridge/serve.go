@@ -232,11 +232,12 @@ func (b *Bridge) Close() {
 	for _, r := range all {
 		b.runs.drop(handle{by: byToken, name: r.Token()}, r)
 	}
+	b.files.drop(func(*keptFile) bool { return true })
 }
 
 // Revoke ends what a caller left when its credential was revoked: its calls that wait
-// for a person end, their questions are void, and their tokens name nothing. It does not
-// wait for pages. Calls that run go on to their end, but nobody gets their results.
+// for a person end, their questions are void, their tokens name nothing, and its files are gone. It
+// does not wait for pages. Calls that run go on to their end, but nobody gets their results.
 func (b *Bridge) Revoke() {
 	for _, r := range b.runs.under(byToken) {
 		if !r.pass.call.Caller.IsRevoked() {
@@ -247,6 +248,7 @@ func (b *Bridge) Revoke() {
 		}
 		b.runs.drop(handle{by: byToken, name: r.Token()}, r)
 	}
+	b.files.drop(func(k *keptFile) bool { return k.caller.IsRevoked() })
 }
 
 // asPlain keeps a nil *Error from becoming an error that is not nil.

@@ -31,6 +31,9 @@ type Step struct {
 	// LeftOut is how many characters of the result the operator's budget left out. The
 	// bridge sets it.
 	LeftOut int
+	// Files lists the files that the page saved in the call, in the order in which they began, beside
+	// Data or Err. From a source they have their content.
+	Files []File
 	// Pause is set when the call waits for a person.
 	Pause *Pause
 	// Err is set when the call failed.
@@ -98,6 +101,8 @@ type Invocation struct {
 	// Progress is told how far a result has come that arrives in parts; nil means that nobody
 	// listens. It returns at once.
 	Progress func(Progress)
+	// Files says how many files of the page the call may have; its zero value is none.
+	Files FileRoom
 }
 
 // Refused asks Still: why the call may not run any more, or nil.

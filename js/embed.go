@@ -19,6 +19,12 @@ var Shim string
 //go:embed dist/adapter.js
 var Adapter string
 
+// Saves is the bundle of src/saves: an expression, a function of what the page script lends it, that
+// counts what pages save.
+//
+//go:embed dist/saves.js
+var Saves string
+
 // PageServers is the adapter that offers the tools of MCP servers in pages.
 //
 //go:embed adapters/page-servers.js

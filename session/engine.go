@@ -54,6 +54,9 @@ type TabOptions struct {
 	// Surface limits the interface that a page which records is shown; nil shows all of
 	// it.
 	Surface *Surface
+	// Downloads lets calls have the files that the page saves in them, in a browser that the engine
+	// starts. Without it, and between calls, the browser denies them.
+	Downloads bool
 	// Bytes counts what the tab's documents declare, until the tab is gone; see Declared.
 	// Nil counts nothing.
 	Bytes *policy.Account
@@ -158,6 +161,8 @@ type Invocation struct {
 	// Progress is told how far a result has come that arrives in parts; nil means that nobody
 	// listens. It returns at once.
 	Progress func(bridge.Progress)
+	// Files says how many files of the page the call may have; its zero value is none.
+	Files bridge.FileRoom
 }
 
 // Settler is a Tab that knows what calls with Once have left under way. It is optional.

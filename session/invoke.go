@@ -46,7 +46,7 @@ func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
 		running, cancel := bound(ctx, limit, bridge.TimedOut(whole))
 		step := p.tab.Invoke(running, Invocation{Document: t.Document(), Tool: t.Registration(),
 			Caller: inv.Caller, Input: inv.Input, MaxBytes: inv.MaxBytes, Once: p.once,
-			Progress: inv.Progress})
+			Progress: inv.Progress, Files: inv.Files})
 		cancel()
 		if step.Err != nil && errors.Is(step.Err, ErrGone) {
 			// Nothing ran: the page replaced the registration. An equal one may

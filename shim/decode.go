@@ -57,6 +57,9 @@ type Reply struct {
 	// none. Last is the last of them, valid JSON.
 	Parts int
 	Last  json.RawMessage
+	// Saves is how often the scripts of the document clicked links that save something since the call
+	// began, where SavesSource's script is, and Far how often links that save something of a server.
+	Saves, Far int64
 }
 
 // A State holds the tools of one document at one revision.
@@ -220,11 +223,13 @@ func DecodeReply(text string) (*Reply, error) {
 		Message string          `json:"message"`
 		Parts   int64           `json:"parts"`
 		Last    json.RawMessage `json:"last"`
+		Saves   int64           `json:"saves"`
+		Far     int64           `json:"far"`
 	}
 	if err := json.Unmarshal([]byte(line), &h); err != nil {
 		return nil, fmt.Errorf("the reply's header: %w", err)
 	}
-	if !isCount(h.Rev) || !isCount(h.Len) || !isCount(h.State) ||
+	if !isCount(h.Rev) || !isCount(h.Saves) || !isCount(h.Far) || !isCount(h.Len) || !isCount(h.State) ||
 		h.Len+h.State != int64(len(rest)) {
 		return nil, fmt.Errorf("the reply's header: %d and %d bytes announced, %d there", h.Len,
 			h.State, len(rest))
@@ -232,7 +237,7 @@ func DecodeReply(text string) (*Reply, error) {
 	if h.Parts < 0 || h.Parts > maxParts || (h.Parts > 0) != (h.Last != nil) {
 		return nil, errors.New("the reply's header: the parts are out of range")
 	}
-	r := &Reply{Kind: h.Kind, Revision: h.Rev, Ran: h.Ran, Name: h.Name, Message: h.Message, Parts: int(h.Parts), Last: h.Last}
+	r := &Reply{Kind: h.Kind, Revision: h.Rev, Ran: h.Ran, Name: h.Name, Message: h.Message, Parts: int(h.Parts), Last: h.Last, Saves: h.Saves, Far: h.Far}
 	if err := r.payload(rest[:h.Len]); err != nil {
 		return nil, err
 	}

@@ -75,7 +75,10 @@
 //	parts      the result arrives in parts, and the call goes on
 //
 // A reply of any kind has "parts":N and "last":JSON when parts of the result came that no reply has
-// told: how many there are, and the last one, or a string with its beginning.
+// told: how many there are, and the last one, or a string with its beginning. It has "saves":N when
+// scripts of the document clicked so many links with a download attribute since the call began, and
+// "far":N of them to something of a server, where SavesSource's script is: what they save may begin
+// later than the call ends.
 //
 // # Results
 //

@@ -63,6 +63,13 @@ func adapterFunction(source string) string { return "async function(modelContext
 // AdapterPlace returns the name of an adapter's script in stacks and errors of the browser.
 func AdapterPlace(name string) string { return "adapter:" + name + ".js" }
 
+// SavesSource returns the script that counts what the scripts of a document save, for replies. It
+// comes after Source's or NativeSource's, by its name.
+func SavesSource(name string) string {
+	checkName(name)
+	return strictly + strings.TrimRight(js.Saves, "\n") + "(" + name + ".host);\n"
+}
+
 // NativeSource returns the script for tabs that use the browser's own WebMCP. It adds the older
 // generations to that, and keeps what the browser drops of declarations and of results.
 func NativeSource(name string) string { return called(js.Native, name, "") }

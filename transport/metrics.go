@@ -19,6 +19,9 @@ type Load struct {
 	// Questions are open. Pages are held by calls and sessions, Spares stand by,
 	// and Queued calls wait for a page.
 	Questions, Pages, Spares, Queued int
+	// Files that pages saved in calls are kept for their callers, and have so many Bytes.
+	Files int
+	Bytes int64
 	// Opened, Failed and Refused are connections that pages wanted, since the start.
 	Opened, Failed, Refused int
 	Browsers                Browsers
@@ -95,7 +98,11 @@ func NewMetrics(sites []bridge.Site, load func() Load) *Metrics {
 		gauge("pagetools_pages_spare", "Pages that stand by for calls.",
 			func(l Load) int { return l.Spares }),
 		gauge("pagetools_calls_queued", "Calls that wait for a page.",
-			func(l Load) int { return l.Queued }))
+			func(l Load) int { return l.Queued }),
+		gauge("pagetools_files_kept", "Files that pages saved in calls, and that are kept for the callers.",
+			func(l Load) int { return l.Files }),
+		gauge("pagetools_files_bytes", "The bytes of these files.",
+			func(l Load) int { return int(l.Bytes) }))
 	for result, value := range map[string]func(Load) int{
 		"opened":  func(l Load) int { return l.Opened },
 		"failed":  func(l Load) int { return l.Failed },

@@ -62,6 +62,21 @@ func (r *Router) Add(name string, decls ...bridge.Declaration) *Router {
 // Echo answers with the input.
 func Echo(_ context.Context, inv bridge.Invocation) bridge.Step { return bridge.Step{Data: inv.Input} }
 
+// Saving answers with a text, and saves files as a page would: one for which there is no room is told
+// as too large.
+func Saving(saved ...bridge.File) Handler {
+	return func(_ context.Context, inv bridge.Invocation) bridge.Step {
+		s := bridge.Step{Data: json.RawMessage(`"saved"`)}
+		for _, f := range saved {
+			if f.State == "" && !inv.Files.Take(int64(len(f.Data))) {
+				f.State, f.Data = bridge.FileTooLarge, nil
+			}
+			s.Files = append(s.Files, f)
+		}
+		return s
+	}
+}
+
 // Declare makes the declarations the site's current ones.
 func (r *Router) Declare(name string, decls ...bridge.Declaration) {
 	r.set(name, func(s *site) { s.catalog, _ = bridge.NewCatalog(s.catalog, decls, bridge.Limits{}) })

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -21,7 +22,7 @@ import (
 )
 
 func callCommand(p *program) *cobra.Command {
-	var input, to string
+	var input, to, dir string
 	c := &cobra.Command{
 		Use:   "call TARGET TOOL [key=value...] [key=@file...]",
 		Short: "Run one tool of a page or an API, and print its result",
@@ -36,18 +37,26 @@ func callCommand(p *program) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return call(cmd.Context(), p, args[0], args[1], args[2:], input, stateTarget(to))
+			return call(cmd.Context(), p, args[0], args[1], args[2:], input, stateTarget(to), saveDir(dir))
 		},
 	}
 	c.Flags().StringVar(&input, "input", "", "the arguments: JSON, @file, or - for standard input")
+	c.Flags().StringVar(&dir, "save", "", "write the files that the page saves in the call into this folder, under cleaned names and over no file")
 	saveFlag(c, &to)
 	return c
 }
 
 func call(ctx context.Context, p *program, arg, tool string, pairs []string, input string,
-	to stateTarget) error {
+	to stateTarget, dir saveDir) error {
 	if err := to.check(); err != nil {
 		return err
+	}
+	folder, err := dir.open(p.conf)
+	if err != nil {
+		return err
+	}
+	if folder != nil {
+		defer func() { _ = folder.Close() }()
 	}
 	pl := answering()
 	pl.remember = true
@@ -82,8 +91,8 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 	defer done()
 	c.Site, c.Caller, c.Asker = t.Name, caller, asker
 	end, err := runCall(ctx, p, a.Bridge, c)
-	if err != nil {
-		return err
+	if failed := takeFiles(p, a.Bridge, end.Files, folder); err != nil || failed != nil {
+		return cmp.Or(err, failed)
 	}
 	if v := end.Violation; v != nil {
 		p.say("warning: %s (result%s: %s)", text.Line(v.Message),

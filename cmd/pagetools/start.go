@@ -332,6 +332,7 @@ func pageOptions(c *config.Config, pl plan, t *target) session.SiteOptions {
 	if s.Warm != nil {
 		o.Warm = *s.Warm
 	}
+	o.Tab.Downloads = cmp.Or(s.Downloads, c.Downloads) == "results" && pl.pages != watched && pl.pages != entered
 	if pl.pages != shared {
 		o.Shared, o.Lend, o.Warm = pl.pages.alone() || o.Shared, pl.pages == lent, 0
 	}

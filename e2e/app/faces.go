@@ -31,6 +31,7 @@ func (a *App) Drain(ctx context.Context) {
 func (a *App) load() transport.Load {
 	l := transport.Load{Questions: a.Bridge.OpenQuestions()}
 	l.Pages, l.Spares, l.Queued = a.Manager.Pages()
+	l.Bytes, l.Files = a.Bridge.FileBytes()
 	if a.Proxy != nil {
 		c := a.Proxy.Counts()
 		l.Opened, l.Failed = int(c.Opened), int(c.Failed)

@@ -30,6 +30,7 @@ var Bundles = []Bundle{
 	{Entry: "src/shim/main.js", Out: "dist/shim.js", Result: "shim", Param: "secret"},
 	{Entry: "src/shim/native.js", Out: "dist/native.js", Result: "shim", Param: "secret"},
 	{Entry: "src/adapter/main.js", Out: "dist/adapter.js", Result: "adapt", Param: "host"},
+	{Entry: "src/saves/main.js", Out: "dist/saves.js", Result: "counted", Param: "host"},
 	{Entry: "src/record/main.js", Out: "dist/record.js", Result: "record", Param: "mark, surface"},
 	{Entry: "src/wait/main.js", Out: "dist/wait.js", Result: "wait"},
 	{Entry: "src/look/main.js", Out: "dist/look.js", Result: "look"},

@@ -50,6 +50,9 @@ var NativeFile = (
 var NativeDataTransfer = (
 	window.DataTransfer
 );
+var decodeBase64 = (
+	window.atob
+);
 var { asyncIterator, iterator, toStringTag } = Symbol;
 var [typedArrayName, typedArrayLength] = members(
 	getPrototypeOf(Uint8Array.prototype),

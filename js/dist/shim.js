@@ -57,7 +57,9 @@ var NativeFile = (
 var NativeDataTransfer = (
 	window.DataTransfer
 );
-var decodeBase64 = atob;
+var decodeBase64 = (
+	window.atob
+);
 var { asyncIterator, iterator, toStringTag } = Symbol;
 var [typedArrayName, typedArrayLength] = members(
 	getPrototypeOf(Uint8Array.prototype),
@@ -566,8 +568,8 @@ var limits = {
 	problemBytes: 32 * 1024
 };
 function replyText(reply, state2) {
-	const { kind, rev, ran, bytes, name, message, payload, parts, last } = reply;
-	const header = `{"k":"${kind}","rev":${rev},"ran":${ran},"len":${bytes},"state":${utf8Length(state2)}` + member("name", name || void 0) + member("message", message || void 0) + (parts > 0 ? `,"parts":${parts},"last":${lastText(last)}` : "");
+	const { kind, rev, ran, bytes, name, message, payload, parts, last, saves: saves2, far } = reply;
+	const header = `{"k":"${kind}","rev":${rev},"ran":${ran},"len":${bytes},"state":${utf8Length(state2)}` + member("name", name || void 0) + member("message", message || void 0) + (parts > 0 ? `,"parts":${parts},"last":${lastText(last)}` : "") + member("saves", saves2 || void 0) + member("far", far || void 0);
 	return header + "}\n" + payload + state2;
 }
 var most2 = { last: 8 * 1024, brief: 1280 };
@@ -842,6 +844,9 @@ function currentState(room = limits.room) {
 	return stateText(state.rev, eachVisible, state.refused, state.problems, room);
 }
 
+// src/shim/saves.js
+var saves = { __proto__: null, count: 0, far: 0 };
+
 // src/shim/replies.js
 function stopCall(call, what) {
 	if (call.done || call.reject !== null) return false;
@@ -854,7 +859,7 @@ function awaitCall(callID, knownRev) {
 		const call = mapGet(asked, callID);
 		if (call === void 0) {
 			const message = "there is no such call";
-			const reply = { __proto__: null, kind: "gone", rev: revision(), ran: false, name: "", message, payload: "", bytes: 0, parts: 0, last: "" };
+			const reply = { __proto__: null, kind: "gone", rev: revision(), ran: false, name: "", message, payload: "", bytes: 0, parts: 0, last: "", saves: 0, far: 0 };
 			return resolve(replyText(reply, ""));
 		}
 		call.knownRev = knownRev;
@@ -911,7 +916,7 @@ function say(call, kind, name, message = "", payload = "", bytes = 0) {
 		({ count: parts, last } = call.parts);
 		call.parts.told = parts;
 	}
-	resolve(replyText({ __proto__: null, kind, rev, ran: call.ran, name, message, payload, bytes, parts, last }, state2));
+	resolve(replyText({ __proto__: null, kind, rev, ran: call.ran, name, message, payload, bytes, parts, last, saves: saves.count - call.saves, far: saves.far - call.far }, state2));
 }
 
 // src/shim/context.js
@@ -2334,7 +2339,9 @@ function makeCall(id, inputText2, maxBytes, knownRev, resolve, reject) {
 		name: "",
 		kept: null,
 		parts: null,
-		iterator: null
+		iterator: null,
+		saves: saves.count,
+		far: saves.far
 	};
 }
 var keyOf = (call) => call.reject === null ? call.id : call;
@@ -2953,7 +2960,7 @@ shim = freeze({
 	shutdown: abortAll,
 	attend,
 	fault,
-	host: { __proto__: null, registrar, wait, find, failed, problem, context: () => targets.context, adapt: null }
+	host: { __proto__: null, registrar, wait, find, failed, problem, context: () => targets.context, adapt: null, saves }
 });
 return shim;
 })

@@ -123,6 +123,8 @@ interface AdapterHost extends NullRecord {
   problem: (kind: string, name: string, message: string, at: string, adapter?: number) => void;
   context: () => any;
   adapt: ((config: string, run: (context: any) => Promise<any>) => void) | null;
+  /** What src/saves counts. */
+  saves: { count: number; far: number } & NullRecord;
 }
 
 interface Registry extends NullRecord {
@@ -149,6 +151,10 @@ interface Registry extends NullRecord {
 interface Call {
   /** '' when a page called. */
   id: string;
+  /** How often the document had clicked links that save something when the call began. */
+  saves: number;
+  /** The same of those that save something of a server. */
+  far: number;
   /** The tool's. */
   name: string;
   inputText: string;
@@ -231,6 +237,9 @@ interface Peer extends NullRecord {
 }
 
 interface Reply extends NullRecord {
+  /** How often the call clicked links that save something, and something of a server. */
+  saves: number;
+  far: number;
   kind: ReplyKind;
   rev: number;
   ran: boolean;

@@ -25,6 +25,7 @@ import (
 type instance struct {
 	conn    *wire.Conn
 	root    *chromedp.Browser
+	own     *wire.Session   // the browser itself, for commands in order whose replies nobody awaits
 	process *chrome.Process // nil for a browser that we did not start
 	version string
 	times   times
@@ -45,6 +46,8 @@ type instance struct {
 
 	// keepsProfile is true when the profile belongs to the operator.
 	keepsProfile bool
+	// saves is true since a page of the operator's profile may save files: it counts for all of them.
+	saves atomic.Bool
 	// proxy is how pages reach the network; nil is the browser's own way.
 	proxy *egress.Proxy
 	// common is the credential of all pages of an operator's profile, which has one store of
@@ -69,6 +72,7 @@ func (e *Engine) speak(ctx context.Context, tr chromedp.Transport,
 	b := &instance{conn: wire.New(tr, wanted), process: proc, times: e.times, life: life, stop: stop,
 		tabs: map[*tab]bool{}, began: time.Now(), lost: e.lose,
 		large: func(bytes uint64) { e.log.Warn("browser: a page took too much memory, and was ended", "bytes", bytes) }}
+	b.own = b.conn.OpenFor("", nil)
 	var err error
 	b.root, err = chromedp.NewBrowserTransport(life, b.conn, chromedp.WithBrowserLogf(debug),
 		chromedp.WithBrowserErrorf(debug))

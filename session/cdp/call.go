@@ -47,6 +47,8 @@ type call struct {
 	watches, leads bool
 	native         *formCall // set when it went through the browser's own WebMCP
 
+	saves, far int64 // the links that it clicked and that save something, and something of a server
+
 	// left is a dialog that the call has given up, and that is another's to answer.
 	left *dialog
 
@@ -169,7 +171,7 @@ func (c *call) listen(ctx context.Context) error {
 	return err
 }
 
-// said takes what the page said, unless the result has only come further.
+// said takes an answer of the page that ends the call or asks: no partial one.
 func (c *call) said(ctx context.Context, a answer) bridge.Step {
 	if a.asks {
 		return c.asked(ctx, a.form)
@@ -211,6 +213,7 @@ func (c *call) read(ctx context.Context, r wire.Reply, ok bool) answer {
 	case said.State != nil:
 		c.of.tasks.add(ctx, r.After, func() { c.of.watcher.changed(c.doc, said.State) })
 	}
+	c.saves, c.far = said.Saves, said.Far
 	if said.Parts > 0 && c.progress != nil {
 		c.progress(bridge.Progress{Parts: said.Parts, Last: said.Last})
 	}

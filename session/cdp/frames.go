@@ -32,6 +32,8 @@ type frame struct {
 	requested, started int64
 	asked              time.Time // when it was requested
 	stopped, moved     int64     // events of the page until loading stopped, and until the address changed
+	left               time.Time // when loading stopped
+	saved              int64     // events of the page until it began to save a file
 
 	stop  func()        // ends the watch
 	turn  int           // counts watches

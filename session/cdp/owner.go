@@ -29,6 +29,7 @@ var wanted = map[cdproto.MethodType]bool{
 	cdproto.EventPageJavascriptDialogClosed:        true,
 	cdproto.EventPageWindowOpen:                    true,
 	eventDownload:                                  true,
+	eventDownloadProgress:                          true,
 	cdproto.EventInspectorTargetCrashed:            true,
 	cdproto.EventTargetAttachedToTarget:            true,
 	cdproto.EventTargetDetachedFromTarget:          true,
@@ -49,8 +50,11 @@ var wanted = map[cdproto.MethodType]bool{
 	cdproto.EventWebMCPToolResponded:               true,
 }
 
-// eventDownload is an event that cdproto leaves out. It comes for a download that is refused, too.
-const eventDownload cdproto.MethodType = "Page.downloadWillBegin"
+// Events that cdproto leaves out. The first comes for a download that is refused, too.
+const (
+	eventDownload         cdproto.MethodType = "Page.downloadWillBegin"
+	eventDownloadProgress cdproto.MethodType = "Page.downloadProgress"
+)
 
 // owner reads the events of a page, and has what follows from them. Its parts are used
 // by its goroutine alone, which other goroutines reach through tasks.
@@ -71,6 +75,7 @@ type owner struct {
 	quota       *quota
 	submissions *submissions
 	moves       *moves
+	saver       *saver
 }
 
 // own is the owner's goroutine. It ends when the target is gone.
@@ -166,7 +171,7 @@ func (o *owner) handle(msg *cdproto.Message) {
 	case cdproto.EventPageFrameStoppedLoading:
 		ev, ok := wire.Decode[page.EventFrameStoppedLoading](msg)
 		if f := o.frames.all[ev.FrameID]; ok && f != nil {
-			f.stopped = o.frames.handled
+			f.stopped, f.left = o.frames.handled, time.Now()
 		}
 	case cdproto.EventPageFrameRequestedNavigation:
 		if ev, ok := wire.Decode[page.EventFrameRequestedNavigation](msg); ok && o.frames.all[ev.FrameID] != nil {
@@ -211,6 +216,9 @@ func (o *owner) targetEvent(from *wire.Session, msg *cdproto.Message) {
 		o.windows.opens()
 	case eventDownload:
 		o.traffic.note(doesDownload)
+		o.saver.event(msg)
+	case eventDownloadProgress:
+		o.saver.event(msg)
 	case cdproto.EventStorageIndexedDBContentUpdated, cdproto.EventStorageCacheStorageContentUpdated:
 		o.traffic.note(doesStore)
 	case cdproto.EventTargetAttachedToTarget:

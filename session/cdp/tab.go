@@ -46,6 +46,7 @@ type tab struct {
 	probe   *probe.Probe // nil unless somebody tests the page
 
 	reaching *reaching
+	saver    *saver // nil: the page saves nothing
 
 	closed   sync.Once
 	closeErr error
@@ -150,6 +151,10 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 			Unread: t.unread})
 		own.setup.invoker = append(own.setup.invoker, addScript(shim.RecordSource(t.notes, surfaceJSON(o.Surface))))
 	}
+	if t.saver = newSaver(b, own, in, o); t.saver != nil {
+		own.setup.invoker = append(own.setup.invoker, addScript(shim.SavesSource(name)))
+	}
+	own.saver = t.saver
 	own.windows = &windows{
 		of: b, in: in, id: id, policy: o.Windows, frames: own.frames, setup: own.setup, out: out, tasks: work,
 		known: map[cdptarget.ID]bool{},
@@ -183,10 +188,7 @@ func (t *tab) prepare(ctx context.Context, idle bool) error {
 		wire.Command{Method: emulation.CommandSetFocusEmulationEnabled,
 			Params: emulation.SetFocusEmulationEnabledParams{Enabled: true}})
 	return apply(ctx, t.target, commands, func() error {
-		_, err := cdp.Call(ctx, t.browser.root, browser.SetDownloadBehavior,
-			browser.SetDownloadBehaviorParams{
-				Behavior: browser.SetDownloadBehaviorBehaviorDeny, BrowserContextID: t.context,
-			})
+		_, err := cdp.Call(ctx, t.browser.root, browser.SetDownloadBehavior, t.saver.prepared(t.browser, t.context))
 		if err != nil {
 			return fmt.Errorf("denying downloads: %w", err)
 		}
@@ -261,13 +263,15 @@ func (t *tab) Invoke(ctx context.Context, inv session.Invocation) bridge.Step {
 	if inv.Once {
 		t.watchTraffic(ctx)
 	}
+	s := t.saver.begin(ctx, &inv)
 	began, since := t.target.Delivered(), time.Now()
 	c := t.calls.begin(d, &inv)
 	if t.shown.find(inv.Document) != d {
 		c.end()
+		t.saver.end(s)
 		return t.absent().Step()
 	}
-	return t.moved(ctx, d, began, since, t.invoker.invoke(ctx, c, inv))
+	return t.saved(ctx, c, s, began, t.moved(ctx, d, began, since, t.invoker.invoke(ctx, c, inv)))
 }
 
 // absent says why a document is not there: the page is gone, or it shows another.
@@ -291,6 +295,7 @@ func (t *tab) Close(ctx context.Context) error {
 		t.target.Fail(errOurs)
 		t.closeErr = t.browser.dispose(ctx, t.context, t.id)
 		t.reaching.end()
+		t.saver.close()
 		t.onClose(t)
 	})
 	return t.closeErr

@@ -135,9 +135,9 @@ func (x *exchange) run(
 		if q == nil {
 			x.ended = run
 			if end.Err != nil {
-				return failed(end.Err, to, x.protocol), nil
+				return x.withFiles(failed(end.Err, to, x.protocol), end.Files), nil
 			}
-			return x.excused(result(end, run.Tool(), x.protocol), end.Violation, to), nil
+			return x.withFiles(x.excused(result(end, run.Tool(), x.protocol), end.Violation, to), end.Files), nil
 		}
 		params, elsewhere, ok := x.elicitation(q)
 		switch {

@@ -109,6 +109,9 @@ func (x *exchange) dispatch(ctx context.Context) (json.RawMessage, *rpcError) {
 		}
 		return x.listen(ctx)
 	}
+	if x.face.o.Files && absent[method] == "resources" && !strings.HasSuffix(method, "subscribe") {
+		return x.resources()
+	}
 	if what := absent[method]; what != "" {
 		return nil, noMethod("%s not supported: this server has tools, and %s lists them", what, mcpgo.MethodToolsList)
 	}
@@ -147,7 +150,7 @@ func (x *exchange) initialize() (json.RawMessage, *rpcError) {
 	if x.peer != nil {
 		x.peer.met(version, can)
 	}
-	return encode(mcpgo.InitializeResult{ProtocolVersion: string(version), Capabilities: capabilities(),
+	return encode(mcpgo.InitializeResult{ProtocolVersion: string(version), Capabilities: x.capabilities(),
 		ServerInfo: x.about(), Instructions: x.instructions()}), nil
 }
 
@@ -180,7 +183,7 @@ func (x *exchange) about() mcpgo.Implementation {
 // discover returns the result of server/discover, which replaces the handshake in 2026-07-28.
 func (x *exchange) discover() json.RawMessage {
 	r := mcpgo.DiscoverResult{SupportedVersions: mcpgo.ValidProtocolVersions,
-		Capabilities: capabilities(), Instructions: x.instructions()}
+		Capabilities: x.capabilities(), Instructions: x.instructions()}
 	x.complete(&r.Result)
 	r.Meta.SetServerInfo(x.about())
 	r.SetCacheHints(0, mcpgo.CacheScopePrivate)
@@ -188,7 +191,13 @@ func (x *exchange) discover() json.RawMessage {
 }
 
 // capabilities returns the server's capabilities. Lists always change: pages make them.
-func capabilities() (c mcpgo.ServerCapabilities) {
+func (x *exchange) capabilities() (c mcpgo.ServerCapabilities) {
+	if x.face.o.Files {
+		c.Resources = &struct {
+			Subscribe   bool `json:"subscribe,omitempty"`
+			ListChanged bool `json:"listChanged,omitempty"`
+		}{}
+	}
 	c.Tools = &struct {
 		ListChanged bool `json:"listChanged,omitempty"`
 	}{true}

@@ -44,6 +44,8 @@ type Options struct {
 	// Ended says which sessions clients ended, for all faces with the key; nil means that there is
 	// one face.
 	Ended bridge.Ended
+	// Files says that pages may save files in calls, which clients read as resources.
+	Files bool
 	// Done ends streams when it is closed; nil means never.
 	Done <-chan struct{}
 	// Finish is how long what still runs when stdin closes may take to finish; 0 means 2.5 s,

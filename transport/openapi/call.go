@@ -20,10 +20,11 @@ func (f *Face) call(w http.ResponseWriter, r *http.Request) {
 	transport.Deliver(w, r, run, end.Err, func() {
 		if end.Err != nil {
 			transport.SetResume(w, end.Err)
-			transport.WriteError(w, r, end.Err)
+			transport.WriteError(w, r, transport.WithFiles(r, end))
 			return
 		}
 		w.Header().Set("Cache-Control", "no-store")
+		transport.LinkFiles(w, r, end.Files)
 		transport.WriteBytes(w, r, http.StatusOK, end.Data)
 	})
 }

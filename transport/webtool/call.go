@@ -45,7 +45,7 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 	run, end := f.b.Serve(r.Context(), call)
 	transport.Deliver(w, r, run, end.Err, func() {
 		if end.Err != nil {
-			reply.fail(w, r, end.Err, !call.Single && isUnknownAction(end.Err))
+			reply.fail(w, r, transport.WithFiles(r, end), !call.Single && isUnknownAction(end.Err))
 		} else {
 			reply.succeed(w, r, end)
 		}

@@ -27,17 +27,19 @@ var codecs = map[bool]codec{
 
 // details holds the remarks beside a result's data.
 type details struct {
-	LeftOut         int               `json:"leftOut,omitempty"`
-	SchemaViolation *bridge.Violation `json:"schemaViolation,omitempty"`
+	Files           []transport.FileBody `json:"files,omitempty"`
+	LeftOut         int                  `json:"leftOut,omitempty"`
+	SchemaViolation *bridge.Violation    `json:"schemaViolation,omitempty"`
 }
 
 // succeed replies {"status":"ok","data":…}, with "details" when the data does not fit its
-// own schema or was cut. The data is not encoded again.
+// own schema or was cut, or when the page saved files. The data is not encoded again.
 func succeed(w http.ResponseWriter, r *http.Request, end bridge.Step) {
 	const head = `{"status":"ok","data":`
 	tail := []byte("}")
-	if end.Violation != nil || end.LeftOut > 0 {
-		tail = slices.Concat([]byte(`,"details":`), schema.MustEncode(details{end.LeftOut, end.Violation}), tail)
+	if end.Violation != nil || end.LeftOut > 0 || len(end.Files) > 0 {
+		more := details{transport.FilesOf(r, end.Files), end.LeftOut, end.Violation}
+		tail = slices.Concat([]byte(`,"details":`), schema.MustEncode(more), tail)
 	}
 	body := make([]byte, 0, len(head)+len(end.Data)+len(tail))
 	body = append(append(append(body, head...), end.Data...), tail...)
@@ -54,6 +56,7 @@ func fail(w http.ResponseWriter, r *http.Request, e *bridge.Error, _ bool) {
 // succeedOlder replies with the bare result.
 func succeedOlder(w http.ResponseWriter, r *http.Request, end bridge.Step) {
 	w.Header().Set("Cache-Control", "no-store")
+	transport.LinkFiles(w, r, end.Files)
 	transport.WriteBytes(w, r, http.StatusOK, end.Data)
 }
 

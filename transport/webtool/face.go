@@ -28,7 +28,7 @@ func New(b *bridge.Bridge, o Options) *Face {
 	return &Face{b: b, log: o.Log}
 }
 
-// Routes are the paths of the contract below /webtools.
+// Routes are the paths of the contract below /webtools, and that of what pages save in calls.
 func (f *Face) Routes() []transport.Route {
 	const site, action = "/webtools/{site}", "/webtools/{site}/actions/{action}"
 	versions := map[string]func(string) bool{"version": isVersion}
@@ -40,6 +40,7 @@ func (f *Face) Routes() []transport.Route {
 		{Pattern: site + "/{version}", Methods: read, When: versions},
 		{Pattern: action, Methods: both},
 		{Pattern: action + "/{version}", Methods: read, When: versions},
+		transport.FileRoute(f.b),
 	}
 }
 

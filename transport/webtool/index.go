@@ -37,14 +37,10 @@ func (f *Face) index(w http.ResponseWriter, r *http.Request) {
 	}
 	sites := f.b.Sites(caller)
 	entries := make([]entry, len(sites))
-	base := "http://" + r.Host
-	if r.TLS != nil {
-		base = "https://" + r.Host
-	}
 	ctx := r.Context()
 	var wait sync.WaitGroup
 	for i, s := range sites {
-		entries[i] = entry{Name: s.Name, URL: base + "/webtools/" + url.PathEscape(s.Name),
+		entries[i] = entry{Name: s.Name, URL: transport.Base(r) + "/webtools/" + url.PathEscape(s.Name),
 			Tools: []string{}}
 		wait.Go(func() { f.fill(ctx, &entries[i], caller) })
 	}

@@ -20,6 +20,7 @@ async function open({ url, command, args, env }, { onElicit, onChanged }) {
       return { content, structured: structuredContent, isError };
     },
     version: transport.protocolVersion, // of HTTP only
+    read: async (uri) => (await client.readResource({ uri })).contents,
     close: () => client.close(),
   };
 }

@@ -21,6 +21,7 @@ async function open({ url, command, args, env }, { onElicit, onChanged }) {
       return { content, structured: structuredContent, isError };
     },
     version: client.getNegotiatedProtocolVersion(),
+    read: async (uri) => (await client.readResource({ uri })).contents,
     close: () => client.close(),
   };
 }

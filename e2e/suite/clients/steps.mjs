@@ -4,6 +4,7 @@
 //   open  (server, {onElicit, onChanged}) connects, and resolves to
 //           list()            the tools, as {name, description, inputSchema}
 //           call(name, args, {signal, onProgress})   {content, structured, isError}
+//           read(uri)         the contents of a resource; undefined when the library reads none
 //           version           of the protocol that was agreed on; undefined when the library does not say
 //           close()
 //
@@ -127,6 +128,19 @@ async function basics(client) {
     assert.deepEqual(content.map((block) => block.type), ['image', 'text']);
     assert.equal(content[0].mimeType, 'image/png');
     assert.equal(Buffer.from(content[0].data, 'base64').subarray(1, 4).toString(), 'PNG');
+  });
+  await test('files that the page saves', async () => {
+    need(client.read ? undefined : 'it reads no resources');
+    const { content } = await client.call('save', {});
+    const [, link, embedded] = content;
+    assert.equal(words({ content }), 'saved');
+    assert.deepEqual([link.type, link.name, link.mimeType, link.size], ['resource_link', 'bytes.bin', 'application/octet-stream', 100_000]);
+    assert.deepEqual([embedded.type, embedded.resource.text], ['resource', 'a,b\n1,2\n']);
+    const [bytes] = await client.read(link.uri);
+    assert.deepEqual(Buffer.from(bytes.blob, 'base64'), Buffer.from(Uint8Array.from({ length: 100_000 }, (_, i) => i % 251)));
+    const [text] = await client.read(embedded.resource.uri);
+    assert.equal(text.text, 'a,b\n1,2\n');
+    await assert.rejects(client.read(`${link.uri}A`));
   });
   await test('a tool that fails', async () => {
     const result = await client.call('fail', {});

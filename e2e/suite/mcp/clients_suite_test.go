@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -124,6 +125,13 @@ func (c *clients) testInspector(t *testing.T) {
 					if len(said.Content) != 1 || said.Content[0].Text != `{"text":"Grüße"}` {
 						t.Errorf("the call gave %+v", said)
 					}
+					if transport == "http" { // of stdio each is a process of its own, with files of its own
+						saved := inspect("--method", "tools/call", "--tool-name", "save")
+						read := inspect("--method", "resources/read", "--uri", saved.Content[1].URI)
+						if len(read.Contents) != 1 || len(read.Contents[0].Blob) != base64.StdEncoding.EncodedLen(100_000) {
+							t.Errorf("of %+v it reads %.300v", saved, read)
+						}
+					}
 				})
 			}
 		}
@@ -132,8 +140,9 @@ func (c *clients) testInspector(t *testing.T) {
 
 // inspected is the part of the Inspector's output that is looked at.
 type inspected struct {
-	Tools   []struct{ Name string }
-	Content []struct{ Text string }
+	Tools    []struct{ Name string }
+	Content  []struct{ Text, URI string }
+	Contents []struct{ URI, Blob string }
 }
 
 // inspector returns what runs the Inspector against one site.

@@ -139,7 +139,8 @@ func newClients(t *testing.T, short bool) *clients {
 	if err := os.Symlink(modules, filepath.Join(c.dir, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
-	c.server = suite.Serve(t, "--approval", "auto", "--mcp-schemas", "faithful", "--warm", "1", "--max-sessions", "64",
+	// A browser of its own: one elsewhere saves no files.
+	c.server = suite.Serve(t, "--browser-url", "", "--approval", "auto", "--mcp-schemas", "faithful", "--warm", "1", "--max-sessions", "64",
 		"clients="+c.site.URL+"/clients/", "bad="+c.site.URL+"/badtools/", "conformance="+c.site.URL+"/conformance/",
 		"today="+filepath.Join(docs.Root(t), "examples", "today"))
 	return c
@@ -165,7 +166,7 @@ func (c *clients) at(site, session, transport, tmp string) endpoint {
 		name, value, _ := strings.Cut(setting, "=")
 		env[name] = value
 	}
-	env["TMPDIR"], env["PAGETOOLS_DATA_DIR"] = tmp, tmp+"-data"
+	env["TMPDIR"], env["PAGETOOLS_DATA_DIR"], env["PAGETOOLS_BROWSER_URL"] = tmp, tmp+"-data", ""
 	return endpoint{Command: c.bin, Args: []string{"mcp", site + "=" + c.site.URL + page, "--approval", "auto"}, Env: env}
 }
 

@@ -16,6 +16,7 @@ import { closed, closeParts, collect } from './parts.js';
 import { beginFaults } from './problems.js';
 import { find, inFlight } from './registry.js';
 import { say, tell } from './replies.js';
+import { saves } from './saves.js';
 import { ToolActivatedEvent, ToolCancelEvent, announce } from './dialects/events.js';
 import { askListeners } from './dialects/toolcall.js';
 
@@ -70,7 +71,7 @@ addEventListener(global, 'pagehide', () => mapForEach(inFlight, (/** @type {Call
 function makeCall(id, inputText, maxBytes, knownRev, resolve, reject) {
   return {
     id, inputText, maxBytes, knownRev, resolve, reject, controller: null, signal: null, ran: false, done: false, interactions: 0,
-    interact: null, name: '', kept: null, parts: null, iterator: null,
+    interact: null, name: '', kept: null, parts: null, iterator: null, saves: saves.count, far: saves.far,
   };
 }
 

@@ -19,6 +19,7 @@ import { me } from './peer.js';
 import { failed, fault, problem, watchProblems } from './problems.js';
 import { find, registrar, wait, watch } from './registry.js';
 import { answerCall, awaitCall, remindCall } from './replies.js';
+import { saves } from './saves.js';
 
 defineHandlers(ModelContext.prototype, checkThis);
 defineHandlers(global, (self) => {
@@ -51,5 +52,5 @@ readManifest();
 
 shim = freeze({
   __proto__: null, watch, call: startCall, wait: awaitCall, answer: answerCall, remind: remindCall, abort: abortCall, shutdown: abortAll, attend, fault,
-  host: { __proto__: null, registrar, wait, find, failed, problem, context: () => targets.context, adapt: null },
+  host: { __proto__: null, registrar, wait, find, failed, problem, context: () => targets.context, adapt: null, saves },
 });

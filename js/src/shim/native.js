@@ -23,6 +23,7 @@ import {
 import { beginFaults, failed, fault, problem, refuse, watchProblems } from './problems.js';
 import { browser, eachVisible, find, nothing, registrar, remove, replaceManifest, wait, watch } from './registry.js';
 import { answerCall, awaitCall, remindCall } from './replies.js';
+import { saves } from './saves.js';
 
 /** What opens the target of a form that submits itself. */
 const targetPrefix = 'target ';
@@ -36,7 +37,7 @@ const Browser = /** @type {any} */ (global).ModelContext;
 const [brandNavigator] = members('Navigator', 'userAgent');
 
 /** @type {AdapterHost} */
-const host = { __proto__: null, registrar, wait, find, failed, problem, context: () => null, adapt: null };
+const host = { __proto__: null, registrar, wait, find, failed, problem, context: () => null, adapt: null, saves };
 
 /** The registrations with the browser. @type {Map<Tool, {controller: AbortController, done: Promise<any>}>} */
 const registered = new NativeMap();

@@ -64,7 +64,7 @@ export const textEncoder = new TextEncoder();
 export const [encodeText] = members('TextEncoder', 'encode');
 export const NativeFile = /** @type {any} */ (window).File;
 export const NativeDataTransfer = /** @type {any} */ (window).DataTransfer;
-export const decodeBase64 = atob;
+export const decodeBase64 = /** @type {any} */ (window).atob;
 export const { asyncIterator, iterator, toStringTag } = Symbol;
 /** The first is the name of a typed array's class, undefined for everything else; it never throws. */
 export const [typedArrayName, typedArrayLength] = members(/** @type {object} */ (getPrototypeOf(Uint8Array.prototype)), toStringTag, 'length');

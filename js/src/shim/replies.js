@@ -5,6 +5,7 @@ import { domError } from './errors.js';
 import { global, showAlert } from './dom.js';
 import { NativePromise, jsonParse, mapDelete, mapGet, mapSet, own, timeout } from './natives.js';
 import { asked, currentState, revision } from './registry.js';
+import { saves } from './saves.js';
 import { replyText } from './wire.js';
 
 /**
@@ -33,7 +34,7 @@ export function awaitCall(callID, knownRev) {
     if (call === undefined) {
       const message = 'there is no such call';
       /** @type {Reply} */
-      const reply = { __proto__: null, kind: 'gone', rev: revision(), ran: false, name: '', message, payload: '', bytes: 0, parts: 0, last: '' };
+      const reply = { __proto__: null, kind: 'gone', rev: revision(), ran: false, name: '', message, payload: '', bytes: 0, parts: 0, last: '', saves: 0, far: 0 };
       return resolve(replyText(reply, ''));
     }
     call.knownRev = knownRev;
@@ -130,5 +131,5 @@ export function say(call, kind, name, message = '', payload = '', bytes = 0) {
     ({ count: parts, last } = call.parts);
     call.parts.told = parts;
   }
-  resolve(replyText({ __proto__: null, kind, rev, ran: call.ran, name, message, payload, bytes, parts, last }, state));
+  resolve(replyText({ __proto__: null, kind, rev, ran: call.ran, name, message, payload, bytes, parts, last, saves: saves.count - call.saves, far: saves.far - call.far }, state));
 }

@@ -17,9 +17,10 @@ export const limits = {
  * @param {string} state '' when the other side knows the revision already
  */
 export function replyText(reply, state) {
-  const { kind, rev, ran, bytes, name, message, payload, parts, last } = reply;
+  const { kind, rev, ran, bytes, name, message, payload, parts, last, saves, far } = reply;
   const header = `{"k":"${kind}","rev":${rev},"ran":${ran},"len":${bytes},"state":${utf8Length(state)}` +
-    member('name', name || undefined) + member('message', message || undefined) + (parts > 0 ? `,"parts":${parts},"last":${lastText(last)}` : '');
+    member('name', name || undefined) + member('message', message || undefined) + (parts > 0 ? `,"parts":${parts},"last":${lastText(last)}` : '') +
+    member('saves', saves || undefined) + member('far', far || undefined);
   return header + '}\n' + payload + state;
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -138,6 +139,9 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Path returns the program that was started.
 func (p *Process) Path() string { return p.cmd.Path }
+
+// Files returns the folder for what pages save. It goes with the process.
+func (p *Process) Files() string { return filepath.Join(p.profile.dir, filesName) }
 
 // PID returns the number of the process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }

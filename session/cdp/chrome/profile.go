@@ -35,6 +35,9 @@ type profile struct {
 // tmpName is the TMPDIR in a profile. It is short because of maxBase.
 const tmpName = "t"
 
+// filesName is the folder in a profile for what pages save.
+const filesName = "f"
+
 // maxSocketPath is how long the path of a socket may be. On Windows, where a browser makes none, it
 // leaves room for what else a browser makes.
 func maxSocketPath() int {
@@ -109,7 +112,7 @@ func (p *profile) make() error {
 			break
 		}
 	}
-	for _, sub := range []string{"data", "home", tmpName} {
+	for _, sub := range []string{"data", "home", tmpName, filesName} {
 		if err == nil {
 			err = os.Mkdir(filepath.Join(p.dir, sub), 0o700)
 		}

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -64,6 +65,7 @@ type Config struct {
 	OpenTools           string        `key:"opentools" group:"pages" default:"auto" enum:"auto,only,off" help:"whether the API that a site publishes as OpenTools is used: auto (beside its page; alone where TARGET is a document), only (without its page and without a browser), off"`
 	Expose              string        `key:"expose" group:"pages" default:"marked" enum:"marked,safe,all" help:"which operations of an API become tools: marked (those with x-llm), safe (and those that only read), all"`
 	State               string        `key:"state" group:"pages" default:"isolated" enum:"isolated,shared" help:"calls without a session get a page of their own, or all the same: isolated, shared"`
+	Downloads           string        `key:"downloads" group:"pages" default:"results" enum:"results,off" help:"what pages save in calls, in a browser that pagetools starts: results (the caller gets it), off (the browser denies it)"`
 	Warm                int           `key:"warm" group:"pages" default:"2" min:"0" help:"spare pages that wait for calls, per site"`
 	MCPTools            string        `key:"mcp-tools" group:"serving" default:"auto" enum:"auto,direct,hybrid,meta" help:"what MCP clients see: direct (the tools of pages), hybrid (three to find and call them, and those found or called), meta (these three), auto (hybrid above 30 tools)"`
 	MCPSchemas          string        `key:"mcp-schemas" group:"serving" default:"adapted" enum:"adapted,faithful" help:"arguments as MCP clients see them: adapted (every model's API takes them), faithful (as the page wrote them)"`
@@ -98,6 +100,12 @@ type Config struct {
 	NoCallers bool
 	// Rest tells files apart by all but their callers.
 	Rest [sha256.Size]byte
+}
+
+// Saves reports whether calls may have what pages save: a browser elsewhere would save it there.
+func (c *Config) Saves() bool {
+	on := func(s Site) bool { return s.Downloads == "results" }
+	return c.BrowserURL == "" && c.WSEndpoint == "" && (c.Downloads == "results" || slices.ContainsFunc(c.Sites, on))
 }
 
 // Where a setting came from, when not from a line of the file.

@@ -43,6 +43,7 @@ type Site struct {
 	Windows        string      `key:"windows" enum:"close,report,bridge" help:"what happens to a window that the page opens: it is closed, reported as a finding, or its tools are offered, too"`
 	WaitFor        WaitFor     `key:"wait-for" unnamed:"yes" help:"what must be there before the page counts as opened; together, all of it"`
 	ForbidParams   []string    `key:"forbid-params" help:"arguments that no tool may ask for, by their names at any level, where * stands for any characters and case does not count, such as password or \"*card*\"; a tool that does is not offered"`
+	Downloads      string      `key:"downloads" enum:"results,off" help:"as --downloads, for this site"`
 	StrictOutput   bool        `key:"strict-output" help:"refuse results that do not fit their outputSchema"`
 	Results        Results     `key:"results" help:"what callers get of results, in the place of what the file says of all sites"`
 	Line           int
@@ -214,7 +215,10 @@ type Limits struct {
 	PageBytes        int           `key:"page-bytes" unnamed:"most 8388608" min:"1" help:"bytes of all tools of a page"`
 	HistoryBytes     int           `key:"history-bytes" unnamed:"most 16777216" min:"1" help:"bytes of the history of one webtool"`
 	CallerBytes      int           `key:"caller-bytes" unnamed:"most 33554432" min:"1" help:"bytes that waiting calls and kept replies of one caller may hold"`
-	TotalBytes       int           `key:"total-bytes" unnamed:"most 268435456" min:"1" help:"bytes that those of all callers may hold"`
+	Files            int           `key:"files" unnamed:"most 4" min:"1" help:"files that a page may save in a call"`
+	FileBytes        int           `key:"file-bytes" unnamed:"most 16777216" min:"1" help:"bytes of such a file"`
+	CallerFiles      int           `key:"caller-files" unnamed:"most 33554432" min:"1" help:"bytes of such files that are kept for one caller"`
+	TotalBytes       int           `key:"total-bytes" unnamed:"most 268435456" min:"1" help:"bytes that those, and such files, of all callers may hold"`
 }
 
 // Bridge returns those limits that are the bridge's.
@@ -223,6 +227,7 @@ func (l *Limits) Bridge() bridge.Limits {
 		Tools: l.Tools, Name: l.Name, Description: l.Description,
 		Arguments: l.Arguments, Result: l.Result, Question: l.Question, Subschemas: l.PageSubschemas,
 		PageBytes: int64(l.PageBytes), HistoryBytes: int64(l.HistoryBytes), CallerBytes: int64(l.CallerBytes), TotalBytes: int64(l.TotalBytes),
+		Files: l.Files, FileBytes: int64(l.FileBytes), CallerFiles: int64(l.CallerFiles),
 		Schema: schema.Limits{
 			Bytes: l.SchemaBytes, Depth: l.SchemaDepth, Subschemas: l.SchemaSubschemas,
 			Expansions: l.SchemaExpansions, Pattern: l.SchemaPattern,

@@ -41,6 +41,16 @@ const tools = [
     },
   },
   {
+    name: 'save', description: 'Saves a file of bytes and one of text.', annotations: readOnly, inputSchema: object(),
+    execute() {
+      const files = { 'bytes.bin': Uint8Array.from({ length: 100_000 }, (_, i) => i % 251), 'words.csv': 'a,b\n1,2\n' };
+      for (const [download, content] of Object.entries(files)) {
+        Object.assign(document.createElement('a'), { download, href: URL.createObjectURL(new Blob([content])) }).click();
+      }
+      return 'saved';
+    },
+  },
+  {
     name: 'hold', description: 'Waits until the server of the page answers.', annotations: readOnly, inputSchema: object({ id: word('Who waits') }, 'id'),
     execute: async ({ id }, { signal }) => (await fetch(`/hold?id=${encodeURIComponent(id)}`, { signal })).text(),
   },
