@@ -39,6 +39,12 @@ type Call struct {
 	// Asker reaches a person during the call; nil means that nobody can be
 	// asked.
 	Asker Asker
+	// Detached gives the call the life of the bridge: it goes on without whoever started it, and its
+	// outcome is kept for its caller; see [Bridge.Detach].
+	Detached bool
+	// Form names the form of replies, for whoever writes the outcome in another request. The
+	// transport of the call chooses it; empty is any.
+	Form string
 	// ID names the call in the log, in the record of calls, in the audit and in its errors.
 	// Empty means a random one.
 	ID string

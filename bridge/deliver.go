@@ -219,12 +219,13 @@ func (s *siteState) unlisted(tools []*Tool) map[string]int64 {
 }
 
 // Deliver calls write, which writes the outcome of a call for its caller. When that
-// succeeds, the call's token names nothing any more; a Resume that comes meanwhile waits
-// until this is known. It returns what write returns.
+// succeeds, the call's token names nothing any more, unless the call is detached and its caller
+// knows the token; a Resume that comes meanwhile waits until this is known. It returns what write
+// returns.
 func (r *Run) Deliver(write func() error) error {
 	r.mu.Lock()
 	token, done := r.token, r.done
-	if token == "" || !done {
+	if token == "" || !done || r.handed {
 		r.mu.Unlock()
 		return write()
 	}
@@ -237,7 +238,7 @@ func (r *Run) Deliver(write func() error) error {
 		r.changes.Signal()
 	}()
 	err := write()
-	if err == nil {
+	if err == nil || r.pass.call.Detached { // whoever does not know the token never comes for it
 		r.pass.bridge.runs.drop(handle{by: byToken, name: token}, r)
 	}
 	return err

@@ -85,5 +85,8 @@ func (r *Run) progressed(p Progress) {
 		p.Last = schema.MustEncode(line(string(p.Last)))
 	}
 	r.progress.Store(&p)
+	r.mu.Lock()
+	r.tally.count(r.pass.bridge.pipe.now())
+	r.mu.Unlock()
 	r.parted.Signal()
 }
