@@ -92,7 +92,7 @@ type siteState struct {
 	config       webtool.Config
 	defaults     settings
 	schemaLimits schema.Limits
-	longest      time.Duration // that config.timeout of a call may be that is not detached
+	longest      time.Duration // time of a call, in config.timeout, unless it is detached
 	versions     webtool.Store // nil: nothing outlives the process
 	clock        func() time.Time
 	historyBytes int64                    // that one webtool's history may hold

@@ -25,15 +25,15 @@ type State struct {
 	// ID is the token of the call, which also resumes it; empty when the call was over before its
 	// caller got it.
 	ID string
-	// Site and Tool are what it runs; Tool may be empty until it is dispatched.
+	// Site and Tool name the tool; Tool may be empty until the call is dispatched.
 	Site, Tool string
-	// Form is that of the call.
+	// Form repeats Call.Form.
 	Form   string
 	Status Status
 	// Version counts the changes of the rest.
 	Version int64
-	// Created is when the call was made, Updated when it changed last, and Expires until when its ID
-	// names it at most.
+	// Created has the time of the call, Updated that of its last change. The ID names the call until
+	// Expires at most.
 	Created, Updated, Expires time.Time
 	// Progress is nil while no part of a result came.
 	Progress *Progress
@@ -46,7 +46,7 @@ type State struct {
 // IsOver reports whether the call ended.
 func (s *State) IsOver() bool { return s.Status == Completed || s.Status == CancelledCall }
 
-// tally counts what changes of a call. The lock of its Run is held.
+// tally counts the changes of a call. The lock of its Run is held.
 type tally struct {
 	n     int64
 	at    time.Time // of the last change

@@ -31,7 +31,7 @@ type Run struct {
 	keyGoes bool
 
 	mu      sync.Mutex
-	tally   tally   // of what State says
+	tally   tally   // of State
 	changes Changes // of the next three
 	pause   *Pause  // the question that waits
 	result  Step    // when it is done

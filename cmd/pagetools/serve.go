@@ -132,14 +132,14 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	collectLess()
 	console := serveOperators(ctx, a, who, page)
 	defer console.close()
-	streams := make(chan struct{}) // closed when those of MCP shall end
+	streams := make(chan struct{}) // closed when what waits shall end
 	face, err := mcpFace(p, a, console, asks, streams, 0)
 	if err != nil {
 		return err
 	}
 	guards.Metrics, guards.JSONRPCUnder, guards.MaxBodyUnder = a.Metrics, []string{"/mcp"},
 		transport.BodiesWithFiles()
-	srv := transport.Server(transport.Guard(a.Mux(face), guards), p.log)
+	srv := transport.Server(transport.Guard(a.Mux(face, streams), guards), p.log)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
 	defer func() { _ = srv.Close() }()
