@@ -39,8 +39,9 @@ type Call struct {
 	// Asker reaches a person during the call; nil means that nobody can be
 	// asked.
 	Asker Asker
-	// Detached gives the call the life of the bridge: it goes on without whoever started it, and its
-	// outcome is kept for its caller; see [Bridge.Detach].
+	// Detached gives the call the life of the bridge: Start returns at once, and it has its token from
+	// the beginning, so that it can go on without whoever waits for it; see [Bridge.Detach] and
+	// [LongCall.Keep].
 	Detached bool
 	// Form names the form of replies, for whoever writes the outcome in another request. The
 	// transport of the call chooses it; empty is any.

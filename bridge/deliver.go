@@ -230,6 +230,7 @@ func (r *Run) Deliver(write func() error) error {
 		return write()
 	}
 	r.delivering++
+	lost := r.detached && r.pass.call.Detached // if this fails: nobody knows its token
 	r.mu.Unlock()
 	defer func() {
 		r.mu.Lock()
@@ -238,7 +239,7 @@ func (r *Run) Deliver(write func() error) error {
 		r.changes.Signal()
 	}()
 	err := write()
-	if err == nil || r.pass.call.Detached { // whoever does not know the token never comes for it
+	if err == nil || lost {
 		r.pass.bridge.runs.drop(handle{by: byToken, name: token}, r)
 	}
 	return err

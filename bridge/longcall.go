@@ -37,8 +37,9 @@ type State struct {
 	Created, Updated, Expires time.Time
 	// Progress is nil while no part of a result came.
 	Progress *Progress
-	// Question is open, when the status is InputAwaited.
+	// Question is open, when the status is InputAwaited, and Asked counts those of the call.
 	Question *Question
+	Asked    int
 	// End is the outcome, when the call is over.
 	End Step
 }
@@ -70,9 +71,8 @@ func (b *Bridge) Detach(ctx context.Context, in *Call, d time.Duration) (*Run, S
 	r, _ := b.startOrResume(ctx, in)
 	r.mu.Lock()
 	r.fetching++
-	if !r.pass.call.Detached { // it had stopped, and was resumed
-		r.detached, r.begun = true, true
-	}
+	r.detached = true
+	r.begun = r.begun || !r.pass.call.Detached // it had stopped, and was resumed
 	r.mu.Unlock()
 	defer unfetched(ctx, r)
 	timer := time.NewTimer(cmp.Or(d, detachPatience))
@@ -128,7 +128,7 @@ func detach(ctx context.Context, r *Run) {
 	b := r.pass.bridge
 	_, set, _ := b.pipe.configured(&r.pass.call) // an error ends the call in the pipeline
 	patience, token := max(set.timeout, minPatience), b.mint()
-	if e := b.runs.keep(r, token, r.since.Add(patience)); e != nil {
+	if e := b.runs.keep(r, token, r.since.Add(patience), false); e != nil {
 		r.end(r.refuse(ctx, e))
 		return
 	}
@@ -155,7 +155,7 @@ func began(r *Run) {
 func stateOf(r *Run) State {
 	call := &r.pass.call
 	s := State{ID: r.token, Site: call.Site, Tool: cmp.Or(r.named, call.Tool), Form: call.Form,
-		Status: Working, Version: r.tally.n, Created: r.pass.started, Updated: r.tally.at,
+		Status: Working, Version: r.tally.n, Asked: r.asked, Created: r.pass.started, Updated: r.tally.at,
 		Progress: r.progress.Load(), Expires: r.since.Add(r.patience + keepFor)}
 	switch {
 	case r.done && r.cancelled && r.result.Err != nil && r.result.Err.Code == Cancelled:
@@ -188,12 +188,31 @@ func (b *Bridge) LongCall(by Caller, token string) (*LongCall, error) {
 	return &LongCall{r}, nil
 }
 
+// Run returns the call itself.
+func (c *LongCall) Run() *Run { return c.run }
+
 // State returns the call as it is, and a channel that is closed when that has changed. Its caller
-// counts as told of the open question.
+// counts as told of the open question, and of the outcome.
 func (c *LongCall) State() (s State, changed <-chan struct{}) {
+	r := c.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.done && r.pass.call.Again {
+		r.pass.bridge.runs.fetched(r) // an equal call is another one from now on
+	}
+	return stateOf(r), r.tally.moved.Next()
+}
+
+// Keep lets the call go on when nobody waits for it any more, because its caller gets the token now.
+// It is false for a call that is over, or asks.
+func (c *LongCall) Keep() bool {
 	c.run.mu.Lock()
 	defer c.run.mu.Unlock()
-	return stateOf(c.run), c.run.tally.moved.Next()
+	if c.run.done || c.run.pause != nil {
+		return false
+	}
+	c.run.detached, c.run.handed = true, true
+	return true
 }
 
 // byCancel is the error of a call that its caller's cancel ended.

@@ -32,7 +32,7 @@ func (b *Bridge) startOnce(ctx context.Context, in *Call) *Run {
 	case known == nil:
 	case known.digest != r.digest:
 		return b.refused(ctx, in, otherCall())
-	case known.runs() && !(in.Detached && known.pass.call.Detached):
+	case known.runs() && (!in.Detached || !known.pass.call.Detached):
 		return b.refused(ctx, in, stillRuns())
 	default:
 		return known

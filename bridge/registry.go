@@ -266,9 +266,9 @@ func (g *registry) remove(r *Run) {
 
 // keep makes a call that stopped, or that is detached, known under its token, unless its caller or
 // all of them have too many such calls: then it says when there is room.
-func (g *registry) keep(r *Run, token string, expires time.Time) *Error {
+func (g *registry) keep(r *Run, token string, expires time.Time, stopped bool) *Error {
 	var again handle // made outside of the lock: arguments can be long
-	if r.pass.call.Again {
+	if r.pass.call.Again && stopped {
 		again = againHandle(&r.pass.call)
 	}
 	g.mu.Lock()
@@ -293,7 +293,7 @@ func (g *registry) keep(r *Run, token string, expires time.Time) *Error {
 	}
 	r.until = expires.Add(keepFor)
 	g.nameIt(r, h)
-	if r.pass.call.Again {
+	if again.name != "" {
 		g.nameIt(r, again)
 	}
 	return nil

@@ -65,7 +65,7 @@ type Run struct {
 
 func (b *Bridge) newRun(in *Call) *Run {
 	r := &Run{pass: b.enter(in)}
-	r.since, r.detached = r.pass.started, in.Detached
+	r.since = r.pass.started
 	r.tally.count(r.since)
 	b.runs.add(r)
 	if in.Started != nil {
@@ -258,7 +258,7 @@ func (r *Run) settle(s Step) {
 		r.decline(s.Pause)
 		return
 	}
-	if e := r.pass.bridge.runs.keep(r, token, s.Pause.Question.ExpiresAt); e != nil {
+	if e := r.pass.bridge.runs.keep(r, token, s.Pause.Question.ExpiresAt, true); e != nil {
 		revoked := r.pass.call.Caller.IsRevoked()
 		if revoked {
 			e = Revoked()

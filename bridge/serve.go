@@ -9,10 +9,9 @@ import (
 )
 
 // Start runs a call until it ends or stops at its first question. While ctx lives and
-// nobody is asked, the end of ctx aborts the call, unless it is detached: then Start returns
-// at once. A call that was there before, under
-// its key or as Call.Again says, is returned as it is. Config.resume is not read; see
-// Serve.
+// nobody is asked, the end of ctx aborts the call. For a detached call it returns at once. A call
+// that was there before, under its key or as Call.Again says, is returned as it is.
+// Config.resume is not read; see Serve.
 func (b *Bridge) Start(ctx context.Context, in *Call) *Run {
 	if in.Again {
 		if r := b.runs.again(in); r != nil {

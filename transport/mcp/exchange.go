@@ -99,6 +99,10 @@ func (x *exchange) dispatch(ctx context.Context) (json.RawMessage, *rpcError) {
 		return x.listTools(ctx)
 	case string(mcpgo.MethodToolsCall):
 		return x.call(ctx)
+	case methodTasksGet, methodTasksUpdate, methodTasksCancel:
+		if modern { // older versions have others, which are not served
+			return x.tasks()
+		}
 	case string(mcpgo.MethodServerDiscover), string(mcpgo.MethodSubscriptionsListen):
 		switch {
 		case !modern:
@@ -181,6 +185,7 @@ func (x *exchange) about() mcpgo.Implementation {
 func (x *exchange) discover() json.RawMessage {
 	r := mcpgo.DiscoverResult{SupportedVersions: mcpgo.ValidProtocolVersions,
 		Capabilities: capabilities(), Instructions: x.instructions()}
+	r.Capabilities.Extensions = map[string]any{tasksExtension: struct{}{}}
 	x.complete(&r.Result)
 	r.Meta.SetServerInfo(x.about())
 	r.SetCacheHints(0, mcpgo.CacheScopePrivate)

@@ -58,7 +58,7 @@ func (c *chaos) longCall(ctx context.Context, x call, p plan) entry {
 	}
 	if p.cancels {
 		pause(bounded, p.after)
-		if r := c.Server.In(bounded, x.token, http.MethodDelete, c.URL+at, ""); r.Status == http.StatusNoContent { // it was over, and is forgotten
+		if r := c.In(bounded, x.token, http.MethodDelete, c.URL+at, ""); r.Status == http.StatusNoContent { // it was over, and is forgotten
 			x.send(bounded, c.Server, prefer...)
 			e.outcome = "left"
 			return e
@@ -69,12 +69,12 @@ func (c *chaos) longCall(ctx context.Context, x call, p plan) entry {
 	}
 	e.took = time.Since(began)
 	e.over = e.took - max(x.timeout, chaosLeast)
-	again := c.Server.In(bounded, x.token, http.MethodGet, c.URL+at, "") // readable more than once
+	again := c.In(bounded, x.token, http.MethodGet, c.URL+at, "") // readable more than once
 	if outcome, _, _ := longOutcome(again); outcome != e.outcome {
 		return entry{id: x.id, tool: x.tool, by: x.caller, outcome: "none", why: fmt.Sprintf("%s, and read again %s", e.outcome, again.Body)}
 	}
 	if p.forgets && e.outcome != "not_run" { // what never ran would run
-		c.Server.In(bounded, x.token, http.MethodDelete, c.URL+at, "")
+		c.In(bounded, x.token, http.MethodDelete, c.URL+at, "")
 	}
 	x.send(bounded, c.Server, prefer...) // never runs it once more
 	return e
@@ -88,7 +88,7 @@ func (c *chaos) follow(ctx context.Context, x call, at string, yes bool) (outcom
 		if tag != "" {
 			header = []string{"If-None-Match", tag}
 		}
-		r := c.Server.In(ctx, x.token, http.MethodGet, c.URL+at+"?wait=2", "", header...)
+		r := c.In(ctx, x.token, http.MethodGet, c.URL+at+"?wait=2", "", header...)
 		if r.Status == http.StatusNotModified {
 			continue
 		}
@@ -100,7 +100,7 @@ func (c *chaos) follow(ctx context.Context, x call, at string, yes bool) (outcom
 		if question != "" && question != answered {
 			answered = question
 			body := fmt.Sprintf(`{"question":%q,"ok":%t}`, question, yes)
-			c.Server.In(ctx, x.token, http.MethodPost, c.URL+at+"/answer", body) // it may be over by now
+			c.In(ctx, x.token, http.MethodPost, c.URL+at+"/answer", body) // it may be over by now
 		}
 	}
 }
