@@ -234,7 +234,8 @@ func TestCancelRaces(t *testing.T) {
 			select {
 			case <-changed:
 				continue
-			case <-t.Context().Done():
+			case <-time.After(10 * time.Second):
+				t.Fatalf("a cancelled call is %s", s.Status)
 			}
 		}
 		long.Forget()

@@ -124,8 +124,24 @@ func (w *world) tool(ctx context.Context, inv bridge.Invocation) bridge.Step {
 	}
 }
 
+// hang is a bound that only a defect reaches.
+const hang = 30 * time.Second
+
+// does lets the call that runs do something.
+func (w *world) does(t *testing.T, what any) {
+	t.Helper()
+	select {
+	case w.next <- what:
+	case <-time.After(hang):
+		t.Error("no call takes the step")
+	}
+}
+
 // ok ends the call that runs with a result.
-func (w *world) ok(data string) { w.next <- bridge.Step{Data: json.RawMessage(data)} }
+func (w *world) ok(t *testing.T, data string) {
+	t.Helper()
+	w.does(t, bridge.Step{Data: json.RawMessage(data)})
+}
 
 // reply is a response with its body.
 type reply struct {
@@ -226,7 +242,7 @@ func TestAccepted(t *testing.T) {
 	if again := w.send(t, agent, http.MethodGet, at, "", "If-None-Match: "+tag); again.StatusCode != http.StatusNotModified || again.Header.Get("ETag") != tag {
 		t.Errorf("unchanged, it is %d %s", again.StatusCode, again.body)
 	}
-	w.ok(`{"n":1}`)
+	w.ok(t, `{"n":1}`)
 	r = w.send(t, agent, http.MethodGet, at+"?wait=60", "", "If-None-Match: "+tag)
 	r.want(t, http.StatusOK, bridge.Completed)
 	if r.Header.Get("ETag") == tag || r.call.HTTPStatus != http.StatusOK || string(r.call.Reply) != `{"n":1}` {
@@ -244,11 +260,11 @@ func TestAccepted(t *testing.T) {
 // TestInTime: what is over in time, and what fails before it begins, is answered as ever.
 func TestInTime(t *testing.T) {
 	w := newWorld(t)
-	go w.ok(`{"n":1}`)
+	go w.ok(t, `{"n":1}`)
 	if r := w.send(t, agent, http.MethodPost, "/run/read", `{}`, "Prefer: respond-async, wait=60"); r.StatusCode != http.StatusOK || r.body != `{"n":1}` || r.Header.Get("Location") != "" {
 		t.Errorf("%d %s", r.StatusCode, r.body)
 	}
-	go w.ok(`{"n":2}`)
+	go w.ok(t, `{"n":2}`)
 	if r := w.send(t, agent, http.MethodPost, "/run/read", `{}`, "Prefer: wait=0"); r.StatusCode != http.StatusOK {
 		t.Errorf("wait alone gives %d %s", r.StatusCode, r.body)
 	}
@@ -276,7 +292,7 @@ func TestClientsGoAway(t *testing.T) {
 		}
 		began <- err
 	}()
-	w.next <- `"it runs"`
+	w.does(t, `"it runs"`)
 	leave()
 	if <-began == nil {
 		t.Error("it was answered")
@@ -285,7 +301,7 @@ func TestClientsGoAway(t *testing.T) {
 	if w.send(t, agent, http.MethodGet, at, "").call.Progress == nil {
 		t.Error("it is another call")
 	}
-	w.ok(`1`)
+	w.ok(t, `1`)
 	w.send(t, agent, http.MethodGet, at+"?wait=60", "").want(t, http.StatusOK, bridge.Completed)
 	if len(w.aborted) > 0 || len(w.Calls()) != 1 {
 		t.Errorf("%d were aborted, %d ran", len(w.aborted), len(w.Calls()))
@@ -323,15 +339,15 @@ func TestEvents(t *testing.T) {
 	if c := event(); c.State != bridge.Working || c.Progress != nil {
 		t.Errorf("it begins with %+v", c)
 	}
-	w.next <- "{\n\"done\":1}"
+	w.does(t, "{\n\"done\":1}")
 	if c := event(); c.Progress == nil || c.Progress.Parts != 1 {
 		t.Errorf("then it is %+v", c)
 	}
-	w.next <- `not JSON`
+	w.does(t, `not JSON`)
 	if c := event(); c.Progress == nil || string(c.Progress.Last) != `"not JSON"` {
 		t.Errorf("then it is %+v", c)
 	}
-	w.ok(`{"n":1}`)
+	w.ok(t, `{"n":1}`)
 	if c := event(); c.State != bridge.Completed || string(c.Reply) != `{"n":1}` {
 		t.Errorf("it ends with %+v", c)
 	}
@@ -352,7 +368,11 @@ func TestCancelled(t *testing.T) {
 	if r := w.send(t, agent, http.MethodDelete, at, ""); r.StatusCode != http.StatusAccepted {
 		t.Fatalf("%d %s", r.StatusCode, r.body)
 	}
-	<-w.aborted
+	select {
+	case <-w.aborted:
+	case <-time.After(hang):
+		t.Fatal("the page is not told")
+	}
 	r := w.send(t, agent, http.MethodGet, at+"?wait=60", "")
 	r.want(t, http.StatusOK, bridge.CancelledCall)
 	if r.call.HTTPStatus != 0 || r.call.Reply != nil || r.call.Error == nil || r.call.Error.Outcome != bridge.Unknown {
@@ -385,9 +405,9 @@ func TestCancelled(t *testing.T) {
 func TestDeclined(t *testing.T) {
 	w := newWorld(t)
 	at := w.begin(t, "read")
-	w.next <- bridgetest.Asks(bridge.Question{Kind: bridge.Confirm}, func(a *bridge.Answer) bridge.Step {
+	w.does(t, bridgetest.Asks(bridge.Question{Kind: bridge.Confirm}, func(a *bridge.Answer) bridge.Step {
 		return bridge.Step{Data: json.RawMessage(fmt.Sprint(a.OK))}
-	})
+	}))
 	w.send(t, agent, http.MethodGet, at+"?wait=60", "").want(t, http.StatusOK, bridge.InputAwaited)
 	if r := w.send(t, agent, http.MethodDelete, at, ""); r.StatusCode != http.StatusAccepted {
 		t.Errorf("%d %s", r.StatusCode, r.body)
@@ -424,7 +444,7 @@ func TestAnswered(t *testing.T) {
 		t.Fatalf("%d %s", r.StatusCode, r.body)
 	}
 	answer(person, at, yes).wantError(t, http.StatusConflict, bridge.Conflict, bridge.NotRun)
-	w.ok(`1`)
+	w.ok(t, `1`)
 	w.send(t, person, http.MethodGet, at+"?wait=60", "").want(t, http.StatusOK, bridge.Completed)
 }
 
@@ -442,7 +462,7 @@ func TestForeignCalls(t *testing.T) {
 		}
 	}
 	w.send(t, agent, http.MethodGet, at, "").want(t, http.StatusOK, bridge.Working)
-	w.ok(`1`)
+	w.ok(t, `1`)
 }
 
 // TestManyPoll: of 1,000 requests of one caller that wait at once, most are refused; another caller
@@ -457,7 +477,12 @@ func TestManyPoll(t *testing.T) {
 		all.Go(func() { statuses <- w.send(t, agent, http.MethodGet, at+"?wait=60", "", "If-None-Match: "+tag) })
 	}
 	for range 1000 - 32 { // those that wait are not among them
-		r := <-statuses
+		var r reply
+		select {
+		case r = <-statuses:
+		case <-time.After(hang):
+			t.Fatal("too many wait")
+		}
 		r.wantError(t, http.StatusTooManyRequests, bridge.RateLimit, bridge.NotRun)
 		if r.Header.Get("Retry-After") != "1" {
 			t.Fatalf("Retry-After is %q", r.Header.Get("Retry-After"))
@@ -472,13 +497,13 @@ func TestManyPoll(t *testing.T) {
 	if res.StatusCode != http.StatusTooManyRequests {
 		t.Errorf("a stream is %d", res.StatusCode)
 	}
-	w.ok(`1`)
+	w.ok(t, `1`)
 	for range 32 {
 		(<-statuses).want(t, http.StatusOK, bridge.Completed)
 	}
 	all.Wait()
 	at = w.begin(t, "read")
-	go w.ok(`1`)
+	go w.ok(t, `1`)
 	w.send(t, agent, http.MethodGet, at+"?wait=60", "").want(t, http.StatusOK, bridge.Completed)
 }
 
@@ -495,5 +520,5 @@ func TestWait(t *testing.T) {
 	}
 	time.AfterFunc(50*time.Millisecond, func() { close(w.done) })
 	w.send(t, agent, http.MethodGet, at+"?wait=60", "").want(t, http.StatusOK, bridge.Working)
-	w.ok(`1`)
+	w.ok(t, `1`)
 }

@@ -90,6 +90,9 @@ func (x *exchange) dispatch(ctx context.Context) (json.RawMessage, *rpcError) {
 				mcpgo.ProtocolVersion20260728)
 		}
 	}
+	if modern && ofTasks(method) { // older versions have others, which are not served
+		return x.tasks()
+	}
 	switch method {
 	case string(mcpgo.MethodInitialize):
 		return x.initialize()
@@ -99,10 +102,6 @@ func (x *exchange) dispatch(ctx context.Context) (json.RawMessage, *rpcError) {
 		return x.listTools(ctx)
 	case string(mcpgo.MethodToolsCall):
 		return x.call(ctx)
-	case methodTasksGet, methodTasksUpdate, methodTasksCancel:
-		if modern { // older versions have others, which are not served
-			return x.tasks()
-		}
 	case string(mcpgo.MethodServerDiscover), string(mcpgo.MethodSubscriptionsListen):
 		switch {
 		case !modern:

@@ -152,7 +152,7 @@ func checkModern(r *http.Request, m *message, version string) *rpcError {
 		encode(named)); err != nil {
 		return headerMismatch(err)
 	}
-	if strings.HasPrefix(m.method, "tasks/") { // nor is it told of these
+	if ofTasks(m.method) { // of which the library does not know
 		given, ok := mcpgo.DecodeHeaderValue(r.Header.Get(mcpgo.HeaderName))
 		if id := m.params.Get("taskId"); !ok || id.IsString() && given != id.String() {
 			return headerMismatch(mcpgo.HeaderMismatchError{Header: mcpgo.HeaderName})

@@ -30,6 +30,11 @@ const (
 	resultTypeTask mcpgo.ResultType = "task"
 )
 
+// ofTasks reports whether a method is one of the extension.
+func ofTasks(method string) bool {
+	return method == methodTasksGet || method == methodTasksUpdate || method == methodTasksCancel
+}
+
 // defaultTaskAfter is how long a call is waited for before it becomes a task, and pollEvery how
 // often a client should look for it.
 const defaultTaskAfter, pollEvery = 2 * time.Second, time.Second

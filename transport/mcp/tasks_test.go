@@ -81,7 +81,8 @@ func (c *client) until(id, status string) taskReply {
 }
 
 // steps makes the tools of the shop do what the test says next; a call ends when its context does.
-func (w *world) steps() chan<- bridge.Step {
+func (w *world) steps() func(bridge.Step) {
+	w.t.Helper()
 	next := make(chan bridge.Step)
 	w.router.Handle("shop", func(ctx context.Context, _ bridge.Invocation) bridge.Step {
 		select {
@@ -93,7 +94,13 @@ func (w *world) steps() chan<- bridge.Step {
 			return e.Step()
 		}
 	})
-	return next
+	return func(s bridge.Step) {
+		select {
+		case next <- s:
+		case <-time.After(hang):
+			w.t.Error("no call takes the step")
+		}
+	}
 }
 
 // TestTasks: a call that takes long becomes a task for a client that takes tasks, and for no other;
@@ -112,7 +119,7 @@ func TestTasks(t *testing.T) {
 	} else if s, _ := long.State(); s.Tool != "look" || s.Form != "mcp:look" {
 		t.Errorf("as a long call it is %+v", s)
 	}
-	next <- bridge.Step{Data: json.RawMessage(`{"n":1}`)}
+	next(bridge.Step{Data: json.RawMessage(`{"n":1}`)})
 	for range 2 { // readable more than once
 		r = c.until(id, "completed")
 		if result := string(r.Result.Result); !strings.Contains(result, `"structuredContent":{"n":1}`) || !strings.Contains(result, `"resultType":"complete"`) {
@@ -120,14 +127,14 @@ func TestTasks(t *testing.T) {
 		}
 	}
 	id = c.makesTask()
-	next <- bridge.Errorf(bridge.ToolError, "", bridge.Failed, "Not today.").Step()
+	next(bridge.Errorf(bridge.ToolError, "", bridge.Failed, "Not today.").Step())
 	if r = c.until(id, "completed"); !strings.Contains(string(r.Result.Result), `"isError":true`) || !strings.Contains(string(r.Result.Result), "Not today.") {
 		t.Errorf("a tool that throws is %s", r.body)
 	}
 	if n := len(w.router.Calls()); n != 2 {
 		t.Errorf("%d calls ran", n)
 	}
-	go func() { next <- bridge.Step{Data: json.RawMessage(`"quick"`)} }()
+	go next(bridge.Step{Data: json.RawMessage(`"quick"`)})
 	if r := w.as(agent).since2026(forms).tool("look", `{}`); r.text() != "quick" {
 		t.Errorf("a client without tasks gets %s", r.text())
 	}
@@ -144,7 +151,7 @@ func TestQuickCallIsNoTask(t *testing.T) {
 		go func() { replies <- c.tool("look", `{"n":1}`) }()
 	}
 	for range 2 {
-		next <- bridge.Step{Data: json.RawMessage(`"done"`)}
+		next(bridge.Step{Data: json.RawMessage(`"done"`)})
 	}
 	for range 2 {
 		if r := <-replies; r.Result.ResultType != "complete" || r.text() != "done" {
@@ -179,7 +186,11 @@ func TestTaskThatNobodyGets(t *testing.T) {
 	}()
 	<-runs
 	leave()
-	<-aborted
+	select {
+	case <-aborted:
+	case <-time.After(hang):
+		t.Error("the call goes on")
+	}
 	<-gone
 }
 
@@ -196,7 +207,7 @@ func TestTaskIsCancelled(t *testing.T) {
 		t.Errorf("it is %s", r.body)
 	}
 	id = c.makesTask()
-	next <- bridge.Step{Data: json.RawMessage(`1`)}
+	next(bridge.Step{Data: json.RawMessage(`1`)})
 	c.until(id, "completed")
 	if r := c.task("tasks/cancel", id, ""); r.Error != nil {
 		t.Errorf("of one that is over: %s", r.body)
@@ -212,11 +223,11 @@ func TestTaskAsks(t *testing.T) {
 	c := w.as(agent).since2026(takesTasks)
 	id := c.makesTask()
 	sure := bridge.Question{Kind: bridge.Confirm, Title: "The page asks.", Detail: "Sure?"}
-	next <- bridgetest.Asks(sure, func(a *bridge.Answer) bridge.Step {
+	next(bridgetest.Asks(sure, func(a *bridge.Answer) bridge.Step {
 		return bridgetest.Asks(sure, func(b *bridge.Answer) bridge.Step {
 			return bridge.Step{Data: json.RawMessage(fmt.Sprintf(`"%t %t"`, a.OK, b.OK))}
 		})
-	})
+	}))
 	first := c.until(id, "input_required")
 	if len(first.Result.InputRequests) != 1 || first.Result.InputRequests["question-1"].Method != "elicitation/create" {
 		t.Fatalf("it asks %s", first.body)
@@ -268,7 +279,7 @@ func TestConsentThenTask(t *testing.T) {
 	if r.Result.ResultType != "task" {
 		t.Fatalf("the retry is %+v", r)
 	}
-	next <- bridge.Step{Data: json.RawMessage(`1`)}
+	next(bridge.Step{Data: json.RawMessage(`1`)})
 	runs := bridgetest.Questions(w.bridge, operator)
 	if len(runs) != 0 || len(w.router.Calls()) != 1 {
 		t.Errorf("%d questions are open, %d calls ran", len(runs), len(w.router.Calls()))
@@ -305,6 +316,13 @@ func TestTaskRefused(t *testing.T) {
 			t.Errorf("%s of an older version: %s", method, r.body)
 		}
 	}
+	for _, method := range []string{"tasks/result", "tasks/list"} {
+		unnamed := w.as(agent).since2026(takesTasks)
+		unnamed.header["Mcp-Name"] = []string{""}
+		if r := unnamed.task(method, id, ""); r.Error == nil || r.Error.Code != -32601 {
+			t.Errorf("%s: %s", method, r.body)
+		}
+	}
 	elsewhere := w.as(agent).since2026(takesTasks)
 	elsewhere.path = "/mcp/shop"
 	if r := elsewhere.task("tasks/get", id, ""); r.Error != nil {
@@ -316,7 +334,7 @@ func TestTaskRefused(t *testing.T) {
 	if a := c.call(1, "server/discover", `{}`); !strings.Contains(a.body, `"extensions":{"io.modelcontextprotocol/tasks":{}}`) {
 		t.Errorf("discover is %s", a.body)
 	}
-	next <- bridge.Step{Data: json.RawMessage(`1`)}
+	next(bridge.Step{Data: json.RawMessage(`1`)})
 	c.until(id, "completed")
 }
 
@@ -337,7 +355,7 @@ func TestTasksAreFollowed(t *testing.T) {
 	}
 	ended := make(chan answer, 1)
 	go func() { ended <- c.call(`"sub"`, "subscriptions/listen", listen) }()
-	next <- bridge.Step{Data: json.RawMessage(`{"n":1}`)}
+	next(bridge.Step{Data: json.RawMessage(`{"n":1}`)})
 	a := <-ended
 	if len(a.events) < 3 || !strings.Contains(a.events[0], fmt.Sprintf(`"notifications":{"taskIds":[%q]}`, id)) {
 		t.Fatalf("it hears %q", a.events)

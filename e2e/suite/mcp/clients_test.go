@@ -139,7 +139,7 @@ func newClients(t *testing.T, short bool) *clients {
 	if err := os.Symlink(modules, filepath.Join(c.dir, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
-	c.server = suite.Serve(t, "--approval", "auto", "--mcp-schemas", "faithful", "--warm", "1", "--max-sessions", "64",
+	c.server = suite.Serve(t, "--approval", "auto", "--mcp-schemas", "faithful", "--warm", "1", "--max-sessions", "64", "--task-after", "800ms",
 		"clients="+c.site.URL+"/clients/", "bad="+c.site.URL+"/badtools/", "conformance="+c.site.URL+"/conformance/",
 		"today="+filepath.Join(docs.Root(t), "examples", "today"))
 	return c
