@@ -230,7 +230,7 @@ func (r *Run) Deliver(write func() error) error {
 		return write()
 	}
 	r.delivering++
-	lost := r.detached && r.pass.call.Detached // if this fails: nobody knows its token
+	lost := r.pass.call.Detached && (r.detached || r.asked == 0) // if this fails: nobody knows its token
 	r.mu.Unlock()
 	defer func() {
 		r.mu.Lock()

@@ -364,11 +364,15 @@ func TestDetachedIsBounded(t *testing.T) {
 			t.Errorf("%d calls of 50 KiB run in 600 KiB", n)
 		}
 		pass(10 * time.Minute)
-		r.Answer("shop", `"`+strings.Repeat("x", 200<<10)+`"`, nil)
+		large := json.RawMessage(`"` + strings.Repeat("x", 200<<10) + `"`)
+		r.Handle("shop", func(context.Context, bridge.Invocation) bridge.Step {
+			<-time.After(time.Second)
+			return bridge.Step{Data: large}
+		})
 		kept := 0
 		for range 3 {
 			_, s := b.Detach(t.Context(), reads(`{}`), 0)
-			synctest.Wait()
+			pass(time.Second)
 			if s, _ := found(t, b, s.ID).State(); s.End.Err == nil {
 				kept++
 			} else {
@@ -444,35 +448,5 @@ func TestProgressOfALongCall(t *testing.T) {
 		close(next)
 		synctest.Wait()
 		wantState(t, c, bridge.Completed)
-	})
-}
-
-// TestResumedIntoALongCall: a call that stopped has a token, and so is one from then on.
-func TestResumedIntoALongCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := &later{Duration: time.Second}
-		b, r := shopOf(t, l, bridge.Limits{})
-		defer b.Close()
-		call := write(`{}`)
-		q, token := parked(t, b, &call, bridge.ApprovalRequired)
-		wantState(t, found(t, b, token), bridge.InputAwaited)
-		if err := b.Answer(operator, q.ID, bridge.Answer{OK: true}); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		again := call
-		again.Config = json.RawMessage(resuming(token))
-		gone, leave := context.WithCancel(t.Context())
-		_, s := b.Detach(gone, &again, 0)
-		leave()
-		if s.ID != token || s.Status != bridge.Working {
-			t.Errorf("it is %+v", s)
-		}
-		pass(time.Second)
-		wantState(t, found(t, b, token), bridge.Completed)
-		if got, e := resume(t, b, call, resuming(token)); e != nil || got != `{}` || l.aborted.Load() != 0 || len(r.Calls()) != 1 {
-			t.Errorf("it came to %s, %v", got, e)
-		}
-		wantState(t, found(t, b, token), bridge.Completed) // readable still
 	})
 }

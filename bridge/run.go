@@ -434,7 +434,9 @@ func (r *Run) end(s Step) {
 	r.mu.Lock()
 	token, asked := r.token, r.asked > 0
 	keeps := r.handed || r.waiting+r.fetching == 0 // else it goes to who waits
-	if token != "" && keeps && !r.pass.bridge.runs.hold(r, int64(len(s.Data))) {
+	// Nobody knows the token of such a call.
+	lost := keeps && r.pass.call.Detached && !r.handed && !asked
+	if token != "" && keeps && !lost && !r.pass.bridge.runs.hold(r, int64(len(s.Data))) {
 		s = r.pass.ofCall(tooMuchToKeep()).Step()
 	}
 	if r.cancelled && s.Err != nil && s.Err.Code == Cancelled {
@@ -445,6 +447,9 @@ func (r *Run) end(s Step) {
 	r.changes.Signal()
 	r.mu.Unlock()
 	r.pass.bridge.runs.ended(r, token)
+	if lost {
+		r.pass.bridge.runs.drop(handle{by: byToken, name: token}, r)
+	}
 	if asked {
 		r.pass.bridge.watched(r)
 	}
