@@ -93,6 +93,7 @@ type siteState struct {
 	config       webtool.Config
 	defaults     settings
 	schemaLimits schema.Limits
+	longest      time.Duration // time of a call, in config.timeout, unless it is detached
 	versions     webtool.Store // nil: nothing outlives the process
 	clock        func() time.Time
 	historyBytes int64                    // that one webtool's history may hold
@@ -150,7 +151,7 @@ func (b *Bridge) newSiteState(site Site, o SiteOptions) (*siteState, error) {
 	l := b.pipe.limits
 	o.CallTimeout = min(cmp.Or(o.CallTimeout, l.CallTimeout), l.MaxTimeout)
 	s := &siteState{site: site, options: o, histories: map[string]*webtool.History{},
-		versions: b.pipe.memory.Versions, clock: b.pipe.now, schemaLimits: l.Schema,
+		versions: b.pipe.memory.Versions, clock: b.pipe.now, schemaLimits: l.Schema, longest: l.MaxTimeout,
 		historyBytes: l.HistoryBytes, minting: policy.Burst(siteVersionsAtOnce, siteVersionEvery), bytes: b.bytes}
 	var err error
 	if s.config.Schema, s.config.Default, err = configDocs(o, l); err != nil {

@@ -39,6 +39,13 @@ type Call struct {
 	// Asker reaches a person during the call; nil means that nobody can be
 	// asked.
 	Asker Asker
+	// Detached gives the call the life of the bridge: Start returns at once, and it has its token from
+	// the beginning, so that it can go on without whoever waits for it; see [Bridge.Detach] and
+	// [LongCall.Keep].
+	Detached bool
+	// Form names the form of replies, for whoever writes the outcome in another request. The
+	// transport of the call chooses it; empty is any.
+	Form string
 	// ID names the call in the log, in the record of calls, in the audit and in its errors.
 	// Empty means a random one.
 	ID string

@@ -219,16 +219,18 @@ func (s *siteState) unlisted(tools []*Tool) map[string]int64 {
 }
 
 // Deliver calls write, which writes the outcome of a call for its caller. When that
-// succeeds, the call's token names nothing any more; a Resume that comes meanwhile waits
-// until this is known. It returns what write returns.
+// succeeds, the call's token names nothing any more, unless the call is detached and its caller
+// knows the token; a Resume that comes meanwhile waits until this is known. It returns what write
+// returns.
 func (r *Run) Deliver(write func() error) error {
 	r.mu.Lock()
 	token, done := r.token, r.done
-	if token == "" || !done {
+	if token == "" || !done || r.handed {
 		r.mu.Unlock()
 		return write()
 	}
 	r.delivering++
+	lost := r.pass.call.Detached && (r.detached || r.asked == 0) // if this fails: nobody knows its token
 	r.mu.Unlock()
 	defer func() {
 		r.mu.Lock()
@@ -237,7 +239,7 @@ func (r *Run) Deliver(write func() error) error {
 		r.changes.Signal()
 	}()
 	err := write()
-	if err == nil {
+	if err == nil || lost {
 		r.pass.bridge.runs.drop(handle{by: byToken, name: token}, r)
 	}
 	return err

@@ -18,6 +18,7 @@ type Limits struct {
 	Result       int           // 1 MiB
 	CallTimeout  time.Duration // 30 s
 	MaxTimeout   time.Duration // 300 s
+	AsyncTimeout time.Duration // 15 min, of a detached call
 	ErrorMessage int           // 4 KiB of a page's own error text
 	Question     time.Duration // 5 min, until a question counts as declined
 
@@ -46,6 +47,7 @@ func (l Limits) WithDefaults() Limits {
 	l.Result = cmp.Or(l.Result, 1<<20)
 	l.CallTimeout = cmp.Or(l.CallTimeout, 30*time.Second)
 	l.MaxTimeout = cmp.Or(l.MaxTimeout, 300*time.Second)
+	l.AsyncTimeout = cmp.Or(l.AsyncTimeout, 15*time.Minute)
 	l.ErrorMessage = cmp.Or(l.ErrorMessage, 4<<10)
 	l.Question = cmp.Or(l.Question, 5*time.Minute)
 	l.PageBytes = cmp.Or(l.PageBytes, 8<<20)

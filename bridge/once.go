@@ -32,7 +32,7 @@ func (b *Bridge) startOnce(ctx context.Context, in *Call) *Run {
 	case known == nil:
 	case known.digest != r.digest:
 		return b.refused(ctx, in, otherCall())
-	case known.runs():
+	case known.runs() && (!in.Detached || !known.pass.call.Detached):
 		return b.refused(ctx, in, stillRuns())
 	default:
 		return known
@@ -45,6 +45,7 @@ func (b *Bridge) startOnce(ctx context.Context, in *Call) *Run {
 	b.runs.remove(r) // what is kept is asked for again
 	r.mu.Lock()
 	r.done, r.result = true, end
+	r.tally.count(b.pipe.now())
 	r.changes.Signal()
 	r.mu.Unlock()
 	return r
@@ -127,7 +128,7 @@ func decodeReply(kept []byte) (Step, error) {
 }
 
 // keyEnded keeps the outcome of a call for its key: in the store, where there is one. One
-// that did not run may be tried again.
+// that did not run may be tried again, but not while its caller has its token.
 func keyEnded(r *Run) {
 	b := r.pass.bridge
 	notRun := r.result.Err != nil && r.result.Err.Outcome == NotRun
@@ -140,7 +141,10 @@ func keyEnded(r *Run) {
 		}
 	}
 	if notRun || stored {
-		b.runs.drop(keyHandle(r), r)
+		r.mu.Lock()
+		handed := r.handed
+		r.mu.Unlock()
+		b.runs.freeKey(r, handed)
 		return
 	}
 	if !b.runs.hold(r, int64(len(r.result.Data))+r.bytes()) {

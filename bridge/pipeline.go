@@ -284,8 +284,11 @@ func (r *Run) run(ctx context.Context) Step {
 
 // left returns the call's remaining time. Waiting for a person does not count.
 func (r *passage) left() time.Duration {
-	return max(time.Millisecond, max(r.settings.timeout, minPatience)-time.Since(r.going))
+	return max(time.Millisecond, r.patience()-time.Since(r.going))
 }
+
+// patience is how long the call may take in all. Waiting for a person does not count.
+func (r *passage) patience() time.Duration { return max(r.settings.timeout, minPatience) }
 
 // minPatience is how long a call may take in all where its timeout is shorter: a page may
 // have to be opened for it. Waiting for other calls is bounded by the timeout.
@@ -306,6 +309,9 @@ func (pl *pipeline) invoke(ctx context.Context, r *Run) Step {
 		return e.Step()
 	}
 	r.pass.source = source
+	if r.pass.call.Detached {
+		began(r)
+	}
 	return pl.inPage(r, func() Step {
 		r.pass.outcome = Unknown
 		pl.taints.read(ctx, r, pl.now())

@@ -98,5 +98,8 @@ func (r *Run) progressed(p Progress) {
 		now = p.brief()
 	}
 	r.progress.Store(now)
+	r.mu.Lock()
+	r.tally.count(r.pass.bridge.pipe.now())
+	r.mu.Unlock()
 	r.parted.Signal()
 }

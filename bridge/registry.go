@@ -35,7 +35,7 @@ type handle struct {
 type handleKind byte
 
 const (
-	byToken    handleKind = iota // to resume it, from when it stopped first
+	byToken    handleKind = iota // to resume it, from when it stopped first, or was detached
 	byQuestion                   // to answer it, while it asks
 	byKey                        // its caller's own name for it
 	byDigest                     // an equal call of its caller, for Call.Again
@@ -123,6 +123,9 @@ func (g *registry) dropIt(h handle, r *Run) {
 		g.forgetAgain(r)
 		if r.forget != nil {
 			r.forget.Stop()
+		}
+		if r.keyGoes {
+			g.dropIt(keyHandle(r), r)
 		}
 	}
 	if len(r.names) == 0 && r.over {
@@ -239,6 +242,17 @@ func (g *registry) keepKey(r *Run) {
 	})
 }
 
+// freeKey forgets the key of a call that is over: at once, or with its token.
+func (g *registry) freeKey(r *Run, withToken bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if withToken && slices.ContainsFunc(r.names, func(h handle) bool { return h.by == byToken }) {
+		r.keyGoes = true
+		return
+	}
+	g.dropIt(keyHandle(r), r)
+}
+
 // remove forgets a call under all of its names.
 func (g *registry) remove(r *Run) {
 	g.mu.Lock()
@@ -250,11 +264,11 @@ func (g *registry) remove(r *Run) {
 	g.forgetRun(r)
 }
 
-// keep makes a call that stopped known under its token, unless its caller or all of
-// them have too many such calls: then it says when there is room.
-func (g *registry) keep(r *Run, token string, expires time.Time) *Error {
+// keep makes a call that stopped, or that is detached, known under its token, unless its caller or
+// all of them have too many such calls: then it says when there is room.
+func (g *registry) keep(r *Run, token string, expires time.Time, stopped bool) *Error {
 	var again handle // made outside of the lock: arguments can be long
-	if r.pass.call.Again {
+	if r.pass.call.Again && stopped {
 		again = againHandle(&r.pass.call)
 	}
 	g.mu.Lock()
@@ -279,7 +293,7 @@ func (g *registry) keep(r *Run, token string, expires time.Time) *Error {
 	}
 	r.until = expires.Add(keepFor)
 	g.nameIt(r, h)
-	if r.pass.call.Again {
+	if again.name != "" {
 		g.nameIt(r, again)
 	}
 	return nil
@@ -299,7 +313,8 @@ func (g *registry) full(now time.Time, counts func(*Run) bool) *Error {
 		}
 	}
 	e := Errorf(RateLimit, "", NotRun,
-		"Too many calls wait for a person. Answer them or fetch their outcomes, or try again later.")
+		"Too many calls go on by themselves, wait for a person, or are kept. Answer them, fetch or forget "+
+			"their outcomes, or try again later.")
 	e.Retry = max(time.Second, first.Sub(now))
 	return e
 }

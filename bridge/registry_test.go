@@ -55,6 +55,10 @@ func nothingIsKept(t *testing.T, dice *rand.Rand) {
 		case 2:
 			c.Caller = bridge.Caller{Name: fmt.Sprint("agent", i%3), May: []bridge.Right{bridge.MayCall}, Revoked: taken}
 		}
+		if roll(3) == 0 {
+			all.Go(func() { oneLongCall(t.Context(), b, c, roll) })
+			continue
+		}
 		all.Go(func() { oneCall(t.Context(), b, c, roll) })
 	}
 	all.Go(func() {
@@ -128,5 +132,30 @@ func oneCall(ctx context.Context, b *bridge.Bridge, c bridge.Call, roll func(int
 			return
 		}
 		c.Config = json.RawMessage(fmt.Sprintf(`{"resume":%q,"wait":%d}`, end.Err.Details["resume"], roll(500)))
+	}
+}
+
+// oneLongCall is a caller that does not wait, and may look, cancel, forget, or never come back.
+func oneLongCall(ctx context.Context, b *bridge.Bridge, c bridge.Call, roll func(int) int) {
+	<-time.After(time.Duration(roll(2000)) * time.Millisecond)
+	bounded, cancel := context.WithTimeout(ctx, time.Duration(roll(1000))*time.Millisecond)
+	run, s := b.Detach(bounded, &c, time.Duration(roll(2)*roll(1000))*time.Millisecond)
+	cancel()
+	if s.IsOver() {
+		_ = run.Deliver(written)
+	}
+	for range roll(4) {
+		<-time.After(time.Duration(roll(500)) * time.Millisecond)
+		long, err := b.LongCall(c.Caller, s.ID)
+		if err != nil {
+			return
+		}
+		_, _ = long.State()
+		switch roll(4) {
+		case 0:
+			long.Cancel(c.Caller)
+		case 1:
+			long.Forget()
+		}
 	}
 }

@@ -122,7 +122,7 @@ func (pl *pipeline) configured(in *Call) (*siteState, settings, error) {
 	if err != nil {
 		return nil, settings{}, err
 	}
-	set, err := site.readSettings(in.Config, in.Caller)
+	set, err := site.readSettings(in)
 	return site, set, err
 }
 

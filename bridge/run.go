@@ -27,13 +27,16 @@ type Run struct {
 	until  time.Time   // its token names it that long at most
 	forget *time.Timer // its token, after it ended
 	held   int64       // bytes in the account of its caller
+	// keyGoes says that its key is free when its token is.
+	keyGoes bool
 
 	mu      sync.Mutex
+	tally   tally   // of State
 	changes Changes // of the next three
 	pause   *Pause  // the question that waits
 	result  Step    // when it is done
 	done    bool
-	token   string // "" until it stopped once
+	token   string // "" until it stopped once, or was detached
 	claim   string // on its key; "" without one
 	named   string // the tool that it runs, known with the first question
 	told    string // the question that its caller got last
@@ -43,6 +46,12 @@ type Run struct {
 	page      Page // that asks; nil when nothing can be seen
 	expiry    *time.Timer
 	cancel    context.CancelCauseFunc // of what runs in the background
+	cancelled bool                    // its caller wants it to end, wherever it is
+	detached  bool                    // it does not end with who waits for it
+	begun     bool                    // it was dispatched, when it is detached
+	handed    bool                    // its caller knows that it is detached, and its token
+	since     time.Time               // when it last began to run, and
+	patience  time.Duration           // how long it may then, when it is detached or asked
 	waiting   int                     // callers that wait in Next while it runs
 	// fetching counts the callers in Await, who take the outcome.
 	fetching   int
@@ -56,6 +65,8 @@ type Run struct {
 
 func (b *Bridge) newRun(in *Call) *Run {
 	r := &Run{pass: b.enter(in)}
+	r.since = r.pass.started
+	r.tally.count(r.since)
 	b.runs.add(r)
 	if in.Started != nil {
 		in.Started(r)
@@ -78,8 +89,14 @@ func (r *Run) refuse(ctx context.Context, e *Error) Step {
 	return r.pass.bridge.pipe.audit(ctx, r, func(context.Context, *Run) Step { return e.Step() })
 }
 
-// begin runs the call until it ends or stops at its first question.
-func (r *Run) begin(ctx context.Context) { r.settle(r.run(ctx)) }
+// begin runs the call until it ends or stops at its first question, or in the background.
+func (r *Run) begin(ctx context.Context) {
+	if r.pass.call.Detached {
+		detach(ctx, r)
+		return
+	}
+	r.settle(r.run(ctx))
+}
 
 // Token names the run to its caller; "" when it never stopped.
 func (r *Run) Token() string {
@@ -156,7 +173,7 @@ func (r *Run) leave() {
 	r.mu.Lock()
 	r.waiting--
 	cancel := r.cancel
-	last := r.waiting == 0 && r.pause == nil && !r.done
+	last := r.waiting == 0 && r.pause == nil && !r.done && !r.detached
 	r.mu.Unlock()
 	if last && cancel != nil {
 		cancel(GaveUp(Unknown))
@@ -233,7 +250,7 @@ func (r *Run) settle(s Step) {
 	}
 	r.mu.Lock()
 	r.asked++
-	r.named = s.Pause.Question.Tool
+	r.named, r.patience = s.Pause.Question.Tool, r.pass.patience()
 	full := r.asked > maxQuestions
 	token := cmp.Or(r.token, r.pass.bridge.mint())
 	r.mu.Unlock()
@@ -241,7 +258,7 @@ func (r *Run) settle(s Step) {
 		r.decline(s.Pause)
 		return
 	}
-	if e := r.pass.bridge.runs.keep(r, token, s.Pause.Question.ExpiresAt); e != nil {
+	if e := r.pass.bridge.runs.keep(r, token, s.Pause.Question.ExpiresAt, true); e != nil {
 		revoked := r.pass.call.Caller.IsRevoked()
 		if revoked {
 			e = Revoked()
@@ -276,14 +293,19 @@ func (r *Run) ask(p *Pause, token string) {
 	r.page, _ = r.pass.source.(Page)
 	r.expiry = time.AfterFunc(r.pass.bridge.pipe.limits.Question,
 		func() { _ = r.answer(id, &Answer{}, nobody) })
+	r.tally.count(r.pass.bridge.pipe.now())
 	r.changes.Signal()
-	answered := r.changes.Next()
+	answered, cancelled := r.changes.Next(), r.cancelled
 	r.mu.Unlock()
 	if p.Over != nil {
 		go r.watchOver(p.Over, id, answered)
 	}
 	r.pass.bridge.watched(r)
-	if e := r.pass.bridge.runs.mayAsk(r); e != nil {
+	e := r.pass.bridge.runs.mayAsk(r)
+	if e == nil && cancelled { // a moment before it was asked
+		e = byCancel(Unknown)
+	}
+	if e != nil {
 		go r.abort(e)
 	}
 }
@@ -350,7 +372,8 @@ func (r *Run) close(id string, a *Answer, by string) (*Pause, *Error) {
 	}
 	p.Take()
 	r.expiry.Stop()
-	r.pause, r.page = nil, nil
+	r.pause, r.page, r.since = nil, nil, r.pass.bridge.pipe.now()
+	r.tally.count(r.since)
 	r.changes.Signal()
 	r.mu.Unlock()
 	r.pass.bridge.runs.answeredBy(id, by, r)
@@ -367,9 +390,14 @@ func (r *Run) goOn(p *Pause, a *Answer) <-chan struct{} {
 	ctx, cancel := context.WithCancelCause(r.pass.bridge.life)
 	r.mu.Lock()
 	r.cancel = cancel
+	cancelled := r.cancelled
 	r.mu.Unlock()
-	if r.pass.call.Caller.IsRevoked() { // no answer counts any more
+	switch {
+	case r.pass.call.Caller.IsRevoked(): // no answer counts any more
 		cancel(Revoked())
+		a = nil
+	case cancelled:
+		cancel(byCancel(Unknown))
 		a = nil
 	}
 	r.pass.bridge.background.Go(func() { // ends with the call's own deadline
@@ -423,15 +451,25 @@ func (r *Run) end(s Step) {
 		}
 	}
 	r.mu.Lock()
-	token := r.token
-	if token != "" && r.waiting+r.fetching == 0 && !r.pass.bridge.runs.hold(r, int64(len(s.Data))) {
-		s = r.pass.ofCall(tooMuchToKeep()).Step() // else it goes to who waits
+	token, asked := r.token, r.asked > 0
+	keeps := r.handed || r.waiting+r.fetching == 0 // else it goes to who waits
+	// Nobody knows the token of such a call.
+	lost := keeps && r.pass.call.Detached && !r.handed && !asked
+	if token != "" && keeps && !lost && !r.pass.bridge.runs.hold(r, int64(len(s.Data))) {
+		s = r.pass.ofCall(tooMuchToKeep()).Step()
+	}
+	if r.cancelled && s.Err != nil && s.Err.Code == Cancelled {
+		s = r.pass.ofCall(byCancel(s.Err.Outcome).With(s.Err)).Step()
 	}
 	r.done, r.result = true, s
+	r.tally.count(r.pass.bridge.pipe.now())
 	r.changes.Signal()
 	r.mu.Unlock()
 	r.pass.bridge.runs.ended(r, token)
-	if token != "" {
+	if lost {
+		r.pass.bridge.runs.drop(handle{by: byToken, name: token}, r)
+	}
+	if asked {
 		r.pass.bridge.watched(r)
 	}
 	if r.pass.call.Key != "" { // last, because a store may take its time

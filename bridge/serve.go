@@ -9,9 +9,9 @@ import (
 )
 
 // Start runs a call until it ends or stops at its first question. While ctx lives and
-// nobody is asked, the end of ctx aborts the call. A call that was there before, under
-// its key or as Call.Again says, is returned as it is. Config.resume is not read; see
-// Serve.
+// nobody is asked, the end of ctx aborts the call. For a detached call it returns at once. A call
+// that was there before, under its key or as Call.Again says, is returned as it is.
+// Config.resume is not read; see Serve.
 func (b *Bridge) Start(ctx context.Context, in *Call) *Run {
 	if in.Again {
 		if r := b.runs.again(in); r != nil {
@@ -113,10 +113,7 @@ func (b *Bridge) startOrResume(ctx context.Context, in *Call) (*Run, time.Durati
 		if !r.wasTold(a.question) {
 			return r, 0 // the open question is told, not answered
 		}
-		if q := r.Asks(); q != nil && q.Foreign {
-			return b.refused(ctx, in, mayNotAnswer()), 0
-		}
-		e := r.answer(a.question, a, in.Caller.Name)
+		e := answerOwn(r, a, in.Caller)
 		if e != nil && e.Code != Conflict { // else somebody else was first
 			return b.refused(ctx, in, e), 0
 		}
@@ -125,6 +122,14 @@ func (b *Bridge) startOrResume(ctx context.Context, in *Call) (*Run, time.Durati
 		return r, 0 // the next question came before its caller did
 	}
 	return r, set.wait
+}
+
+// answerOwn takes an answer of the call's own caller to a question that it was told of.
+func answerOwn(r *Run, a *Answer, by Caller) *Error {
+	if q := r.Asks(); q != nil && q.Foreign {
+		return mayNotAnswer()
+	}
+	return r.answer(a.question, a, by.Name)
 }
 
 func (b *Bridge) mayResume(in *Call) (settings, error) {

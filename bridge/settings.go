@@ -48,8 +48,9 @@ func configDocs(o SiteOptions, l Limits) (schemaJSON, defaults json.RawMessage, 
 	}
 	props := map[string]any{
 		"timeout": map[string]any{"type": "integer", "minimum": 1,
-			"maximum":     l.MaxTimeout.Milliseconds(),
-			"description": "Milliseconds that the tool may run.", "examples": []int{10000}},
+			"maximum": max(l.AsyncTimeout, l.MaxTimeout).Milliseconds(),
+			"description": fmt.Sprintf("Milliseconds that the tool may run: at most %d without Prefer: respond-async.",
+				l.MaxTimeout.Milliseconds()), "examples": []int{10000}},
 		"wait": map[string]any{"type": "integer", "minimum": 0,
 			"maximum":     (5 * time.Minute).Milliseconds(),
 			"description": "Milliseconds to wait for a person before the call answers that it needs one.", "examples": []int{0}},
@@ -101,7 +102,8 @@ func configDocs(o SiteOptions, l Limits) (schemaJSON, defaults json.RawMessage, 
 // readSettings merges config over the site's defaults (RFC 7396), checks the
 // result and reads it. Errors are CONFIG_ERROR, or FORBIDDEN for an answer that
 // the caller may not give.
-func (s *siteState) readSettings(config json.RawMessage, c Caller) (settings, error) {
+func (s *siteState) readSettings(in *Call) (settings, error) {
+	config := in.Config
 	if len(config) == 0 {
 		return s.defaults, nil
 	}
@@ -113,7 +115,13 @@ func (s *siteState) readSettings(config json.RawMessage, c Caller) (settings, er
 	if err := s.configSchema.Validate(merged); err != nil {
 		return settings{}, s.configError(err, config)
 	}
-	return s.decodeSettings(merged, c)
+	set, err := s.decodeSettings(merged, in.Caller)
+	if most := s.longest; err == nil && !in.Detached && set.timeout > most {
+		message := fmt.Sprintf("must be at most %d: only a call with Prefer: respond-async may take longer", most.Milliseconds())
+		return settings{}, Errorf(ConfigError, "", NotRun, "config/timeout: %s", message).
+			Detail("errors", []map[string]string{{"pointer": "/timeout", "message": message}})
+	}
+	return set, err
 }
 
 func (s *siteState) decodeSettings(merged json.RawMessage, c Caller) (settings, error) {

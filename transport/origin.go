@@ -13,9 +13,9 @@ import (
 // What a page of an allowed origin may send and read.
 const (
 	corsMethods = "GET, HEAD, POST, DELETE, OPTIONS"
-	corsHeaders = "Authorization, Content-Type, Pagetools-Resume, Idempotency-Key, If-None-Match, X-Request-Id, " +
+	corsHeaders = "Authorization, Content-Type, Pagetools-Resume, Idempotency-Key, If-None-Match, Prefer, X-Request-Id, " +
 		"MCP-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID"
-	corsExposed = "Pagetools-Resume, ETag, Retry-After, X-Request-Id, Pagetools-Request-Id, " +
+	corsExposed = "Pagetools-Resume, ETag, Retry-After, Location, Preference-Applied, X-Request-Id, Pagetools-Request-Id, " +
 		"MCP-Protocol-Version, Mcp-Session-Id, WWW-Authenticate, Allow"
 	corsMaxAge = "600"
 )

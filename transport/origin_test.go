@@ -90,7 +90,7 @@ func TestPreflight(t *testing.T) {
 	got.wantStatus(t, 204)
 	// What clients of MCP send, too: C6.
 	for _, h := range []string{"Authorization", "Content-Type", "Pagetools-Resume", "Idempotency-Key",
-		"MCP-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name", "Last-Event-ID"} {
+		"MCP-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name", "Last-Event-ID", "Prefer", "If-None-Match"} {
 		if !strings.Contains(got.Header.Get("Access-Control-Allow-Headers"), h) {
 			t.Errorf("the preflight does not allow %s", h)
 		}
@@ -108,7 +108,7 @@ func TestPreflight(t *testing.T) {
 		}
 	}
 	read := s.get(t, "/", "Origin: https://app.example", "Authorization: Bearer secret")
-	for _, h := range []string{"Pagetools-Resume", "ETag", "Retry-After", "X-Request-Id", "Mcp-Session-Id", "WWW-Authenticate"} {
+	for _, h := range []string{"Pagetools-Resume", "ETag", "Retry-After", "Location", "Preference-Applied", "X-Request-Id", "Mcp-Session-Id", "WWW-Authenticate"} {
 		if !strings.Contains(read.Header.Get("Access-Control-Expose-Headers"), h) {
 			t.Errorf("%s is not exposed", h)
 		}

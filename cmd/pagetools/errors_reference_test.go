@@ -132,5 +132,5 @@ var failures = []failureRow{
 	{bridge.InternalError, bridge.Draining, nil, either, "pagetools is being stopped.", "Wait for `Retry-After`, and look at `outcome`."},
 	{bridge.InternalError, bridge.Overload, nil, either, "There is no memory for a page, or the call waited for one for as long as it may.", "Wait for `Retry-After`, and look at `outcome`."},
 	{bridge.InternalError, bridge.Internal, nil, either, "Something is wrong inside pagetools.", "Look at `outcome`. The log has the cause: `--verbose`."},
-	{bridge.Cancelled, "", nil, unknown, "The caller gave up. Only the log says it.", "Look at the page before you call again."},
+	{bridge.Cancelled, "", nil, either, "The caller gave up, which only the log says, or cancelled its [long call](long-calls.md#cancel-it).", "Look at the page before you call again, unless `outcome` is `not_run`."},
 }

@@ -132,14 +132,14 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	collectLess()
 	console := serveOperators(ctx, a, who, page)
 	defer console.close()
-	streams := make(chan struct{}) // closed when those of MCP shall end
+	streams := make(chan struct{}) // closed when what waits shall end
 	face, err := mcpFace(p, a, console, asks, streams, 0)
 	if err != nil {
 		return err
 	}
 	guards.Metrics, guards.JSONRPCUnder, guards.MaxBodyUnder = a.Metrics, []string{"/mcp"},
 		transport.BodiesWithFiles()
-	srv := transport.Server(transport.Guard(a.Mux(face), guards), p.log)
+	srv := transport.Server(transport.Guard(a.Mux(face, streams), guards), p.log)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
 	defer func() { _ = srv.Close() }()
@@ -447,7 +447,7 @@ func mcpFace(p *program, a *app.App, at *operators, asks bool, done <-chan struc
 		p.say("warning: sessions of MCP clients, and questions that they carry, do not outlive this process: %v", err)
 	}
 	return mcp.New(a.Bridge, mcp.Options{Version: ownVersion(), Tools: p.conf.MCPTools,
-		Schemas: p.conf.MCPSchemas, Files: p.conf.Saves(), Operators: at.page, Key: key, Ended: a.Ended(), Done: done, Finish: finish, Log: p.log,
+		Schemas: p.conf.MCPSchemas, Files: p.conf.Saves(), TaskAfter: p.conf.TaskAfter, Operators: at.page, Key: key, Ended: a.Ended(), Done: done, Finish: finish, Log: p.log,
 		Terminal: func() bool { return asks || at.inbox.own != "" }, Attended: !p.conf.Headless,
 		Opens: "Started with --console-listen 127.0.0.1:7301, pagetools has a page for that.",
 		Page: func(site string) (title, icon string) {

@@ -2,20 +2,26 @@ package app
 
 import (
 	"context"
+	"maps"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session/cdp"
 	"github.com/pagetools/pagetools/transport"
+	"github.com/pagetools/pagetools/transport/calls"
 	"github.com/pagetools/pagetools/transport/mcp"
 	"github.com/pagetools/pagetools/transport/openapi"
 	"github.com/pagetools/pagetools/transport/webtool"
 )
 
-// Mux returns what one listener serves: health, metrics, webtools, MCP and OpenTools.
-func (a *App) Mux(face *mcp.Face) *transport.Mux {
+// Mux returns what one listener serves: health, metrics, webtools, long calls, MCP and OpenTools.
+// done ends what waits for calls; nil is never.
+func (a *App) Mux(face *mcp.Face, done <-chan struct{}) *transport.Mux {
+	forms := webtool.Forms()
+	maps.Copy(forms, openapi.Forms())
 	mux := transport.NewMux(transport.Health(a.readiness)...)
 	mux.Add(a.Metrics.Routes(a.o.Log)...)
 	mux.Add(webtool.New(a.Bridge, webtool.Options{Log: a.o.Log}).Routes()...)
+	mux.Add(calls.New(a.Bridge, calls.Options{Forms: forms, Done: done}).Routes()...)
 	mux.Add(face.Routes()...)
 	mux.Add(openapi.New(a.Bridge, openapi.Options{Version: a.o.Version, Log: a.o.Log}).Routes()...)
 	return mux

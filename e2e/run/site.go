@@ -273,7 +273,7 @@ func (on *Stand) serve(ctx context.Context) error {
 	}
 	on.app.Keep(l.Addr().String())
 	server := &http.Server{ReadHeaderTimeout: 5 * time.Second,
-		Handler: transport.Guard(on.app.Mux(face), transport.Options{
+		Handler: transport.Guard(on.app.Mux(face, done), transport.Options{
 			Listen: l.Addr().String(), Credentials: &on.guests.credentials,
 			Callers:      []transport.Credential{credential("nobody", bridge.MayCall)},
 			JSONRPCUnder: []string{"/mcp"}, MaxBodyUnder: transport.BodiesWithFiles(),

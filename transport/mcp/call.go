@@ -58,11 +58,7 @@ func (x *exchange) call(ctx context.Context) (json.RawMessage, *rpcError) {
 	if err != nil {
 		return x.end(failure(x.counted(err))), nil
 	}
-	r, e := x.run(ctx, to, arguments)
-	if e != nil {
-		return nil, e
-	}
-	return x.end(r), nil
+	return x.run(ctx, to, arguments)
 }
 
 // counted counts a request that runs no tool of a page. It returns the error of the request,
@@ -113,16 +109,21 @@ func (x *exchange) open(ctx context.Context, list *toolset.List,
 // call: a client that answers by itself must not go on for ever.
 const maxAsked = 10
 
-// run runs a tool of a page until it ends or asks a person whom the client has to ask
-// with the next request.
+// run runs a tool of a page until it ends, becomes a task, or asks a person whom the client has to
+// ask with the next request.
 func (x *exchange) run(
 	ctx context.Context, to toolset.Target, arguments bridge.Value,
-) (*mcpgo.CallToolResult, *rpcError) {
+) (json.RawMessage, *rpcError) {
 	var now running
+	called, _ := x.message.text("name")
+	form := formPrefix
+	if called == to.Name {
+		form += called
+	}
 	c := &bridge.Call{
 		Site: to.Site, Tool: to.Tool.Name(), Session: x.scope.session, Caller: x.scope.caller,
 		Input: arguments, Again: true, Beside: true, ID: x.id, TraceParent: x.message.meta.trace,
-		Started: now.began,
+		Started: now.began, Detached: x.takesTasks(), Form: form,
 	}
 	defer x.progress(ctx, &now)()
 	run, left, e := x.begin(ctx, c)
@@ -131,22 +132,26 @@ func (x *exchange) run(
 	}
 	now.began(run)
 	for asked := 0; !left; asked++ {
-		q, end := run.Next(ctx)
-		if q == nil {
+		q, end, became := x.next(ctx, run)
+		switch {
+		case became:
+			return x.created(run), nil
+		case q == nil && end.Err != nil:
 			x.ended = run
-			if end.Err != nil {
-				return x.withFiles(failed(end.Err, to, x.protocol), end.Files), nil
-			}
-			return x.withFiles(x.excused(result(end, run.Tool(), x.protocol), end.Violation, to), end.Files), nil
+			return x.end(x.withFiles(failed(end.Err, to, x.protocol), end.Files)), nil
+		case q == nil:
+			x.ended = run
+			r := x.excused(result(end, run.Tool(), x.protocol), end.Violation, to, called)
+			return x.end(x.withFiles(r, end.Files)), nil
 		}
 		params, elsewhere, ok := x.elicitation(q)
 		switch {
 		case !ok || asked == maxAsked:
-			return x.waits(run, q), nil
+			return x.end(x.waits(run, q)), nil
 		case x.protocol.Modern():
 			state := carried{Token: run.Token(), Question: q.ID, Caller: c.Caller.Name,
 				Call: c.Digest(), URL: elsewhere, Until: q.ExpiresAt.Add(keptFor)}
-			return inputRequired(params, x.face.seal.close(forState, state)), nil
+			return x.end(inputRequired(params, x.face.seal.close(forState, state))), nil
 		}
 		said, err := x.peer.ask(ctx, x.out, mcpgo.MethodElicitationCreate, params)
 		if ctx.Err() != nil {
@@ -155,7 +160,7 @@ func (x *exchange) run(
 		// A client that cannot answer is as one that was closed: others may.
 		left = err != nil || x.answered(ctx, run, q.ID, elsewhere, said)
 	}
-	return x.waits(run, run.Asks()), nil
+	return x.end(x.waits(run, run.Asks())), nil
 }
 
 // begin starts a call, or finds the one that the request goes on with. left is true

@@ -90,6 +90,9 @@ func (x *exchange) dispatch(ctx context.Context) (json.RawMessage, *rpcError) {
 				mcpgo.ProtocolVersion20260728)
 		}
 	}
+	if modern && ofTasks(method) { // older versions have others, which are not served
+		return x.tasks()
+	}
 	switch method {
 	case string(mcpgo.MethodInitialize):
 		return x.initialize()
@@ -184,6 +187,7 @@ func (x *exchange) about() mcpgo.Implementation {
 func (x *exchange) discover() json.RawMessage {
 	r := mcpgo.DiscoverResult{SupportedVersions: mcpgo.ValidProtocolVersions,
 		Capabilities: x.capabilities(), Instructions: x.instructions()}
+	r.Capabilities.Extensions = map[string]any{tasksExtension: struct{}{}}
 	x.complete(&r.Result)
 	r.Meta.SetServerInfo(x.about())
 	r.SetCacheHints(0, mcpgo.CacheScopePrivate)

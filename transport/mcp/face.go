@@ -51,6 +51,9 @@ type Options struct {
 	// Finish is how long what still runs when stdin closes may take to finish; 0 means 2.5 s,
 	// because clients kill a server that does not end.
 	Finish time.Duration
+	// TaskAfter is how long a call is waited for before it becomes a task, for clients that take
+	// tasks; 0 means 2 s.
+	TaskAfter time.Duration
 	// Log gets what clients do wrong; nil is silent.
 	Log *slog.Logger
 }
@@ -75,6 +78,7 @@ type Face struct {
 // New makes the face of a bridge.
 func New(b *bridge.Bridge, o Options) (*Face, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.TaskAfter = cmp.Or(o.TaskAfter, defaultTaskAfter)
 	s, err := newSeal(o.Key)
 	if err != nil {
 		return nil, err

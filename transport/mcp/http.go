@@ -152,6 +152,12 @@ func checkModern(r *http.Request, m *message, version string) *rpcError {
 		encode(named)); err != nil {
 		return headerMismatch(err)
 	}
+	if ofTasks(m.method) { // of which the library does not know
+		given, ok := mcpgo.DecodeHeaderValue(r.Header.Get(mcpgo.HeaderName))
+		if id := m.params.Get("taskId"); !ok || id.IsString() && given != id.String() {
+			return headerMismatch(mcpgo.HeaderMismatchError{Header: mcpgo.HeaderName})
+		}
+	}
 	return nil
 }
 

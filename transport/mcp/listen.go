@@ -125,6 +125,10 @@ func (x *exchange) listen(ctx context.Context) (json.RawMessage, *rpcError) {
 	default:
 		return nil, badRequest("toolsListChanged must be a boolean.")
 	}
+	tasks, e := x.followed(want.Get("taskIds"))
+	if e != nil {
+		return nil, e
+	}
 	tag := map[string]any{mcpgo.MetaKeySubscriptionID: x.message.id}
 	tell := func(method string, params map[string]any) error {
 		params["_meta"] = tag
@@ -134,16 +138,52 @@ func (x *exchange) listen(ctx context.Context) (json.RawMessage, *rpcError) {
 	if allowed.ToolsListChanged {
 		lists = x.face.watch(ctx, x.scope, x.protocol)
 	}
+	agreed := struct {
+		mcpgo.SubscriptionFilter
+
+		TaskIDs []string `json:"taskIds,omitempty"`
+	}{SubscriptionFilter: allowed}
+	for _, long := range tasks {
+		agreed.TaskIDs = append(agreed.TaskIDs, long.Run().Token())
+	}
 	err := tell(mcpgo.MethodNotificationSubscriptionsAcknowledged,
-		map[string]any{"notifications": allowed})
+		map[string]any{"notifications": agreed})
 	if err != nil {
 		return nil, rpcErrorf(mcpgo.INTERNAL_ERROR, "The client reads no stream.")
 	}
+	ctx, stop := context.WithCancel(ctx)
+	followed := x.follow(ctx, tasks, tell)
 	if lists != nil {
 		changed := func() error { return tell(mcpgo.MethodNotificationToolsListChanged, map[string]any{}) }
 		lists.run(ctx, changed, x.beat)
+	} else {
+		x.linger(ctx, followed)
 	}
+	stop()
+	<-followed // nothing is told after the reply
 	return encode(map[string]any{"resultType": mcpgo.ResultTypeComplete, "_meta": tag}), nil
+}
+
+// linger shows that the stream lives, until done is closed or nobody listens any more.
+func (x *exchange) linger(ctx context.Context, done <-chan struct{}) {
+	beats := time.NewTicker(beatEvery)
+	defer beats.Stop()
+	for {
+		select {
+		case <-beats.C:
+			if x.beat() != nil {
+				return
+			}
+		case <-done:
+			return
+		case <-ctx.Done():
+			return
+		case <-x.face.o.Done:
+			return
+		case <-x.scope.caller.Revoked:
+			return
+		}
+	}
 }
 
 // beat shows that the stream lives, where that can be shown.

@@ -119,9 +119,9 @@ func (m *message) text(name string) (string, *rpcError) {
 	return v.String(), nil
 }
 
-// elicits says how a client can ask its person. kit marks the client of our test kit, which is told
-// which question it asks.
-type elicits struct{ form, url, kit bool }
+// elicits says how a client can ask its person, and whether it takes tasks. kit marks the client of
+// our test kit, which is told which question it asks.
+type elicits struct{ form, url, kit, tasks bool }
 
 // readElicits reads that from the capabilities of a client. ok is false when they violate the
 // protocol.
@@ -136,6 +136,7 @@ func readElicits(capabilities bridge.Value) (can elicits, ok bool) {
 	can.url = url.IsObject()
 	can.form = form.IsObject() || e.IsObject() && !can.url // an empty capability means forms
 	can.kit = capabilities.Get("experimental").Get("pagetools/kit").IsObject()
+	can.tasks = capabilities.Get("extensions").Get(tasksExtension).IsObject()
 	return can, capabilities.IsObject()
 }
 

@@ -58,8 +58,7 @@ const unfit = "The tool ran, and what it returned follows. This is marked as an 
 // outputSchema of the tool. The official SDKs throw away what lacks structuredContent, unless
 // it is an error. docs/decisions/2026-11-22-broken-promises.md.
 func (x *exchange) excused(r *mcpgo.CallToolResult, broken *bridge.Violation,
-	to toolset.Target) *mcpgo.CallToolResult {
-	called, _ := x.message.text("name")
+	to toolset.Target, called string) *mcpgo.CallToolResult {
 	if r.IsError || r.StructuredContent != nil || called != to.Name || !to.Promises(x.protocol) ||
 		broken != nil && x.peer.knows(broken) {
 		return r

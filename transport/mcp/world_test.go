@@ -191,11 +191,11 @@ func (c *client) head(r *http.Request, body string) {
 	if c.modern {
 		var m struct {
 			Method string
-			Params struct{ Name string }
+			Params struct{ Name, TaskID string }
 		}
 		_ = json.Unmarshal([]byte(body), &m)
 		set("Mcp-Method", m.Method)
-		set("Mcp-Name", m.Params.Name)
+		set("Mcp-Name", m.Params.Name+m.Params.TaskID)
 	}
 	for name, values := range c.header {
 		r.Header[name] = values

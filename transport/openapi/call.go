@@ -16,8 +16,7 @@ func (f *Face) call(w http.ResponseWriter, r *http.Request) {
 		transport.WriteError(w, r, e)
 		return
 	}
-	run, end := f.b.Serve(r.Context(), c)
-	transport.Deliver(w, r, run, end.Err, func() {
+	transport.Serve(w, r, f.b, c, func(end bridge.Step) {
 		if end.Err != nil {
 			transport.SetResume(w, end.Err)
 			transport.WriteError(w, r, transport.WithFiles(r, end))
@@ -29,6 +28,19 @@ func (f *Face) call(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
+// form names the form of the replies of tools.
+const form = "tools"
+
+// Forms returns the form of the replies of tools, by Call.Form.
+func Forms() map[string]transport.Form {
+	return map[string]transport.Form{form: func(r *http.Request, end bridge.Step) (int, []byte) {
+		if end.Err != nil {
+			return transport.Status(end.Err), transport.ErrorText(transport.WithFiles(r, end))
+		}
+		return http.StatusOK, end.Data
+	}}
+}
+
 func (f *Face) decode(r *http.Request) (*bridge.Call, *bridge.Error) {
 	body, err := transport.ReadBody(r)
 	if err != nil {
@@ -37,7 +49,7 @@ func (f *Face) decode(r *http.Request) (*bridge.Call, *bridge.Error) {
 	if len(body) == 0 {
 		body = []byte("{}") // a tool without arguments
 	}
-	c := &bridge.Call{Site: r.PathValue("site"), Tool: r.PathValue("tool"), Caller: transport.CallerOf(r.Context()),
+	c := &bridge.Call{Site: r.PathValue("site"), Tool: r.PathValue("tool"), Caller: transport.CallerOf(r.Context()), Form: form,
 		ID: transport.RequestID(r.Context()), TraceParent: transport.TraceParent(r.Header.Values("Traceparent")...)}
 	if c.Input, err = bridge.ReadValue("The body", body); err != nil {
 		return nil, bridge.AsError(err)

@@ -142,6 +142,7 @@ func newPart(l *bridge.Listing) *part {
 		}
 		o.Responses = map[string]*oneOfThem{
 			"200":     {Description: "What the tool returned.", Content: asJSON(result)},
+			"202":     {Ref: "#/components/responses/Accepted"},
 			"default": {Ref: "#/components/responses/Error"},
 		}
 		p.operations = append(p.operations, op)
@@ -229,11 +230,16 @@ const errorSchema = `{"type":"object","required":["status","error"],"properties"
 	`"required":["code","message","outcome"],"properties":{"code":{"type":"string"},"message":{"type":"string"},"reason":{"type":"string"},` +
 	`"outcome":{"enum":["not_run","failed","unknown"]},"details":{"type":"object"}}}}}`
 
+// acceptedSchema describes the reply to a call that goes on.
+const acceptedSchema = `{"type":"object","required":["status","call"],"properties":{"status":{"const":"accepted"},"call":{"type":"object",` +
+	`"required":["id","state"],"properties":{"id":{"type":"string"},"state":{"enum":["working","input_required","completed","cancelled"]}}}}}`
+
 // about says what no operation shows.
 const about = "Each operation is a tool of a web page or of an API. The body is its arguments, and the reply its result. " +
 	"?sessionId=NAME keeps the page between calls; without it each call has a fresh one. Idempotency-Key names a call that is " +
 	"not to run twice. A call that needs a person ends with 403 or 409 and the header Pagetools-Resume: send the same call with " +
-	"that header to go on."
+	"that header to go on. With Prefer: respond-async, a call that takes its time is answered by 202: GET the address in Location, " +
+	"/calls/ID, for its state and its reply, ?wait=SECONDS to wait for them; DELETE cancels it."
 
 // write writes a document.
 func write(version, site string, parts []*part, credentials bool) []byte {
@@ -268,8 +274,11 @@ func write(version, site string, parts []*part, credentials bool) []byte {
 		Paths:    map[string]*post{},
 	}
 	doc.Components.Schemas = map[string]json.RawMessage{}
-	doc.Components.Responses = map[string]*oneOfThem{"Error": {Description: "The call failed, or did not run: error.outcome says which.",
-		Content: asJSON(json.RawMessage(errorSchema))}}
+	doc.Components.Responses = map[string]*oneOfThem{
+		"Error": {Description: "The call failed, or did not run: error.outcome says which.", Content: asJSON(json.RawMessage(errorSchema))},
+		"Accepted": {Description: "With Prefer: respond-async: the call goes on. Location has its address.",
+			Content: asJSON(json.RawMessage(acceptedSchema))},
+	}
 	for _, p := range parts {
 		says := fmt.Sprintf("Tools of the web application %s.", p.site.Name)
 		doc.Tags = append(doc.Tags, tag{p.site.Name, says})

@@ -42,8 +42,8 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 		f.log.DebugContext(r.Context(), "webtool: correlation", slog.String("request", call.ID),
 			slog.String("session_id", text.Short(m.correlation, transport.MaxSession)))
 	}
-	run, end := f.b.Serve(r.Context(), call)
-	transport.Deliver(w, r, run, end.Err, func() {
+	call.Form = formOf(m.older, call.Single)
+	transport.Serve(w, r, f.b, call, func(end bridge.Step) {
 		if end.Err != nil {
 			reply.fail(w, r, transport.WithFiles(r, end), !call.Single && isUnknownAction(end.Err))
 		} else {

@@ -35,6 +35,11 @@ type details struct {
 // succeed replies {"status":"ok","data":…}, with "details" when the data does not fit its
 // own schema or was cut, or when the page saved files. The data is not encoded again.
 func succeed(w http.ResponseWriter, r *http.Request, end bridge.Step) {
+	w.Header().Set("Cache-Control", "no-store")
+	transport.WriteBytes(w, r, http.StatusOK, succeeded(r, end))
+}
+
+func succeeded(r *http.Request, end bridge.Step) []byte {
 	const head = `{"status":"ok","data":`
 	tail := []byte("}")
 	if end.Violation != nil || end.LeftOut > 0 || len(end.Files) > 0 {
@@ -42,9 +47,7 @@ func succeed(w http.ResponseWriter, r *http.Request, end bridge.Step) {
 		tail = slices.Concat([]byte(`,"details":`), schema.MustEncode(more), tail)
 	}
 	body := make([]byte, 0, len(head)+len(end.Data)+len(tail))
-	body = append(append(append(body, head...), end.Data...), tail...)
-	w.Header().Set("Cache-Control", "no-store")
-	transport.WriteBytes(w, r, http.StatusOK, body)
+	return append(append(append(body, head...), end.Data...), tail...)
 }
 
 // fail replies {"status":"error","error":{…}}.
@@ -63,9 +66,49 @@ func succeedOlder(w http.ResponseWriter, r *http.Request, end bridge.Step) {
 // failOlder replies {"error":"message"}.
 func failOlder(w http.ResponseWriter, r *http.Request, e *bridge.Error, action bool) {
 	transport.SetResume(w, e)
-	transport.WriteErrorAs(w, r, e, olderStatus(e, action), struct {
-		Error string `json:"error"`
-	}{transport.NewErrorBody(named(e)).Message})
+	transport.WriteErrorAs(w, r, e, olderStatus(e, action), olderError{transport.NewErrorBody(named(e)).Message})
+}
+
+type olderError struct {
+	Error string `json:"error"`
+}
+
+// The forms of replies, for calls that outlive their request.
+const (
+	formCurrent      = "" // also that of calls of other faces
+	formOlder        = "older"
+	formOlderActions = "older, several actions"
+)
+
+func formOf(older, single bool) string {
+	switch {
+	case !older:
+		return formCurrent
+	case single:
+		return formOlder
+	}
+	return formOlderActions
+}
+
+// Forms returns the forms of replies, by Call.Form.
+func Forms() map[string]transport.Form {
+	older := func(several bool) transport.Form {
+		return func(_ *http.Request, end bridge.Step) (int, []byte) {
+			if e := end.Err; e != nil {
+				return olderStatus(e, several && isUnknownAction(e)), schema.MustEncode(olderError{transport.NewErrorBody(named(e)).Message})
+			}
+			return http.StatusOK, end.Data
+		}
+	}
+	return map[string]transport.Form{
+		formCurrent: func(r *http.Request, end bridge.Step) (int, []byte) {
+			if end.Err != nil {
+				return transport.Status(end.Err), transport.ErrorText(named(transport.WithFiles(r, end)))
+			}
+			return http.StatusOK, succeeded(r, end)
+		},
+		formOlder: older(false), formOlderActions: older(true),
+	}
 }
 
 // maxNamed is how many actions fit into a message.

@@ -51,6 +51,7 @@ var layers = []layer{
 	{"transport", []string{"bridge", "bridge/policy", "bridge/schema"}, "the shared guards know no single transport"},
 	{"transport/openapi", []string{"transport", "bridge", "bridge/webtool", "bridge/policy", "bridge/schema", "bridge/opentools"}, "adapters do not know each other; openapi shares the document types of opentools"},
 	{"transport/console", []string{"transport", "bridge", "bridge/policy", "bridge/schema", "js"}, "adapters do not know each other; the console serves its script from js"},
+	{"transport/calls", []string{"transport", "bridge", "bridge/schema"}, "adapters do not know each other: whoever wires the faces hands over the forms of their replies"},
 	{"transport/mcp/toolset", []string{"bridge", "bridge/webtool", "bridge/schema"}, "names and lists are made from catalogs: no library, no connection"},
 	{"transport/mcp", []string{"transport", "transport/mcp/toolset", "bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "adapters do not know each other: MCP has its toolset besides"},
 	{"transport/...", []string{"transport", "bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "adapters do not know each other: a transport imports neither session nor shim nor another transport"},

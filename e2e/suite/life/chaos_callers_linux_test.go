@@ -33,6 +33,21 @@ type posted struct {
 
 // postTo makes a call to a server.
 func postTo(ctx context.Context, s *suite.Server, x call) posted {
+	bounded, cancel := context.WithTimeout(ctx, max(x.timeout, chaosLeast)+chaosGrace)
+	defer cancel()
+	began := time.Now()
+	r := x.send(bounded, s)
+	p := posted{entry: entry{id: x.id, tool: x.tool, by: x.caller, took: time.Since(began)}}
+	p.over = p.took - max(x.timeout, chaosLeast)
+	p.outcome, p.why, p.failure = outcomeOf(r)
+	if r.Err != nil && ctx.Err() != nil {
+		p.outcome, p.why = "left", ""
+	}
+	return p
+}
+
+// send makes the request of a call.
+func (x call) send(ctx context.Context, s *suite.Server, header ...string) suite.Reply {
 	config := map[string]any{"timeout": x.timeout.Milliseconds()}
 	for k, v := range x.config {
 		config[k] = v
@@ -42,21 +57,10 @@ func postTo(ctx context.Context, s *suite.Server, x call) posted {
 		body["sessionId"] = x.session
 	}
 	text, _ := json.Marshal(body) // strings and numbers
-	var header []string
 	if x.key != "" {
-		header = []string{"Idempotency-Key", x.key}
+		header = append(header, "Idempotency-Key", x.key)
 	}
-	bounded, cancel := context.WithTimeout(ctx, max(x.timeout, chaosLeast)+chaosGrace)
-	defer cancel()
-	began := time.Now()
-	r := s.In(bounded, x.token, http.MethodPost, s.URL+"/webtools/shop", string(text), header...)
-	p := posted{entry: entry{id: x.id, tool: x.tool, by: x.caller, took: time.Since(began)}}
-	p.over = p.took - max(x.timeout, chaosLeast)
-	p.outcome, p.why, p.failure = outcomeOf(r)
-	if r.Err != nil && ctx.Err() != nil {
-		p.outcome, p.why = "left", ""
-	}
-	return p
+	return s.In(ctx, x.token, http.MethodPost, s.URL+"/webtools/shop", string(text), header...)
 }
 
 // victim is an honest caller with a session, which calls all the time.

@@ -57,7 +57,7 @@ callers:
 `
 
 // chaosCallers are the credentials, which also identify calls.
-var chaosCallers = []string{"web-0", "web-1", "mcp-0", "mcp-1"}
+var chaosCallers = []string{"web-0", "web-1", "mcp-0", "mcp-1", "long-0", "long-1"}
 
 func chaosToken(name string) string { return name + "-token-of-the-tests" }
 
@@ -143,8 +143,11 @@ func TestChaos(t *testing.T) {
 	actors.Go(func() { c.breakThings(ctx, dice(seed, "faults")) })
 	for _, name := range append(slices.Clone(chaosCallers), "guest") {
 		act := c.web
-		if strings.HasPrefix(name, "mcp") {
+		switch kind, _, _ := strings.Cut(name, "-"); kind {
+		case "mcp":
 			act = c.mcp
+		case "long":
+			act = c.long
 		}
 		actors.Go(func() { act(ctx, name, dice(seed, name)) })
 	}

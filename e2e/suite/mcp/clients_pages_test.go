@@ -22,7 +22,7 @@ func TestClientPages(t *testing.T) {
 		refused []string // by the bridge, with a warning
 	}{
 		{"conformance", []string{
-			"json_schema_2020_12_tool", "test_audio_content", "test_elicitation", "test_embedded_resource", "test_error_handling", "test_image_content",
+			"confirm_delete", "failing_job", "greet", "json_schema_2020_12_tool", "slow_compute", "test_audio_content", "test_tool_with_task", "test_elicitation", "test_embedded_resource", "test_error_handling", "test_image_content",
 			"test_input_required_result_capabilities", "test_input_required_result_elicitation", "test_input_required_result_multi_round",
 			"test_input_required_result_request_state", "test_input_required_result_tampered_state", "test_logging_tool",
 			"test_multiple_content_types", "test_simple_text", "test_streaming_elicitation", "test_tool_with_progress", "test_trigger_tool_change",

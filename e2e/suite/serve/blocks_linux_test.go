@@ -62,6 +62,7 @@ type reader struct {
 	going  []*step // commands that run beside the block
 	asked  string  // the question that was answered last
 	token  string  // resumes the last call that waited
+	call   string  // the id of the last long call
 }
 
 // step is one block at a terminal.
@@ -224,6 +225,12 @@ func (w *reader) ours(text string) string {
 		}
 		text = strings.ReplaceAll(text, `"resume":"TOKEN"`, w.token)
 	}
+	if strings.Contains(text, "/calls/CALL") {
+		if w.call == "" {
+			w.t.Fatalf("no call had an address before this:\n%s", text)
+		}
+		text = strings.ReplaceAll(text, "/calls/CALL", "/calls/"+w.call)
+	}
 	if id := regexp.MustCompile(`\bID\b`); id.MatchString(text) {
 		text = id.ReplaceAllString(text, w.question())
 	}
@@ -285,16 +292,20 @@ func (w *reader) run(text string, code int) {
 	if token := resumes.FindString(s.stdout.String()); token != "" {
 		w.token = token
 	}
+	if id := accepted.FindStringSubmatch(s.stdout.String()); id != nil {
+		w.call = id[1]
+	}
 	if got := s.cmd.ProcessState.ExitCode(); got != code {
 		w.t.Errorf("it ended with %d, want %d:\n%s%s", got, code, text, s.all)
 	}
 }
 
 var (
-	asks    = regexp.MustCompile(`\[[yY]/[nN]`)
-	serves  = regexp.MustCompile(`(?m)^(bin/pagetools (serve|demo)\b|bin/recipes|python3 -m http\.server)`)
-	others  = regexp.MustCompile(`exec (bin/recipes|python3 -m http\.server)`)
-	resumes = regexp.MustCompile(`"resume":"[^"]+"`)
+	asks     = regexp.MustCompile(`\[[yY]/[nN]`)
+	serves   = regexp.MustCompile(`(?m)^(bin/pagetools (serve|demo)\b|bin/recipes|python3 -m http\.server)`)
+	others   = regexp.MustCompile(`exec (bin/recipes|python3 -m http\.server)`)
+	resumes  = regexp.MustCompile(`"resume":"[^"]+"`)
+	accepted = regexp.MustCompile(`"status":"accepted","call":\{"id":"([^"]+)"`)
 )
 
 // start runs commands at a terminal, where a person says yes to each question.

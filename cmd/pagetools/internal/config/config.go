@@ -69,6 +69,7 @@ type Config struct {
 	Warm                int           `key:"warm" group:"pages" default:"2" min:"0" help:"spare pages that wait for calls, per site"`
 	MCPTools            string        `key:"mcp-tools" group:"serving" default:"auto" enum:"auto,direct,hybrid,meta" help:"what MCP clients see: direct (the tools of pages), hybrid (three to find and call them, and those found or called), meta (these three), auto (hybrid above 30 tools)"`
 	MCPSchemas          string        `key:"mcp-schemas" group:"serving" default:"adapted" enum:"adapted,faithful" help:"arguments as MCP clients see them: adapted (every model's API takes them), faithful (as the page wrote them)"`
+	TaskAfter           time.Duration `key:"task-after" group:"serving" default:"2s" help:"how long a call of an MCP client that takes tasks is waited for before it becomes one"`
 	Approval            string        `key:"approval" group:"consent" unnamed:"stricter" default:"ask" enum:"auto,ask-once,ask,never,strict,deny" help:"who decides on calls: auto, ask-once, ask or never, as for single tools; strict (ask about every tool), deny (refuse what ask would ask about)"`
 	Rate                policy.Rate   `key:"rate" group:"consent" help:"calls that a site takes of all callers together, as in 600/1m"`
 	Adapters            []string      `key:"adapter" group:"pages" many:"lines" path:"true" help:"a file with a script of yours that adds tools to the pages of the one TARGET (repeatable): code with your login, so read it first"`

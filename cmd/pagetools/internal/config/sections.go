@@ -200,6 +200,7 @@ type Limits struct {
 	FirstIdle        time.Duration `key:"first-idle" unnamed:"most 60s" help:"how long a session that was used once is kept"`
 	Idle             time.Duration `key:"idle" unnamed:"most 15m" help:"how long a session that was used more often is kept"`
 	MaxAge           time.Duration `key:"max-age" unnamed:"most 8h" help:"how long any session is kept"`
+	AsyncTimeout     time.Duration `key:"async-timeout" unnamed:"most 15m" most:"4h" help:"how long a call may let its tool run that prefers respond-async (15m, at most 4h)"`
 	Question         time.Duration `key:"question" unnamed:"most 5m" help:"how long a question is open"`
 	Tools            int           `key:"tools" unnamed:"most 256" min:"1" help:"tools in one document"`
 	Name             int           `key:"name" unnamed:"most 128" min:"1" help:"characters of a name"`
@@ -225,7 +226,7 @@ type Limits struct {
 func (l *Limits) Bridge() bridge.Limits {
 	return bridge.Limits{
 		Tools: l.Tools, Name: l.Name, Description: l.Description,
-		Arguments: l.Arguments, Result: l.Result, Question: l.Question, Subschemas: l.PageSubschemas,
+		AsyncTimeout: l.AsyncTimeout, Arguments: l.Arguments, Result: l.Result, Question: l.Question, Subschemas: l.PageSubschemas,
 		PageBytes: int64(l.PageBytes), HistoryBytes: int64(l.HistoryBytes), CallerBytes: int64(l.CallerBytes), TotalBytes: int64(l.TotalBytes),
 		Files: l.Files, FileBytes: int64(l.FileBytes), CallerFiles: int64(l.CallerFiles),
 		Schema: schema.Limits{

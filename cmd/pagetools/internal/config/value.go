@@ -120,6 +120,9 @@ func set(v reflect.Value, tag reflect.StructTag, text string) error {
 		if err != nil || d <= 0 {
 			return must
 		}
+		if most, err := time.ParseDuration(tag.Get("most")); err == nil && d > most {
+			return fmt.Errorf("must be at most %s", tag.Get("most"))
+		}
 		v.SetInt(int64(d))
 	default:
 		return setInt(v, tag.Get("min"), text)
