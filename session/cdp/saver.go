@@ -19,6 +19,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/wire"
+	"github.com/pagetools/pagetools/shim"
 )
 
 // savePatience is how long a call waits, after its tool, for the files that began in it, and for the
@@ -90,6 +91,7 @@ func newSaver(b *instance, own *owner, in cdp.BrowserContextID, o session.TabOpt
 		v.open.Store(true)
 		b.saves.CompareAndSwap(false, o.Downloads)
 	}
+	own.setup.invoker = append(own.setup.invoker, addScript(shim.SavesSource(own.watcher.name)))
 	return v
 }
 

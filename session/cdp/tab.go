@@ -151,9 +151,7 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 			Unread: t.unread})
 		own.setup.invoker = append(own.setup.invoker, addScript(shim.RecordSource(t.notes, surfaceJSON(o.Surface))))
 	}
-	if t.saver = newSaver(b, own, in, o); t.saver != nil {
-		own.setup.invoker = append(own.setup.invoker, addScript(shim.SavesSource(name)))
-	}
+	t.saver = newSaver(b, own, in, o)
 	own.saver = t.saver
 	own.windows = &windows{
 		of: b, in: in, id: id, policy: o.Windows, frames: own.frames, setup: own.setup, out: out, tasks: work,

@@ -78,11 +78,11 @@ func TestSavedFiles(t *testing.T) {
 		path := "/files/" + said.Details.Files[i].ID
 		res, body := fetch(http.MethodGet, path, as("agent"))
 		h := res.Header
-		if res.StatusCode != 200 || body != want.body || h.Get("Content-Type") != want.kind || h.Get("Content-Disposition") != want.disposition ||
+		if res.StatusCode != http.StatusOK || body != want.body || h.Get("Content-Type") != want.kind || h.Get("Content-Disposition") != want.disposition ||
 			h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Content-Security-Policy") != "sandbox" || h.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %d %q %v", path, res.StatusCode, body, h)
 		}
-		if res, body := fetch(http.MethodHead, path+"/", as("agent")); res.StatusCode != 200 || body != "" {
+		if res, body := fetch(http.MethodHead, path+"/", as("agent")); res.StatusCode != http.StatusOK || body != "" {
 			t.Errorf("HEAD %s: %d %q", path, res.StatusCode, body)
 		}
 		w.get(t, path, as("other")).wantError(t, 404, bridge.WebtoolNotFound, "", bridge.NotRun)
@@ -117,7 +117,7 @@ func TestSavedFilesOfFailures(t *testing.T) {
 		t.Fatalf("details: %v", got.Details)
 	}
 	address, _ := list[0].(map[string]any)["url"].(string)
-	res, err := w.client.Get(address) //nolint:noctx // of a test
+	res, err := w.client.Get(address)
 	if err != nil {
 		t.Fatal(err)
 	}
