@@ -273,3 +273,35 @@ func (c *LongCall) Answer(by Caller, question string, a Answer) error {
 	}
 	return asPlain(answerOwn(c.run, &a, by))
 }
+
+// abort ends the run, wherever it is: what waits in a page is aborted there.
+func (r *Run) abort(cause *Error) {
+	if rest := r.halt(cause); rest != nil {
+		rest()
+	}
+}
+
+// halt cancels what runs, or closes the open question. Then rest ends the call, which
+// may wait for the page.
+func (r *Run) halt(cause *Error) (rest func()) {
+	r.mu.Lock()
+	cancel, q := r.cancel, r.asks()
+	r.mu.Unlock()
+	switch {
+	case q != nil:
+		if p, e := r.close(q.ID, nil, nobody); e == nil { // else somebody answered it
+			return func() { r.drop(p, cause) }
+		}
+	case cancel != nil:
+		cancel(cause)
+	}
+	return nil
+}
+
+// drop ends a call whose question was closed without an answer.
+func (r *Run) drop(p *Pause, cause *Error) {
+	r.observe(Observed{Question: &p.Question})
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(cause)
+	r.settle(p.Continue(ctx, nil))
+}
