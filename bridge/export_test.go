@@ -13,3 +13,10 @@ func (b *Bridge) Held() []int {
 	}
 	return held
 }
+
+// FileAccounts returns how many callers have an account for files.
+func (b *Bridge) FileAccounts() int {
+	b.files.mu.Lock()
+	defer b.files.mu.Unlock()
+	return len(b.files.accounts)
+}

@@ -87,14 +87,26 @@ func newFiles(most int64, above *policy.Account) files {
 	return files{all: map[string]*keptFile{}, accounts: map[string]*policy.Account{}, above: above, most: most}
 }
 
-// account returns what counts the files of a caller.
-func (fs *files) account(caller string) *policy.Account {
+// charge takes bytes from the account of a caller, or gives them back when n is below 0. It reports
+// false when there is no room. A caller who has none of them has no account.
+func (fs *files) charge(caller string, n int64) bool {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if fs.accounts[caller] == nil {
-		fs.accounts[caller] = policy.NewAccount(fs.most, fs.above)
+	of := fs.accounts[caller]
+	if of == nil {
+		of = policy.NewAccount(fs.most, fs.above)
+		fs.accounts[caller] = of
 	}
-	return fs.accounts[caller]
+	fits := true
+	if n < 0 {
+		of.Give(-n)
+	} else {
+		fits = of.Take(n)
+	}
+	if of.Used() == 0 {
+		delete(fs.accounts, caller)
+	}
+	return fits
 }
 
 // room returns the room for the files of a call.
@@ -105,19 +117,18 @@ func (fs *files) room(caller string, l *Limits) FileRoom {
 
 // take makes room for a file of so many bytes, and give gives it back.
 func (fs *files) take(caller string, n int64) bool {
-	of := fs.account(caller)
-	if !of.Take(n) {
+	if !fs.charge(caller, n) {
 		return false
 	}
 	if !fs.above.Take(fileOverhead) {
-		of.Give(n)
+		fs.charge(caller, -n)
 		return false
 	}
 	return true
 }
 
 func (fs *files) give(caller string, n int64) {
-	fs.account(caller).Give(n)
+	fs.charge(caller, -n)
 	fs.above.Give(fileOverhead)
 }
 
@@ -140,7 +151,7 @@ func (fs *files) keep(r *Run, saved []File) (told []File) {
 }
 
 func (fs *files) keepOne(r *Run, f File, rules *policy.Results) File {
-	of, before := fs.account(r.pass.call.Caller.Name), int64(len(f.Data))
+	before := int64(len(f.Data))
 	f.Type = fileType(f.Name, f.Data)
 	if isText(f.Type) && len(rules.Redact) > 0 {
 		f.Data = []byte(rules.Text(string(f.Data)))
@@ -149,9 +160,7 @@ func (fs *files) keepOne(r *Run, f File, rules *policy.Results) File {
 		f.marks = rules
 	}
 	f.ID, f.Bytes, f.SHA256 = rand.Text(), int64(len(f.Data)), digestOf(f.Data)
-	if more := f.Bytes - before; more <= 0 {
-		of.Give(-more)
-	} else if !of.Take(more) {
+	if !fs.charge(r.pass.call.Caller.Name, f.Bytes-before) {
 		fs.give(r.pass.call.Caller.Name, before)
 		return File{Name: f.Name, State: FileTooLarge}
 	}

@@ -124,12 +124,12 @@ func TestFilesAreBounded(t *testing.T) {
 	if got := states(two, 0, 0, 0, 0, 0, 0); got != ",,,,,too_large" { // each costs the process a KiB
 		t.Errorf("of the process they are %q", got)
 	}
-	if n, count := b.FileBytes(); n != 200 || count != 9 {
-		t.Errorf("%d bytes of %d files are kept", n, count)
+	if n, count := b.FileBytes(); n != 200 || count != 9 || b.FileAccounts() == 0 {
+		t.Errorf("%d bytes of %d files are kept, for %d callers", n, count, b.FileAccounts())
 	}
 	b.Close()
-	if n, count := b.FileBytes(); n != 0 || count != 0 {
-		t.Errorf("at the end %d bytes of %d files are kept", n, count)
+	if n, count := b.FileBytes(); n != 0 || count != 0 || b.FileAccounts() != 0 {
+		t.Errorf("at the end %d bytes of %d files are kept, for %d callers", n, count, b.FileAccounts())
 	}
 }
 
