@@ -27,6 +27,9 @@ type Options struct {
 	// Origins may call from a browser: "https://app.example", or "*" for any,
 	// which needs Callers. "null" is never accepted.
 	Origins []string
+	// PublicURL is the origin under which a proxy or a tunnel is reached that leads here: it is
+	// accepted as Host and as Origin. Unless it is of this machine, it needs Callers. Empty: none.
+	PublicURL string
 	// Callers are the credentials. Without any, a loopback listener serves the
 	// caller bridge.Local, and any other listener serves nobody.
 	Callers []Credential
@@ -89,6 +92,12 @@ func (o Options) Validate() error {
 		fail("%s %s can be reached from other machines, so it needs %s", "Listen", o.Listen,
 			o.Words.Of("Callers"))
 	}
+	if _, ok := publicHost(o.PublicURL); o.PublicURL != "" && !ok {
+		fail("%s must be an origin with https, such as https://tools.example, not %q", "PublicURL", o.PublicURL)
+	} else if o.reachedFromElsewhere() && len(o.Callers) == 0 {
+		fail("%s %s can be reached from other machines, so it needs %s", "PublicURL", o.PublicURL,
+			o.Words.Of("Callers"))
+	}
 	for _, h := range o.Hosts {
 		if _, ok := parseHost(h); !ok {
 			fail("%s must be a host name, such as pagetools.example, not %q", "Hosts", h)
@@ -106,6 +115,12 @@ func (o Options) Validate() error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// reachedFromElsewhere reports whether the public URL leads other machines here.
+func (o Options) reachedFromElsewhere() bool {
+	public, ok := publicHost(o.PublicURL)
+	return ok && !origin.Loopback(public.name)
 }
 
 // isLoopback reports whether only this machine can reach the address.

@@ -3,6 +3,7 @@ package transport
 import (
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -13,9 +14,9 @@ import (
 // What a page of an allowed origin may send and read.
 const (
 	corsMethods = "GET, HEAD, POST, DELETE, OPTIONS"
-	corsHeaders = "Authorization, Content-Type, Pagetools-Resume, Idempotency-Key, If-None-Match, X-Request-Id, " +
+	corsHeaders = "Authorization, Content-Type, Pagetools-Resume, Idempotency-Key, If-None-Match, Prefer, X-Request-Id, " +
 		"MCP-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID"
-	corsExposed = "Pagetools-Resume, ETag, Retry-After, X-Request-Id, Pagetools-Request-Id, " +
+	corsExposed = "Pagetools-Resume, ETag, Retry-After, Location, Preference-Applied, X-Request-Id, Pagetools-Request-Id, " +
 		"MCP-Protocol-Version, Mcp-Session-Id, WWW-Authenticate, Allow"
 	corsMaxAge = "600"
 )
@@ -35,6 +36,9 @@ func newOriginRule(o Options) originRule {
 		case validOrigin(allowed):
 			rule.listed[origin.Of(allowed)] = true
 		}
+	}
+	if _, ok := publicHost(o.PublicURL); ok {
+		rule.listed[o.PublicURL] = true
 	}
 	return rule
 }
@@ -91,8 +95,21 @@ func (g *guard) checkOrigin(w http.ResponseWriter, r *http.Request, _ *info) (an
 		return false
 	}
 	h.Set("Access-Control-Allow-Methods", corsMethods)
-	h.Set("Access-Control-Allow-Headers", corsHeaders)
+	h.Set("Access-Control-Allow-Headers", corsHeaders+paramHeaders(r))
 	h.Set("Access-Control-Max-Age", corsMaxAge)
 	w.WriteHeader(http.StatusNoContent)
 	return true
+}
+
+// paramHeader is the form of the headers in which clients of MCP repeat arguments.
+var paramHeader = regexp.MustCompile(`(?i)^Mcp-Param-[A-Za-z0-9_-]{1,128}$`)
+
+// paramHeaders lists those that a preflight asks for, as the end of a list.
+func paramHeaders(r *http.Request) (list string) {
+	for name := range strings.SplitSeq(strings.Join(r.Header.Values("Access-Control-Request-Headers"), ","), ",") {
+		if name = strings.TrimSpace(name); paramHeader.MatchString(name) {
+			list += ", " + name
+		}
+	}
+	return list
 }

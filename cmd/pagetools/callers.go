@@ -57,7 +57,7 @@ func (c *callers) guards(addr net.Addr) (transport.Options, error) {
 		return transport.Options{}, terminal.Usage("callers in %s has no entries, and without callers everybody on "+
 			"this machine may call: remove the key to have it so, or add a caller", conf.File)
 	}
-	o := transport.Options{Listen: addr.String(), Hosts: conf.AllowHosts, Origins: conf.CORS, Words: optionWords,
+	o := transport.Options{Listen: addr.String(), Hosts: conf.AllowHosts, Origins: conf.CORS, PublicURL: string(conf.PublicURL), Words: optionWords,
 		Log: c.p.log, Callers: c.ofFaces(conf), Credentials: &c.faces}
 	if err := o.Validate(); err != nil {
 		return o, terminal.Usage("%s",

@@ -447,7 +447,7 @@ func mcpFace(p *program, a *app.App, at *operators, asks bool, done <-chan struc
 		p.say("warning: sessions of MCP clients, and questions that they carry, do not outlive this process: %v", err)
 	}
 	return mcp.New(a.Bridge, mcp.Options{Version: ownVersion(), Tools: p.conf.MCPTools,
-		Schemas: p.conf.MCPSchemas, Operators: at.page, Key: key, Ended: a.Ended(), Done: done, Finish: finish, Log: p.log,
+		Schemas: p.conf.MCPSchemas, Operators: at.linked, Key: key, Ended: a.Ended(), Done: done, Finish: finish, Log: p.log,
 		Terminal: func() bool { return asks || at.inbox.own != "" }, Attended: !p.conf.Headless,
 		Opens: "Started with --console-listen 127.0.0.1:7301, pagetools has a page for that.",
 		Page: func(site string) (title, icon string) {

@@ -33,6 +33,7 @@ type exchange struct {
 	peer     *peer // who asks: the client of a session, or of stdio; nil for one without
 	out      stream
 	id       string // of the request, in logs
+	remote   bool   // it came from elsewhere than this machine
 
 	can   elicits     // what the client declared
 	noted time.Time   // when progress was told last

@@ -25,8 +25,9 @@ type Options struct {
 	// Schemas is adapted or faithful; empty is adapted.
 	Schemas string
 	// Operators returns where a person answers questions now, for clients that can open
-	// an address; "", and a nil function, when there is no such page.
-	Operators func() string
+	// an address: on this machine, or from wherever a remote client is. "", and a nil function, say
+	// that there is no such page.
+	Operators func(remote bool) string
 	// Terminal reports whether a person can answer at a terminal now; nil is no.
 	Terminal func() bool
 	// Attended says that people see the windows of pages: they can answer in them what a page asks.

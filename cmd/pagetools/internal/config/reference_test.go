@@ -151,7 +151,7 @@ func standard(f field) string {
 var types = map[reflect.Type]string{
 	reflect.TypeFor[bool](): "true or false", reflect.TypeFor[int](): "a number", reflect.TypeFor[string](): "text",
 	reflect.TypeFor[time.Duration](): "a duration", reflect.TypeFor[policy.Rate](): "a rate", reflect.TypeFor[bridge.Right](): "rights",
-	reflect.TypeFor[Viewport](): "a size", reflect.TypeFor[Origin](): "an origin", reflect.TypeFor[Network](): "a network", reflect.TypeFor[Wait](): "`tool:NAME`, `selector:CSS` or `idle`", reflect.TypeFor[*int](): "a number",
+	reflect.TypeFor[Viewport](): "a size", reflect.TypeFor[Origin](): "an origin", reflect.TypeFor[PublicURL](): "an origin with https", reflect.TypeFor[Network](): "a network", reflect.TypeFor[Wait](): "`tool:NAME`, `selector:CSS` or `idle`", reflect.TypeFor[*int](): "a number",
 	reflect.TypeFor[Approval](): "[a word or a mapping](#sites-approval)", reflect.TypeFor[WaitFor](): "[a mapping](#sites-wait-for)",
 	reflect.TypeFor[Auth](): "[a mapping](#sites-auth)", reflect.TypeFor[[]Adapter](): "[a list](#sites-adapters)", reflect.TypeFor[[]Profile](): "[a list](#sites-profiles)", reflect.TypeFor[Rules](): "levels by pattern: `auto`, `ask-once`, `ask`, `never`",
 	reflect.TypeFor[Rates](): "rates by pattern", reflect.TypeFor[Params](): "JSON Schemas by name", reflect.TypeFor[Idle](): "true, or a duration of up to 10s",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"net/url"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -379,6 +380,19 @@ func (o *Origin) UnmarshalText(text []byte) error {
 		return errMust
 	}
 	*o = Origin(from)
+	return nil
+}
+
+// PublicURL is an origin of https, or of http on this machine.
+type PublicURL string
+
+// UnmarshalText reads an address as a person writes it.
+func (u *PublicURL) UnmarshalText(text []byte) error {
+	from, ok := origin.Parse(string(text))
+	if at, err := url.Parse(from); !ok || err != nil || at.Scheme != "https" && !origin.Loopback(at.Hostname()) {
+		return errMust
+	}
+	*u = PublicURL(from)
 	return nil
 }
 
