@@ -196,7 +196,7 @@ func noTools(findings []bridge.Finding, left []string, c *config.Config, t *targ
 // orLate says that tools may come late, and how a site that declares none gets some.
 func orLate(findings []bridge.Finding, left []string, t *target) string {
 	const late = "--wait-for tool:NAME waits for one that comes late."
-	if without(findings, left) != noneDeclared || t == nil {
+	if without(findings, left) != noneDeclared || t == nil || len(t.adapters) > 0 {
 		return late
 	}
 	return late + " For a site that has none, " + aim("init --adapter NAME", t) + " begins some of yours."

@@ -17,15 +17,18 @@ import (
 	"github.com/pagetools/pagetools/shim"
 )
 
-// adapterScripts are the commands by which the documents of a tab get its adapters. Each is a script
-// of its own: one that does not parse leaves the others whole.
-func adapterScripts(name string, o session.TabOptions) (commands []wire.Command) {
+// adapterScripts are the commands by which the documents of a tab get its adapters, those that are not
+// JavaScript left out: parse has told of them.
+func adapterScripts(name string, o session.TabOptions, parsed *sync.Map) (commands []wire.Command) {
 	if len(o.Adapters) == 0 {
 		return nil
 	}
 	commands = append(commands, addScript(shim.AdapterRunner(name)))
 	origins := append([]string{o.Origin}, o.Origins...)
 	for i, a := range o.Adapters {
+		if known, _ := parsed.Load(a.SHA256); known.(*adapter.HeaderError) != nil { //nolint:forcetypeassert // parse stored it
+			continue
+		}
 		c := shim.AdapterConfig{Index: i + 1, Name: a.Name, Origins: origins, Match: a.Patterns(),
 			Frames: a.Frames, At: a.At, Quiet: a.Quiet}
 		if c.Match == nil {

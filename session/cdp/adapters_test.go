@@ -197,6 +197,16 @@ func TestAdapterFaults(t *testing.T) {
 				}
 				p.find("good")
 				p.find("own")
+				p.until("no fault of the page", func(all []session.ToolsChanged) bool {
+					for _, set := range all {
+						for _, f := range set.Findings {
+							if f.Rule == bridge.RuleUncaught {
+								t.Errorf("the page is blamed: %+v", f)
+							}
+						}
+					}
+					return true
+				})
 			})
 		})
 	}

@@ -73,9 +73,10 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions, parsed *syn
 	if t.owner.windows.bridged() {
 		b.conn.Adopt(id, target)
 	}
-	err = t.prepare(ctx, o.Await.Idle)
+	err = t.parse(ctx, o.Adapters, parsed)
 	if err == nil {
-		err = t.parse(ctx, o.Adapters, parsed)
+		t.owner.setup.invoker = append(t.owner.setup.invoker, adapterScripts(t.calls.name, o, parsed)...)
+		err = t.prepare(ctx, o.Await.Idle)
 	}
 	if err == nil && t.probe != nil {
 		err = t.probe.Open(ctx)
@@ -149,7 +150,6 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 			Unread: t.unread})
 		own.setup.invoker = append(own.setup.invoker, addScript(shim.RecordSource(t.notes, surfaceJSON(o.Surface))))
 	}
-	own.setup.invoker = append(own.setup.invoker, adapterScripts(name, o)...)
 	own.windows = &windows{
 		of: b, in: in, id: id, policy: o.Windows, frames: own.frames, setup: own.setup, out: out, tasks: work,
 		known: map[cdptarget.ID]bool{},
