@@ -33,6 +33,8 @@ type Options struct {
 	// Callers are the credentials. Without any, a loopback listener serves the
 	// caller bridge.Local, and any other listener serves nobody.
 	Callers []Credential
+	// Verifier finds the callers of other tokens; nil knows none.
+	Verifier Verifier
 	// Open are paths that need no credential, without a trailing slash ("" is the
 	// root), besides those of health. What they answer is for everybody.
 	Open []string
@@ -88,13 +90,13 @@ func (o Options) Validate() error {
 	}
 	if _, port, err := net.SplitHostPort(o.Listen); err != nil || port == "0" {
 		fail("%s %q must be an address with a port", "Listen", o.Listen)
-	} else if !isLoopback(o.Listen) && len(o.Callers) == 0 {
+	} else if !isLoopback(o.Listen) && len(o.Callers) == 0 && o.Verifier == nil {
 		fail("%s %s can be reached from other machines, so it needs %s", "Listen", o.Listen,
 			o.Words.Of("Callers"))
 	}
 	if _, ok := publicHost(o.PublicURL); o.PublicURL != "" && !ok {
 		fail("%s must be an origin with https, such as https://tools.example, not %q", "PublicURL", o.PublicURL)
-	} else if o.reachedFromElsewhere() && len(o.Callers) == 0 {
+	} else if o.reachedFromElsewhere() && len(o.Callers) == 0 && o.Verifier == nil {
 		fail("%s %s can be reached from other machines, so it needs %s", "PublicURL", o.PublicURL,
 			o.Words.Of("Callers"))
 	}
@@ -105,7 +107,7 @@ func (o Options) Validate() error {
 	}
 	for _, allowed := range o.Origins {
 		switch {
-		case allowed == "*" && len(o.Callers) == 0:
+		case allowed == "*" && len(o.Callers) == 0 && o.Verifier == nil:
 			fail("%s * needs %s", "Origins", o.Words.Of("a token"))
 		case allowed != "*" && !validOrigin(allowed):
 			fail("%s must be an origin, such as https://app.example, not %q", "Origins", allowed)

@@ -32,7 +32,7 @@ func newOriginRule(o Options) originRule {
 	for _, allowed := range o.Origins {
 		switch {
 		case allowed == "*":
-			rule.any = len(o.Callers) > 0
+			rule.any = len(o.Callers) > 0 || o.Verifier != nil
 		case validOrigin(allowed):
 			rule.listed[origin.Of(allowed)] = true
 		}
@@ -74,7 +74,7 @@ func (g *guard) checkOrigin(w http.ResponseWriter, r *http.Request, _ *info) (an
 		w.Header().Add("Vary", "Origin")
 	}
 	given := r.Header.Values("Origin")
-	if len(given) == 0 {
+	if len(given) == 0 || r.Method == http.MethodGet && g.isMetadata(r.URL.EscapedPath()) {
 		return false
 	}
 	from := given[0]

@@ -1,0 +1,115 @@
+package oauth
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/origin"
+	"github.com/pagetools/pagetools/bridge/policy"
+)
+
+// Options configures a [Verifier].
+type Options struct {
+	// Public is the origin under which people and hosts reach the server.
+	Public string
+	// Issuers are those whose tokens count.
+	Issuers []Issuer
+	// Client fetches what issuers publish: it decides which addresses may be reached, and follows
+	// no redirect to another origin. Nil means http.DefaultClient.
+	Client *http.Client
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// Log says why tokens are refused; nil is silent.
+	Log *slog.Logger
+}
+
+// Issuer says whose tokens count, and who their holders are.
+type Issuer struct {
+	// Name begins the names of its callers, as in NAME:SUBJECT.
+	Name string
+	// URL is exactly what its tokens have as iss.
+	URL string
+	// Audience are further values of aud that count for the whole server, for issuers that do not
+	// know the parameter resource.
+	Audience []string
+	// Algorithms are those of signatures that count; nil means RS256, ES256, PS256 and EdDSA.
+	Algorithms []string
+	// NameClaim says who it is; empty means sub.
+	NameClaim string
+	// Scope is what a token must be good for to call; empty wants none.
+	Scope string
+	// ClientID and ClientSecret are for introspection (RFC 7662) of tokens that are not JWTs. Without
+	// them there is none.
+	ClientID, ClientSecret string
+	// Grants say who may what. The first that matches counts, and without one nobody may.
+	Grants []Grant
+}
+
+// Grant is what the holders of some tokens may do.
+type Grant struct {
+	// Match has a pattern, in which * stands for any text, for each claim that must be there.
+	Match map[string]string
+	May   []bridge.Right
+	// Sites are the names of those that they may use; nil means all.
+	Sites []string
+	// Rate is that of each caller; the zero Rate limits none.
+	Rate policy.Rate
+}
+
+// The signatures that can count, and those that do unless the operator says otherwise.
+var (
+	signatures = []jose.SignatureAlgorithm{jose.RS256, jose.PS256, jose.ES256, jose.ES384, jose.EdDSA}
+	usual      = []jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.PS256, jose.EdDSA}
+)
+
+// reserved are names of callers of our own, which no issuer may have.
+var reserved = []string{"console", "local", "pagetools"}
+
+// Validate says what an operator has to change.
+func (i *Issuer) Validate() error {
+	u, err := url.Parse(i.URL)
+	switch {
+	case i.Name == "" || slices.Contains(reserved, i.Name):
+		return fmt.Errorf("the name %q is no name of an issuer", i.Name)
+	case err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil:
+		return fmt.Errorf("%q is not the address of an issuer", i.URL)
+	case u.Scheme != "https" && (u.Scheme != "http" || !origin.Loopback(u.Hostname())):
+		return fmt.Errorf("the issuer %s must have https", i.URL)
+	case len(i.Grants) == 0:
+		return fmt.Errorf("the issuer %s has no grants, so that nobody may call", i.Name)
+	}
+	for _, a := range i.Algorithms {
+		if !slices.Contains(signatures, jose.SignatureAlgorithm(a)) {
+			return fmt.Errorf("%q is not one of %v", a, signatures)
+		}
+	}
+	return nil
+}
+
+func (i *Issuer) algorithms() []jose.SignatureAlgorithm {
+	if i.Algorithms == nil {
+		return usual
+	}
+	all := make([]jose.SignatureAlgorithm, len(i.Algorithms))
+	for k, a := range i.Algorithms {
+		all[k] = jose.SignatureAlgorithm(a)
+	}
+	return all
+}
+
+func (o Options) withDefaults() Options {
+	o.Client = cmp.Or(o.Client, http.DefaultClient)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
