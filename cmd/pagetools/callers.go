@@ -15,6 +15,7 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/transport"
+	"github.com/pagetools/pagetools/transport/oauth"
 )
 
 // callers holds the callers of a process that serves. SIGHUP, `pagetools reload` and a change of the
@@ -28,6 +29,7 @@ type callers struct {
 	// operator is the credential of the console. It is the same for all processes of a
 	// data directory, and for the next ones.
 	operator string
+	issuers  *oauth.Verifier // nil: none
 }
 
 // consoleTokenName is the file of the console's credential.
@@ -59,6 +61,9 @@ func (c *callers) guards(addr net.Addr) (transport.Options, error) {
 	}
 	o := transport.Options{Listen: addr.String(), Hosts: conf.AllowHosts, Origins: conf.CORS, PublicURL: string(conf.PublicURL), Words: optionWords,
 		Log: c.p.log, Callers: c.ofFaces(conf), Credentials: &c.faces}
+	if c.issuers != nil {
+		o.Verifier = c.issuers
+	}
 	if err := o.Validate(); err != nil {
 		return o, terminal.Usage("%s",
 			strings.ReplaceAll(err.Error(), o.Listen, conf.Listen)) // as they wrote it
@@ -146,6 +151,10 @@ func (c *callers) reload(a *app.App) reloaded {
 	if err == nil {
 		err = transport.ValidateCallers(c.ofFaces(next))
 	}
+	var issuers []oauth.Issuer
+	if err == nil {
+		issuers, err = issuersOf(next)
+	}
 	if err != nil {
 		said := "the callers stay as they were: " + text.Line(err.Error())
 		fmt.Fprintf(p.stderr, "pagetools: warning: %s\n", said)
@@ -154,6 +163,9 @@ func (c *callers) reload(a *app.App) reloaded {
 	a.Bridge.SetRates(next.Rates()) // first: nobody new is without theirs
 	revoked := c.faces.Replace(c.ofFaces(next))
 	revoked = append(revoked, c.console.Replace(c.ofConsole(next))...)
+	if c.issuers != nil {
+		c.issuers.Replace(issuers)
+	}
 	a.Bridge.Revoke()
 	a.Revoke()
 	said := fmt.Sprintf("the callers were read again from %s: there are %d", p.conf.File,
@@ -163,6 +175,9 @@ func (c *callers) reload(a *app.App) reloaded {
 	}
 	warnOfFile(p.stderr, next)
 	p.sayAll(tokenWarnings(next))
+	if c.issuers == nil && len(issuers) > 0 {
+		p.say("note: oauth in %s counts after a restart: there was none when this began", p.conf.File)
+	}
 	if next.Rest != p.conf.Rest {
 		p.say("note: %s has changed in more than its callers; the rest counts after a restart",
 			p.conf.File)

@@ -114,6 +114,12 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	}
 	defer func() { _ = l.Close() }()
 	who := newCallers(p, true)
+	verifier, endVerifier, err := p.verifier(ctx)
+	if err != nil {
+		return err
+	}
+	defer endVerifier()
+	who.issuers = verifier
 	guards, err := who.guards(l.Addr())
 	if err != nil {
 		return err
@@ -139,7 +145,11 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	}
 	guards.Metrics, guards.JSONRPCUnder, guards.MaxBodyUnder = a.Metrics, []string{"/mcp"},
 		transport.BodiesWithFiles()
-	srv := transport.Server(transport.Guard(a.Mux(face), guards), p.log)
+	mux := a.Mux(face)
+	if verifier != nil {
+		mux.Add(verifier.Routes()...)
+	}
+	srv := transport.Server(transport.Guard(mux, guards), p.log)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
 	defer func() { _ = srv.Close() }()

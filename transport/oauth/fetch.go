@@ -20,7 +20,7 @@ const (
 	fetchSize = 1 << 20
 )
 
-// document is what an issuer says of itself (OpenID Connect Discovery 1.0, RFC 8414).
+// document describes an issuer, as it does itself (OpenID Connect Discovery 1.0, RFC 8414).
 type document struct {
 	Issuer        string `json:"issuer"`
 	Keys          string `json:"jwks_uri"`

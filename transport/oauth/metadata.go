@@ -60,7 +60,7 @@ func (v *Verifier) challenge(r *http.Request, problem, scopes string) string {
 	return said
 }
 
-// scopes are those that tokens need, of whatever issuer.
+// scopes lists the scopes that tokens need, of whatever issuer.
 func (v *Verifier) scopes() string {
 	var all []string
 	for _, s := range v.sources() {

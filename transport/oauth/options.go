@@ -20,7 +20,7 @@ import (
 type Options struct {
 	// Public is the origin under which people and hosts reach the server.
 	Public string
-	// Issuers are those whose tokens count.
+	// Issuers give out the tokens that count.
 	Issuers []Issuer
 	// Client fetches what issuers publish: it decides which addresses may be reached, and follows
 	// no redirect to another origin. Nil means http.DefaultClient.
@@ -31,36 +31,36 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Issuer says whose tokens count, and who their holders are.
+// Issuer gives out tokens that count, and says who their holders are.
 type Issuer struct {
 	// Name begins the names of its callers, as in NAME:SUBJECT.
 	Name string
-	// URL is exactly what its tokens have as iss.
+	// URL equals the iss of its tokens exactly.
 	URL string
 	// Audience are further values of aud that count for the whole server, for issuers that do not
 	// know the parameter resource.
 	Audience []string
-	// Algorithms are those of signatures that count; nil means RS256, ES256, PS256 and EdDSA.
+	// Algorithms lists the signatures that count; nil means RS256, ES256, PS256 and EdDSA.
 	Algorithms []string
 	// NameClaim says who it is; empty means sub.
 	NameClaim string
-	// Scope is what a token must be good for to call; empty wants none.
+	// Scope must be among those of a token for calls; empty wants none.
 	Scope string
-	// ClientID and ClientSecret are for introspection (RFC 7662) of tokens that are not JWTs. Without
-	// them there is none.
+	// ClientID and ClientSecret authenticate us when we ask about a token without the form of a JWT
+	// (RFC 7662). Without them nobody asks.
 	ClientID, ClientSecret string
 	// Grants say who may what. The first that matches counts, and without one nobody may.
 	Grants []Grant
 }
 
-// Grant is what the holders of some tokens may do.
+// Grant lets the holders of some tokens do something.
 type Grant struct {
 	// Match has a pattern, in which * stands for any text, for each claim that must be there.
 	Match map[string]string
 	May   []bridge.Right
-	// Sites are the names of those that they may use; nil means all.
+	// Sites names the sites that they may use; nil means all.
 	Sites []string
-	// Rate is that of each caller; the zero Rate limits none.
+	// Rate limits each caller; the zero Rate limits none.
 	Rate policy.Rate
 }
 
@@ -70,7 +70,7 @@ var (
 	usual      = []jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.PS256, jose.EdDSA}
 )
 
-// reserved are names of callers of our own, which no issuer may have.
+// reserved lists names of callers of our own, which no issuer may have.
 var reserved = []string{"console", "local", "pagetools"}
 
 // Validate says what an operator has to change.

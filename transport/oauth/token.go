@@ -34,7 +34,7 @@ func bad(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", errToken, fmt.Errorf(format, args...))
 }
 
-// identity is what a token says of its holder. It is immutable.
+// identity describes the holder of a token, by its claims. It is immutable.
 type identity struct {
 	issuer   *source
 	name     string // of the caller
@@ -193,7 +193,7 @@ func nameOf(issuer, who string) string {
 	return issuer + ":" + hex.EncodeToString(sum[:])
 }
 
-// claims are those of a token.
+// claims holds the claims of a token.
 type claims map[string]any
 
 // texts returns the values of a claim as texts.

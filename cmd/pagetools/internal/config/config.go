@@ -87,6 +87,7 @@ type Config struct {
 
 	Sites   []Site   `key:"sites" only:"file" unnamed:"yes" help:"the sites, besides those of the command line"`
 	Callers []Caller `key:"callers" only:"file" help:"who may call, by their credentials; without any, everybody on this machine is the caller local"`
+	OAuth   OAuth    `key:"oauth" only:"file" help:"who may call with a token of an authorization server"`
 	Results Results  `key:"results" only:"file" help:"what callers get of results, on every site that does not say otherwise"`
 	Limits  Limits   `key:"limits" only:"file" unnamed:"yes" help:"how much of everything"`
 
