@@ -74,8 +74,11 @@ func (g *guard) checkOrigin(w http.ResponseWriter, r *http.Request, _ *info) (an
 		w.Header().Add("Vary", "Origin")
 	}
 	given := r.Header.Values("Origin")
-	if len(given) == 0 || r.Method == http.MethodGet && g.isMetadata(r.URL.EscapedPath()) {
+	if len(given) == 0 {
 		return false
+	}
+	if g.isMetadata(r.URL.EscapedPath()) {
+		return forAllPages(w, r)
 	}
 	from := given[0]
 	listed := len(given) == 1 && g.origins.allows(from)
@@ -96,6 +99,20 @@ func (g *guard) checkOrigin(w http.ResponseWriter, r *http.Request, _ *info) (an
 	}
 	h.Set("Access-Control-Allow-Methods", corsMethods)
 	h.Set("Access-Control-Allow-Headers", corsHeaders+paramHeaders(r))
+	h.Set("Access-Control-Max-Age", corsMaxAge)
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// forAllPages lets pages of every origin read what a path has for everybody.
+func forAllPages(w http.ResponseWriter, r *http.Request) (answered bool) {
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", "*")
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+	h.Set("Access-Control-Allow-Methods", "GET, HEAD")
+	h.Set("Access-Control-Allow-Headers", "MCP-Protocol-Version")
 	h.Set("Access-Control-Max-Age", corsMaxAge)
 	w.WriteHeader(http.StatusNoContent)
 	return true

@@ -58,7 +58,7 @@ func Status(e *bridge.Error) int {
 		return http.StatusUnprocessableEntity
 	case e.Code == bridge.SchemaError && errors.Is(e.Err, errMediaType):
 		return http.StatusUnsupportedMediaType
-	case e.Reason == bridge.Unreachable && e.Retry > 0:
+	case errors.Is(e.Err, ErrIssuerAway):
 		return http.StatusServiceUnavailable
 	}
 	status, known := statuses[e.Code]

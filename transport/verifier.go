@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 
@@ -15,6 +16,10 @@ type Verifier interface {
 	// Challenge is the WWW-Authenticate of the answer to a request without a token.
 	Challenge(r *http.Request) string
 }
+
+// ErrIssuerAway is the cause of an Error about a token that cannot be verified now, because its issuer
+// does not answer.
+var ErrIssuerAway = errors.New("the issuer of a token does not answer")
 
 // Refusal says why a token does not count.
 type Refusal struct {

@@ -37,7 +37,7 @@ func (p *program) verifier(ctx context.Context) (v *oauth.Verifier, end func(), 
 		reach.Origins = append(reach.Origins, origin.Of(issuers[i].URL))
 	}
 	grant := proxy.Admit(reach, nil)
-	return oauth.New(oauth.Options{Public: string(p.conf.PublicURL), Issuers: issuers, Log: p.log,
+	return oauth.New(oauth.Options{Public: string(p.conf.PublicURL), Issuers: issuers,
 			Client: &http.Client{Transport: grant.Transport(nil)}}), func() {
 			grant.End()
 			_ = proxy.Close()

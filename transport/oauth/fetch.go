@@ -32,7 +32,7 @@ func discover(ctx context.Context, c *http.Client, issuer string) (*document, er
 	var errs []error
 	for _, at := range placesOf(issuer) {
 		d := &document{}
-		err := fetch(ctx, c, at, d)
+		err := fetch(ctx, c, issuer, at, d)
 		switch {
 		case err != nil:
 			errs = append(errs, err)
@@ -48,20 +48,24 @@ func discover(ctx context.Context, c *http.Client, issuer string) (*document, er
 // placesOf lists where the document of an issuer can be.
 func placesOf(issuer string) []string {
 	whole := strings.TrimSuffix(issuer, "/")
-	base := origin.Of(issuer)
+	start := strings.Index(whole, "://") + len("://")
+	host, path, below := strings.Cut(whole[start:], "/")
+	if below {
+		path = "/" + path
+	}
 	return []string{
 		whole + "/.well-known/openid-configuration",
-		base + "/.well-known/oauth-authorization-server" + strings.TrimPrefix(whole, base),
+		whole[:start] + host + "/.well-known/oauth-authorization-server" + path,
 	}
 }
 
-// fetch reads JSON from an address.
-func fetch(ctx context.Context, c *http.Client, at string, into any) error {
+// fetch reads JSON from an address that an issuer names.
+func fetch(ctx context.Context, c *http.Client, issuer, at string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
 		return err
 	}
-	return exchange(c, req, into)
+	return exchange(c, issuer, req, into)
 }
 
 // introspect asks an issuer about a token (RFC 7662).
@@ -73,13 +77,15 @@ func introspect(ctx context.Context, c *http.Client, at string, i *Issuer, token
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.SetBasicAuth(url.QueryEscape(i.ClientID), url.QueryEscape(i.ClientSecret))
-	return exchange(c, req, into)
+	return exchange(c, i.URL, req, into)
 }
 
 var errTooLarge = errors.New("the reply is too large")
 
-func exchange(c *http.Client, req *http.Request, into any) error {
-	if at := req.URL; at.Scheme != "https" && (at.Scheme != "http" || !origin.Loopback(at.Hostname())) {
+// exchange sends a request to an address that an issuer names: with https, or on this machine where
+// the issuer itself is there, as the operator named it.
+func exchange(c *http.Client, issuer string, req *http.Request, into any) error {
+	if at := req.URL; at.Scheme != "https" && !origin.Same(issuer, at.String()) {
 		return fmt.Errorf("%s is not https", at.Redacted())
 	}
 	own := *c

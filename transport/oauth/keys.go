@@ -2,6 +2,8 @@ package oauth
 
 import (
 	"context"
+	"crypto/rsa"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"sync"
@@ -10,16 +12,17 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// How long the keys of an issuer are used: without asking again, and while it does not answer; and
-// how often a token with an unknown key makes us ask at most.
+// How long the keys of an issuer are used: without asking again, and while it does not answer. How
+// often a token with an unknown key makes us ask at most, and how often while nothing is known.
 const (
 	keysFresh = time.Hour
 	keysKept  = 24 * time.Hour
 	keysAgain = time.Minute
+	awayAgain = retryIssuer
 )
 
 // errAway says that an issuer's keys cannot be had.
-var errAway = errors.New("its keys cannot be had")
+var errAway = errors.New("the issuer cannot be asked")
 
 // keySet has the keys of an issuer. One request at a time asks for them, at most one a minute,
 // whatever strangers send. It is safe for concurrent use.
@@ -28,14 +31,13 @@ type keySet struct {
 	issuer string
 	now    func() time.Time
 
-	asking sync.Mutex // held while the issuer is asked
-
-	mu    sync.Mutex
-	doc   *document
-	keys  []jose.JSONWebKey
-	had   time.Time // when they came
-	asked time.Time // when they were asked for last
-	err   error     // of that
+	mu     sync.Mutex
+	asking chan struct{} // closed when the issuer has answered; nil: nobody asks it now
+	doc    *document
+	keys   []jose.JSONWebKey
+	had    time.Time // when they came
+	asked  time.Time // when they were asked for last
+	err    error     // of that
 }
 
 // find returns the keys that may have signed with an algorithm: of a name, where the signature has
@@ -56,8 +58,7 @@ func (s *keySet) find(ctx context.Context, name, algorithm string) ([]jose.JSONW
 func (s *keySet) kept(name, algorithm string) (found []jose.JSONWebKey, fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	age := s.now().Sub(s.had)
-	if s.had.IsZero() || age > keysKept {
+	if !s.known() {
 		return nil, false
 	}
 	for _, k := range s.keys {
@@ -65,66 +66,102 @@ func (s *keySet) kept(name, algorithm string) (found []jose.JSONWebKey, fresh bo
 			found = append(found, k)
 		}
 	}
-	return found, age <= keysFresh
+	return found, s.now().Sub(s.had) <= keysFresh
 }
 
-// refresh asks the issuer for its keys, unless that was done of late. The error is errAway when there
-// are none.
+// known reports whether keys are kept that may be used. Called with mu held.
+func (s *keySet) known() bool { return !s.had.IsZero() && s.now().Sub(s.had) <= keysKept }
+
+// refresh asks the issuer for its keys, unless that was done of late, or waits for whoever asks now.
+// The error is errAway when there are none.
 func (s *keySet) refresh(ctx context.Context) error {
-	s.asking.Lock()
-	defer s.asking.Unlock()
 	s.mu.Lock()
-	now := s.now()
-	soon, err, doc := !s.asked.IsZero() && now.Sub(s.asked) < keysAgain, s.err, s.doc
-	if !soon {
-		s.asked = now
+	if asking := s.asking; asking != nil {
+		s.mu.Unlock()
+		select {
+		case <-asking:
+		case <-ctx.Done():
+			return errors.Join(errAway, context.Cause(ctx))
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.away()
 	}
+	again := keysAgain
+	if s.err != nil && !s.known() {
+		again = awayAgain
+	}
+	if !s.asked.IsZero() && s.now().Sub(s.asked) < again {
+		defer s.mu.Unlock()
+		return s.away()
+	}
+	doc := s.doc
+	s.asking = make(chan struct{})
 	s.mu.Unlock()
-	if soon {
-		return s.away(err)
-	}
-	// Not the client's: who sent the token may go away, and the next one needs the keys.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTime)
-	defer cancel()
-	var set jose.JSONWebKeySet
-	if err = nil; doc == nil {
-		doc, err = discover(ctx, s.client, s.issuer)
-	}
-	if err == nil {
-		err = fetch(ctx, s.client, doc.Keys, &set)
-	}
+	doc, keys, err := s.ask(ctx, doc)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.asked = s.now() // now, so that nobody asks again who has waited
 	if s.err = err; err == nil {
-		s.doc, s.had, s.keys = doc, now, usable(set.Keys)
+		s.doc, s.had, s.keys = doc, s.asked, keys
 	} else {
 		s.doc = nil // it may have moved
 	}
-	return s.awayLocked(err)
+	close(s.asking)
+	s.asking = nil
+	return s.away()
 }
 
-func (s *keySet) away(err error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.awayLocked(err)
-}
-
-// awayLocked is errAway when an error of the issuer leaves us without keys.
-func (s *keySet) awayLocked(err error) error {
-	if err == nil || !s.had.IsZero() && s.now().Sub(s.had) <= keysKept {
+// away is errAway when an error of the issuer leaves us without keys. Called with mu held.
+func (s *keySet) away() error {
+	if s.err == nil || s.known() {
 		return nil
 	}
-	return errors.Join(errAway, err)
+	return errors.Join(errAway, s.err)
 }
 
-// maxKeys is how many keys of an issuer count.
-const maxKeys = 32
+// ask reads the keys of an issuer, and its document where that is not known.
+func (s *keySet) ask(ctx context.Context, doc *document) (_ *document, keys []jose.JSONWebKey, err error) {
+	// Not the client's: who sent the token may go away, and the next one needs the keys.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTime)
+	defer cancel()
+	if doc == nil {
+		if doc, err = discover(ctx, s.client, s.issuer); err != nil {
+			return nil, nil, err
+		}
+	}
+	var set struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if err = fetch(ctx, s.client, s.issuer, doc.Keys, &set); err != nil {
+		return nil, nil, err
+	}
+	if keys = usable(set.Keys); len(keys) == 0 {
+		return nil, nil, errors.New("it publishes no key that can verify a token")
+	}
+	return doc, keys, nil
+}
 
-// usable returns the public keys for signatures.
-func usable(all []jose.JSONWebKey) (keys []jose.JSONWebKey) {
-	for _, k := range all {
-		if k.IsPublic() && k.Valid() && (k.Use == "" || k.Use == "sig") && len(keys) < maxKeys {
-			keys = append(keys, k)
+// maxKeys is how many keys of an issuer count. The sizes of those of RSA, in bytes, bound what is
+// too weak (RFC 7518, 3.3), and what takes too long.
+const (
+	maxKeys      = 32
+	minRSA, most = 2048 / 8, 8192 / 8
+)
+
+// usable returns the public keys for signatures. Those of a kind that is not known here are left out
+// (RFC 7517, 5).
+func usable(all []json.RawMessage) (keys []jose.JSONWebKey) {
+	for _, text := range all {
+		var k jose.JSONWebKey
+		if k.UnmarshalJSON(text) != nil || !k.IsPublic() || !k.Valid() || k.Use != "" && k.Use != "sig" {
+			continue
+		}
+		if of, is := k.Key.(*rsa.PublicKey); is && (of.Size() < minRSA || of.Size() > most) {
+			continue
+		}
+		if keys = append(keys, k); len(keys) == maxKeys {
+			break
 		}
 	}
 	return keys

@@ -32,10 +32,8 @@ func (v *Verifier) describe(w http.ResponseWriter, r *http.Request) {
 		Resource: v.o.Public + strings.TrimSuffix(strings.TrimPrefix(r.URL.EscapedPath(), transport.ResourceMetadata), "/")}
 	for _, s := range v.sources() {
 		m.Servers = append(m.Servers, s.URL)
-		if s.Scope != "" && !slices.Contains(m.Scopes, s.Scope) {
-			m.Scopes = append(m.Scopes, s.Scope)
-		}
 	}
+	m.Scopes = strings.Fields(v.scopes())
 	w.Header().Set("Access-Control-Allow-Origin", "*")
 	w.Header().Set("Cache-Control", "max-age=300")
 	transport.WriteJSON(w, r, http.StatusOK, m)
@@ -46,8 +44,7 @@ func (v *Verifier) Challenge(r *http.Request) string { return v.challenge(r, "",
 
 func (v *Verifier) challenge(r *http.Request, problem, scopes string) string {
 	at := strings.TrimSuffix(r.URL.EscapedPath(), "/")
-	site := siteOf(at)
-	if at != "/mcp" && at != "/mcp/"+site && at != "/webtools/"+site || len(at) > maxName {
+	if at != "/mcp" && siteOf(at) == "" || len(at) > maxName {
 		at = ""
 	}
 	said := `Bearer resource_metadata="` + v.o.Public + transport.ResourceMetadata + at + `"`
@@ -64,8 +61,10 @@ func (v *Verifier) challenge(r *http.Request, problem, scopes string) string {
 func (v *Verifier) scopes() string {
 	var all []string
 	for _, s := range v.sources() {
-		if s.Scope != "" && !slices.Contains(all, s.Scope) {
-			all = append(all, s.Scope)
+		for _, one := range strings.Fields(s.Scope) {
+			if !slices.Contains(all, one) {
+				all = append(all, one)
+			}
 		}
 	}
 	return strings.Join(all, " ")

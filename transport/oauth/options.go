@@ -3,10 +3,11 @@ package oauth
 import (
 	"cmp"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
@@ -27,8 +28,6 @@ type Options struct {
 	Client *http.Client
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Log says why tokens are refused; nil is silent.
-	Log *slog.Logger
 }
 
 // Issuer gives out tokens that count, and says who their holders are.
@@ -44,10 +43,11 @@ type Issuer struct {
 	Algorithms []string
 	// NameClaim says who it is; empty means sub.
 	NameClaim string
-	// Scope must be among those of a token for calls; empty wants none.
+	// Scope lists the scopes that a token needs for calls, with spaces between; empty wants none.
 	Scope string
 	// ClientID and ClientSecret authenticate us when we ask about a token without the form of a JWT
-	// (RFC 7662). Without them nobody asks.
+	// (RFC 7662). Without them nobody asks. At most one issuer may have them: such a token does not say
+	// whose it is, and an issuer must not see those of another one.
 	ClientID, ClientSecret string
 	// Grants say who may what. The first that matches counts, and without one nobody may.
 	Grants []Grant
@@ -71,14 +71,24 @@ var (
 )
 
 // reserved lists names of callers of our own, which no issuer may have.
-var reserved = []string{"console", "local", "pagetools"}
+var reserved = []string{"console", "local", "pagetools", "socket", "terminal", "token"}
+
+// The forms of an issuer's name, which ends with the colon in the names of callers, and of its
+// scopes (RFC 6749, 3.3), which are in headers.
+var (
+	formOfName  = regexp.MustCompile(`^[A-Za-z0-9._-]{1,32}$`)
+	formOfScope = regexp.MustCompile(`^[!#-\[\]-~ ]*$`)
+)
 
 // Validate says what an operator has to change.
 func (i *Issuer) Validate() error {
 	u, err := url.Parse(i.URL)
 	switch {
-	case i.Name == "" || slices.Contains(reserved, i.Name):
-		return fmt.Errorf("the name %q is no name of an issuer", i.Name)
+	case !formOfName.MatchString(i.Name) || slices.Contains(reserved, i.Name):
+		return fmt.Errorf("the name %q is not one for an issuer: use up to 32 letters, digits, dots, _ and -, "+
+			"and none of %s", i.Name, strings.Join(reserved, ", "))
+	case !formOfScope.MatchString(i.Scope):
+		return fmt.Errorf("the scope %q of %s has characters that scopes do not have", i.Scope, i.Name)
 	case err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil:
 		return fmt.Errorf("%q is not the address of an issuer", i.URL)
 	case u.Scheme != "https" && (u.Scheme != "http" || !origin.Loopback(u.Hostname())):
@@ -107,7 +117,6 @@ func (i *Issuer) algorithms() []jose.SignatureAlgorithm {
 
 func (o Options) withDefaults() Options {
 	o.Client = cmp.Or(o.Client, http.DefaultClient)
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
