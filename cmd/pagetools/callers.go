@@ -30,6 +30,8 @@ type callers struct {
 	// data directory, and for the next ones.
 	operator string
 	issuers  *oauth.Verifier // nil: none
+	// tools has what callers see over MCP, by name; "" names all that issuers name.
+	tools atomic.Pointer[map[string]string]
 }
 
 // consoleTokenName is the file of the console's credential.
@@ -46,6 +48,7 @@ func newCallers(p *program, follows bool) *callers {
 		token = []byte(rand.Text())
 	}
 	c := &callers{p: p, operator: strings.TrimSpace(string(token))}
+	c.setTools(p.conf)
 	if follows && p.conf.File != "" {
 		c.again = make(chan chan<- reloaded)
 	}
@@ -69,6 +72,28 @@ func (c *callers) guards(addr net.Addr) (transport.Options, error) {
 			strings.ReplaceAll(err.Error(), o.Listen, conf.Listen)) // as they wrote it
 	}
 	return o, nil
+}
+
+// setTools takes over what the callers of a file see of tools over MCP. A host keeps the list that it
+// read first, for days: through an issuer, only hybrid lets it reach the tools of today.
+func (c *callers) setTools(f *config.Config) {
+	tools := map[string]string{"": f.OAuth.MCPTools}
+	if tools[""] == "" && c.p.conf.MCPTools == "auto" {
+		tools[""] = "hybrid"
+	}
+	for i := range f.Callers {
+		tools[f.Callers[i].Name] = f.Callers[i].MCPTools
+	}
+	c.tools.Store(&tools)
+}
+
+// toolsOf returns what a caller sees of tools over MCP; "" is what all do.
+func (c *callers) toolsOf(caller bridge.Caller) string {
+	tools := *c.tools.Load()
+	if _, _, byIssuer := strings.Cut(caller.Name, ":"); byIssuer {
+		return tools[""]
+	}
+	return tools[caller.Name]
 }
 
 // tokenCaller is the name of the caller with --token.
@@ -163,7 +188,7 @@ func (c *callers) reload(a *app.App) reloaded {
 	a.Bridge.SetRates(next.Rates()) // first: nobody new is without theirs
 	revoked := c.faces.Replace(c.ofFaces(next))
 	revoked = append(revoked, c.console.Replace(c.ofConsole(next))...)
-	if c.issuers != nil {
+	if c.setTools(next); c.issuers != nil {
 		c.issuers.Replace(issuers)
 	}
 	a.Bridge.Revoke()

@@ -198,7 +198,7 @@ func capabilities() (c mcpgo.ServerCapabilities) {
 
 func (x *exchange) instructions() string {
 	sites := x.face.sites(x.scope)
-	return toolset.Instructions(x.face.mode, sites, x.scope.prefixed(len(sites)), x.face.troubles(x.scope, sites)...)
+	return toolset.Instructions(x.face.modeOf(x.scope), sites, x.scope.prefixed(len(sites)), x.face.troubles(x.scope, sites)...)
 }
 
 // complete adds to a result what 2026-07-28 has in each.

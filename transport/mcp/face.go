@@ -22,6 +22,8 @@ type Options struct {
 	Version string
 	// Tools is auto, direct, hybrid or meta; empty is auto.
 	Tools string
+	// ToolsOf is Tools for one caller; "", and a nil function, leave it to Tools.
+	ToolsOf func(bridge.Caller) string
 	// Schemas is adapted or faithful; empty is adapted.
 	Schemas string
 	// Operators returns where a person answers questions now, for clients that can open
@@ -99,6 +101,18 @@ func (f *Face) Routes() []transport.Route {
 		http.MethodDelete: f.delete}
 	return []transport.Route{{Pattern: "/mcp", Methods: methods},
 		{Pattern: "/mcp/{site}", Methods: methods}}
+}
+
+// modeOf returns what the caller of a scope sees of tools.
+func (f *Face) modeOf(sc scope) toolset.Mode {
+	if f.o.ToolsOf == nil {
+		return f.mode
+	}
+	word := f.o.ToolsOf(sc.caller)
+	if mode, ok := toolset.ParseMode(word); ok && word != "" {
+		return mode
+	}
+	return f.mode
 }
 
 // scope limits an endpoint to the sites of one caller: all that it sees, or one.

@@ -214,4 +214,3 @@ func TestKeptTokens(t *testing.T) {
 		t.Errorf("a bad token is kept: %d", n)
 	}
 }
-

@@ -184,23 +184,27 @@ func (c *Config) Waits() (tools, selectors []string, idle bool) {
 
 // Caller is one entry of callers.
 type Caller struct {
-	Name  string         `key:"name" unique:"true" required:"true" not:"local,token,console,socket,terminal" must:"must not be local, token, console, socket or terminal: these are callers of pagetools itself" help:"who it is, in questions and records"`
+	Name  string         `key:"name" unique:"true" required:"true" pattern:"^[^:]*$" not:"local,token,console,socket,terminal" must:"must not be local, token, console, socket or terminal, which are callers of pagetools itself, and must have no colon, as those have whom an issuer names" help:"who it is, in questions and records"`
 	Token string         `key:"token" unique:"true" required:"true" secret:"true" help:"the credential that it sends, as Authorization: Bearer TOKEN"`
 	May   []bridge.Right `key:"may" default:"call elicit" enum:"call,elicit,answer" help:"its rights: call; elicit, its own MCP client may answer its calls; answer, it answers as a person does"`
 	Sites []string       `key:"sites" help:"the sites that it sees; without names, all"`
 	Rate  policy.Rate    `key:"rate" help:"calls that it may make on all sites together"`
-	Line  int
+	// MCPTools is "" where it is as for all.
+	MCPTools string `key:"mcp-tools" enum:"auto,direct,hybrid,meta" help:"what it sees over MCP, in place of --mcp-tools"`
+	Line     int
 }
 
 // OAuth is the section oauth: who may call with a token that an issuer gave them.
 type OAuth struct {
 	Issuers []Issuer `key:"issuers" required:"true" help:"authorization servers whose tokens count"`
-	Line    int
+	// MCPTools is "" where it is as for all.
+	MCPTools string `key:"mcp-tools" enum:"auto,direct,hybrid,meta" help:"what callers with such tokens see over MCP, in place of --mcp-tools; without it, auto is hybrid for them: hosts keep the list that they read first"`
+	Line     int
 }
 
 // Issuer is one entry of issuers.
 type Issuer struct {
-	Name          string        `key:"name" unique:"true" required:"true" not:"local,token,console,socket,terminal,pagetools" must:"must not be local, token, console, socket, terminal or pagetools: these are callers of pagetools itself" help:"begins the names of its callers, as in NAME:SUBJECT, in questions and records"`
+	Name          string        `key:"name" unique:"true" required:"true" pattern:"^[A-Za-z0-9._-]{1,32}$" not:"local,token,console,socket,terminal,pagetools" must:"must have up to 32 letters, digits, dots, _ and -, and must not be local, token, console, socket, terminal or pagetools, which are callers of pagetools itself" help:"begins the names of its callers, as in NAME:SUBJECT, in questions and records"`
 	Issuer        string        `key:"issuer" unique:"true" required:"true" help:"its address, exactly as its tokens have it as iss"`
 	Audience      []string      `key:"audience" help:"further values of aud that count, for issuers that do not know the parameter resource"`
 	Algorithms    []string      `key:"algorithms" default:"RS256 ES256 PS256 EdDSA" enum:"RS256,PS256,ES256,ES384,EdDSA" help:"signatures that count"`
