@@ -29,7 +29,7 @@ type callers struct {
 	// operator is the credential of the console. It is the same for all processes of a
 	// data directory, and for the next ones.
 	operator string
-	issuers  *oauth.Verifier // nil: none
+	issuers  *issuers // nil: none
 	// tools has what callers see over MCP, by name; "" names all that issuers name.
 	tools atomic.Pointer[map[string]string]
 }
@@ -74,7 +74,7 @@ func (c *callers) guards(addr net.Addr) (transport.Options, error) {
 	return o, nil
 }
 
-// setTools takes over what the callers of a file see of tools over MCP. A host keeps the list that it
+// setTools takes over the modes in which the callers of a file see tools over MCP. A host keeps the list that it
 // read first, for days: through an issuer, only hybrid lets it reach the tools of today.
 func (c *callers) setTools(f *config.Config) {
 	tools := map[string]string{"": f.OAuth.MCPTools}
@@ -87,7 +87,7 @@ func (c *callers) setTools(f *config.Config) {
 	c.tools.Store(&tools)
 }
 
-// toolsOf returns what a caller sees of tools over MCP; "" is what all do.
+// toolsOf returns the mode in which a caller sees tools over MCP; "" leaves it to --mcp-tools.
 func (c *callers) toolsOf(caller bridge.Caller) string {
 	tools := *c.tools.Load()
 	if _, _, byIssuer := strings.Cut(caller.Name, ":"); byIssuer {
@@ -176,9 +176,9 @@ func (c *callers) reload(a *app.App) reloaded {
 	if err == nil {
 		err = transport.ValidateCallers(c.ofFaces(next))
 	}
-	var issuers []oauth.Issuer
+	var all []oauth.Issuer
 	if err == nil {
-		issuers, err = issuersOf(next)
+		all, err = issuersOf(next)
 	}
 	if err != nil {
 		said := "the callers stay as they were: " + text.Line(err.Error())
@@ -189,18 +189,21 @@ func (c *callers) reload(a *app.App) reloaded {
 	revoked := c.faces.Replace(c.ofFaces(next))
 	revoked = append(revoked, c.console.Replace(c.ofConsole(next))...)
 	if c.setTools(next); c.issuers != nil {
-		c.issuers.Replace(issuers)
+		c.issuers.replace(all)
 	}
 	a.Bridge.Revoke()
 	a.Revoke()
 	said := fmt.Sprintf("the callers were read again from %s: there are %d", p.conf.File,
 		len(next.Callers))
+	if c.issuers != nil {
+		said += ", and " + text.Count(len(all), "issuer")
+	}
 	if slices.Sort(revoked); len(revoked) > 0 {
 		said += "; revoked: " + strings.Join(slices.Compact(revoked), ", ")
 	}
 	warnOfFile(p.stderr, next)
 	p.sayAll(tokenWarnings(next))
-	if c.issuers == nil && len(issuers) > 0 {
+	if c.issuers == nil && len(all) > 0 {
 		p.say("note: oauth in %s counts after a restart: there was none when this began", p.conf.File)
 	}
 	if next.Rest != p.conf.Rest {

@@ -12,40 +12,64 @@ import (
 	"github.com/pagetools/pagetools/transport/oauth"
 )
 
-// verifier returns what verifies the tokens of the file's issuers, and what ends its way into the
-// network; nil without issuers. Issuers are reached as pages reach the network: at public addresses,
-// and at those that the operator named.
-func (p *program) verifier(ctx context.Context) (v *oauth.Verifier, end func(), err error) {
-	issuers, err := issuersOf(p.conf)
-	if err != nil || len(issuers) == 0 {
-		return nil, func() {}, err
+// issuers verifies the tokens of the file's issuers. They are reached as pages reach the network: at
+// public addresses, and at those that the operator named.
+type issuers struct {
+	*oauth.Verifier
+
+	proxy *egress.Proxy
+	grant *egress.Grant
+}
+
+// issuers makes the verifier; nil without issuers.
+func (p *program) issuers(ctx context.Context) (*issuers, error) {
+	all, err := issuersOf(p.conf)
+	if err != nil || len(all) == 0 {
+		return nil, err
 	}
 	if p.conf.PublicURL == "" {
-		return nil, nil, terminal.Usage("oauth in %s needs public-url, the address that tokens are for, such as "+
+		return nil, terminal.Usage("oauth in %s needs public-url, the address that tokens are for, such as "+
 			"https://tools.example", p.conf.File)
 	}
 	o := egress.Options{Words: optionWords, Log: p.log}
 	if o.Upstream, err = upstream(p.conf); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	proxy, err := egress.Start(ctx, o)
-	if err != nil {
-		return nil, nil, err
+	i := &issuers{}
+	if i.proxy, err = egress.Start(ctx, o); err != nil {
+		return nil, err
 	}
-	var reach policy.Reach
-	for i := range issuers {
-		reach.Origins = append(reach.Origins, origin.Of(issuers[i].URL))
+	i.grant = i.proxy.Admit(reachOf(all), nil)
+	i.Verifier = oauth.New(oauth.Options{Public: string(p.conf.PublicURL), Issuers: all,
+		Client: &http.Client{Transport: i.grant.Transport(nil)}})
+	return i, nil
+}
+
+// replace makes these the issuers.
+func (i *issuers) replace(all []oauth.Issuer) {
+	i.grant.Extend(reachOf(all))
+	i.Replace(all)
+}
+
+// close ends the way into the network. A nil one has none.
+func (i *issuers) close() {
+	if i == nil {
+		return
 	}
-	grant := proxy.Admit(reach, nil)
-	return oauth.New(oauth.Options{Public: string(p.conf.PublicURL), Issuers: issuers,
-			Client: &http.Client{Transport: grant.Transport(nil)}}), func() {
-			grant.End()
-			_ = proxy.Close()
-		}, nil
+	i.grant.End()
+	_ = i.proxy.Close()
+}
+
+func reachOf(all []oauth.Issuer) (reach policy.Reach) {
+	for i := range all {
+		reach.Origins = append(reach.Origins, origin.Of(all[i].URL))
+	}
+	return reach
 }
 
 // issuersOf reads the issuers of a file.
 func issuersOf(c *config.Config) (all []oauth.Issuer, err error) {
+	asks := false
 	for _, i := range c.OAuth.Issuers {
 		one := oauth.Issuer{Name: i.Name, URL: i.Issuer, Audience: i.Audience, Algorithms: i.Algorithms,
 			NameClaim: i.NameClaim, Scope: i.Scope.Call, ClientID: i.Introspection.ClientID,
@@ -55,6 +79,12 @@ func issuersOf(c *config.Config) (all []oauth.Issuer, err error) {
 		}
 		if err := one.Validate(); err != nil {
 			return nil, terminal.Usage("%s:%d: issuers: %w", c.File, i.Line, err)
+		}
+		if asked := one.ClientID != ""; asked && asks {
+			return nil, terminal.Usage("%s:%d: issuers: only one issuer can have introspection, because a token "+
+				"that is no JWT does not say whose it is, and would be shown to another issuer", c.File, i.Line)
+		} else if asked {
+			asks = true
 		}
 		all = append(all, one)
 	}

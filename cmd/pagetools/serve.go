@@ -114,12 +114,10 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	}
 	defer func() { _ = l.Close() }()
 	who := newCallers(p, true)
-	verifier, endVerifier, err := p.verifier(ctx)
-	if err != nil {
+	if who.issuers, err = p.issuers(ctx); err != nil {
 		return err
 	}
-	defer endVerifier()
-	who.issuers = verifier
+	defer who.issuers.close()
 	guards, err := who.guards(l.Addr())
 	if err != nil {
 		return err
@@ -146,8 +144,8 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	guards.Metrics, guards.JSONRPCUnder, guards.MaxBodyUnder = a.Metrics, []string{"/mcp"},
 		transport.BodiesWithFiles()
 	mux := a.Mux(face)
-	if verifier != nil {
-		mux.Add(verifier.Routes()...)
+	if who.issuers != nil {
+		mux.Add(who.issuers.Routes()...)
 	}
 	srv := transport.Server(transport.Guard(mux, guards), p.log)
 	failed := make(chan error, 1)
@@ -448,7 +446,7 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 // piped.
 const recordTime = 30 * time.Second
 
-// mcpFace makes the face of MCP. tools is what a caller sees, as in mcp.Options. asks says that the person at the terminal answers. done ends its
+// mcpFace makes the face of MCP. tools chooses for a caller, as in mcp.Options. asks says that the person at the terminal answers. done ends its
 // streams; nil means never. finish is as in mcp.Options.
 func mcpFace(p *program, a *app.App, at *operators, tools func(bridge.Caller) string, asks bool,
 	done <-chan struct{}, finish time.Duration) (*mcp.Face, error) {

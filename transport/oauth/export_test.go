@@ -1,6 +1,6 @@
 package oauth
 
-// Kept is how many tokens a verifier keeps.
+// Kept counts the tokens that a verifier keeps.
 func Kept(v *Verifier) int {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -268,7 +268,7 @@ func (c claims) texts(name string) (all []string) {
 	return all
 }
 
-// notForAccess reports whether claims are those of a token that is for the client itself: an ID
+// notForAccess reports whether claims belong to a token for the client itself: an ID
 // token (OpenID Connect Core 1.0, 2), or what Keycloak and Cognito mark as such, or one that tells
 // of an event (RFC 8417).
 func (c claims) notForAccess() bool {
