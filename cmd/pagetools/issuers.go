@@ -72,7 +72,7 @@ func issuersOf(c *config.Config) (all []oauth.Issuer, err error) {
 	asks := false
 	for _, i := range c.OAuth.Issuers {
 		one := oauth.Issuer{Name: i.Name, URL: i.Issuer, Audience: i.Audience, Algorithms: i.Algorithms,
-			NameClaim: i.NameClaim, Scope: i.Scope.Call, ClientID: i.Introspection.ClientID,
+			NameClaim: i.NameClaim, Scope: i.Scope.ForCalls(), ClientID: i.Introspection.ClientID,
 			ClientSecret: i.Introspection.ClientSecret}
 		for _, g := range i.Grants {
 			one.Grants = append(one.Grants, oauth.Grant{Match: g.Match, May: g.May, Sites: g.Sites, Rate: g.Rate})

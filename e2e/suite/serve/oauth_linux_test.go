@@ -82,7 +82,11 @@ func TestLoginsOfAnIssuer(t *testing.T) {
 	}
 	said := [][]byte{calls(ann, "fail").Body, calls(ann, "missing").Body}
 	said = append(said, r.As(t, ann+"x", http.MethodPost, r.URL+"/webtools/site", "{}").Body, r.As(t, token("ann", map[string]any{"aud": "https://other.example"}), "GET", r.URL+"/webtools", "").Body,
-		r.As(t, token("ann", map[string]any{"scope": "openid"}), "GET", r.URL+"/webtools", "").Body, r.As(t, "", "GET", r.URL+"/webtools?access_token="+ann, "").Body)
+		r.As(t, "", "GET", r.URL+"/webtools?access_token="+ann, "").Body)
+	if got := r.As(t, token("ann", map[string]any{"scope": "openid"}), "GET", r.URL+"/webtools", ""); got.Status != http.StatusForbidden ||
+		got.Header.Get("WWW-Authenticate") != `Bearer resource_metadata="`+suite.PublicURL+`/.well-known/oauth-protected-resource", error="insufficient_scope", scope="pagetools.call"` {
+		t.Errorf("a token without the scope: %d %v", got.Status, got.Header)
+	}
 	for range 2 {
 		said = append(said, calls(token("bob", map[string]any{"jti": time.Now().String()}), "look").Body)
 		said = append(said, calls(token("bobby", nil), "look").Body)

@@ -30,7 +30,16 @@ type Issuer struct {
 
 // OAuthScope names the scopes of an issuer.
 type OAuthScope struct {
-	Call string `key:"call" default:"pagetools.call" help:"the scope for calls; \"\" wants none"`
+	// Call is nil where the file does not have it.
+	Call *string `key:"call" default:"pagetools.call" help:"the scope for calls; \"\" wants none"`
+}
+
+// ForCalls lists the scopes that a token needs for calls, with spaces between.
+func (s OAuthScope) ForCalls() string {
+	if s.Call == nil {
+		return "pagetools.call"
+	}
+	return *s.Call
 }
 
 // Introspection is how pagetools asks an issuer about a token.
