@@ -16,7 +16,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/zitadel/oidc/v3/example/server/storage"
 	"github.com/zitadel/oidc/v3/pkg/oidc"
 	"github.com/zitadel/oidc/v3/pkg/op"
@@ -87,13 +90,9 @@ func newLoginServer(t *testing.T) *loginServer {
 	return a
 }
 
-// token logs the person in for some scopes, without MCP.
-func (a *loginServer) token(t *testing.T, scopes ...string) string {
+// logsIn goes where a client sends its person, and returns the code that the client gets.
+func logsIn(t *testing.T, address string) (code string) {
 	t.Helper()
-	c := oauth2.Config{ClientID: loginClient, RedirectURL: loginRedirect, Scopes: scopes,
-		Endpoint: oauth2.Endpoint{AuthURL: a.URL + "/authorize", TokenURL: a.URL + "/oauth/token", AuthStyle: oauth2.AuthStyleInParams}}
-	verifier := oauth2.GenerateVerifier()
-	var code string
 	arrived := errors.New("arrived")
 	browser := &http.Client{CheckRedirect: func(r *http.Request, _ []*http.Request) error {
 		if code = r.URL.Query().Get("code"); strings.HasPrefix(r.URL.String(), loginRedirect) {
@@ -101,13 +100,23 @@ func (a *loginServer) token(t *testing.T, scopes ...string) string {
 		}
 		return nil
 	}}
-	res, err := browser.Get(c.AuthCodeURL("x", oauth2.S256ChallengeOption(verifier)))
+	res, err := browser.Get(address)
 	if res != nil {
 		_ = res.Body.Close()
 	}
-	if !errors.Is(err, arrived) {
+	if !errors.Is(err, arrived) || code == "" {
 		t.Fatalf("logging in: %v", err)
 	}
+	return code
+}
+
+// token logs the person in for some scopes, without MCP.
+func (a *loginServer) token(t *testing.T, scopes ...string) string {
+	t.Helper()
+	c := oauth2.Config{ClientID: loginClient, RedirectURL: loginRedirect, Scopes: scopes,
+		Endpoint: oauth2.Endpoint{AuthURL: a.URL + "/authorize", TokenURL: a.URL + "/oauth/token", AuthStyle: oauth2.AuthStyleInParams}}
+	verifier := oauth2.GenerateVerifier()
+	code := logsIn(t, c.AuthCodeURL("x", oauth2.S256ChallengeOption(verifier)))
 	got, err := c.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
 	if err != nil {
 		t.Fatal(err)
@@ -166,5 +175,69 @@ func (c *clients) testLogins(t *testing.T) {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})
+	}
+}
+
+// TestLogin has the client of mcp-go log in at an authorization server (reach 11): it finds it, logs in
+// and calls, and goes on with a token that it renewed.
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	a := newLoginServer(t)
+	endpoint := behindProxy(t, a) + "/mcp"
+	store := client.NewMemoryTokenStore()
+	connect := func() (*client.Client, error) {
+		c, err := client.NewOAuthStreamableHttpClient(endpoint, client.OAuthConfig{ClientID: loginClient, RedirectURI: loginRedirect,
+			Scopes: []string{"pagetools.call"}, TokenStore: store, PKCEEnabled: true, TokenEndpointAuthMethod: "none"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(t.Context()); err != nil {
+			return nil, err
+		}
+		hello := mcp.InitializeRequest{}
+		hello.Params.ProtocolVersion, hello.Params.ClientInfo = "2025-11-25", mcp.Implementation{Name: "e2e", Version: "1"}
+		_, err = c.Initialize(t.Context(), hello)
+		return c, err
+	}
+	_, err := connect()
+	login := client.GetOAuthHandler(err)
+	if login == nil {
+		t.Fatalf("without a token: %v", err)
+	}
+	verifier := oauth2.GenerateVerifier()
+	address, err := login.GetAuthorizationURL(t.Context(), "state", oauth2.S256ChallengeFromVerifier(verifier))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := login.ProcessAuthorizationResponse(t.Context(), logsIn(t, address), "state", verifier); err != nil {
+		t.Fatal(err)
+	}
+	c, err := connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	looks := func(when string) {
+		t.Helper()
+		call := mcp.CallToolRequest{}
+		call.Params.Name = "look"
+		got, err := c.CallTool(t.Context(), call)
+		if err != nil || got.IsError || len(got.Content) != 1 {
+			t.Errorf("%s: %+v, %v", when, got, err)
+		}
+	}
+	looks("with the first token")
+	first, err := store.GetToken(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := *first
+	over.ExpiresAt = time.Now().Add(-time.Hour)
+	if err := store.SaveToken(t.Context(), &over); err != nil {
+		t.Fatal(err)
+	}
+	looks("with the next one")
+	if next, err := store.GetToken(t.Context()); err != nil || next.AccessToken == first.AccessToken {
+		t.Errorf("the token was not renewed: %v", err)
 	}
 }
