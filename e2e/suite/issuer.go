@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
-	"testing"
 	"time"
 )
 
@@ -28,13 +27,9 @@ type Issuer struct {
 	key *rsa.PrivateKey
 }
 
-// NewIssuer starts an issuer, and stops it when the test ends.
-func NewIssuer(t testing.TB) *Issuer {
-	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+// NewIssuer starts an issuer. Whoever starts it closes it.
+func NewIssuer() *Issuer {
+	key := must(rsa.GenerateKey(rand.Reader, 2048))
 	i := &Issuer{key: key}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
@@ -51,26 +46,24 @@ func NewIssuer(t testing.TB) *Issuer {
 		}
 		mux.ServeHTTP(w, r)
 	}))
-	t.Cleanup(i.Close)
 	return i
 }
 
 // Token signs the claims of a person, good for an hour, with further ones in the place of the usual.
-func (i *Issuer) Token(t testing.TB, who string, more map[string]any) string {
-	t.Helper()
+func (i *Issuer) Token(who string, more map[string]any) string {
 	claims := map[string]any{"iss": i.URL, "sub": who, "aud": PublicURL, "scope": "pagetools.call",
 		"exp": time.Now().Add(time.Hour).Unix(), "iat": time.Now().Unix(), "client_id": "host"}
 	maps.Copy(claims, more)
-	body, err := json.Marshal(claims)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must(json.Marshal(claims))
 	b64 := base64.RawURLEncoding
 	signed := b64.EncodeToString([]byte(`{"alg":"RS256","kid":"1","typ":"at+jwt"}`)) + "." + b64.EncodeToString(body)
 	sum := sha256.Sum256([]byte(signed))
-	sig, err := rsa.SignPKCS1v15(rand.Reader, i.key, crypto.SHA256, sum[:])
+	return signed + "." + b64.EncodeToString(must(rsa.SignPKCS1v15(rand.Reader, i.key, crypto.SHA256, sum[:])))
+}
+
+func must[T any](v T, err error) T {
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
-	return signed + "." + b64.EncodeToString(sig)
+	return v
 }

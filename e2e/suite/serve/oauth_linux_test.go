@@ -54,7 +54,8 @@ tool('fail', () => { throw new Error('it failed'); });
 // the operator takes the grant, or the issuer, away.
 func TestLoginsOfAnIssuer(t *testing.T) {
 	t.Parallel()
-	issuer, site, traces := suite.NewIssuer(t), newWatched(t), newSpans(t)
+	issuer, site, traces := suite.NewIssuer(), newWatched(t), newSpans(t)
+	defer issuer.Close()
 	r := &reloading{t: t, config: filepath.Join(t.TempDir(), "x.yaml"), sites: fmt.Sprintf("sites:\n  - {name: shop, target: %q}\n  - {name: site, target: %q}\n",
 		filepath.Join(docs.Root(t), "examples", "buyproduct"), site.URL+"/")}
 	const limited, all = "{match: {sub: bob*}, rate: 2/1h}", "{match: {sub: \"*\"}}"
@@ -70,7 +71,7 @@ func TestLoginsOfAnIssuer(t *testing.T) {
 	}
 	var tokens []string
 	token := func(who string, more map[string]any) string {
-		tokens = append(tokens, issuer.Token(t, who, more))
+		tokens = append(tokens, issuer.Token(who, more))
 		return tokens[len(tokens)-1]
 	}
 	calls := func(token, tool string) suite.Reply {
