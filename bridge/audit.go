@@ -172,6 +172,7 @@ func (r *passage) refusedByUs(e *Error) bool {
 func auditRecord(r *Run) AuditRecord {
 	a := AuditRecord{Call: r.pass.call.ID, Trace: r.pass.trace(), Claim: r.claim,
 		Caller: r.pass.call.Caller.Name, Credential: r.pass.call.Caller.Credential,
+		Client: r.pass.call.Caller.Client, CredentialID: r.pass.call.Caller.CredentialID,
 		Session: r.pass.call.Session,
 		Site:    r.pass.call.Site, Tool: r.pass.toolName(), Decision: r.pass.decided(),
 		Rule:     r.pass.decision.Reason,

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -114,6 +115,14 @@ func (c Caller) IsRevoked() bool {
 	default:
 		return false
 	}
+}
+
+// Until returns a context that ends when the caller's credential expires, for what streams to it.
+func (c Caller) Until(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.Expires.IsZero() {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, c.Expires)
 }
 
 // Revoked is the error for a caller whose credential was revoked.

@@ -234,6 +234,9 @@ type AuditRecord struct {
 	Adapter string `json:"adapter,omitempty"`
 	// Credential is the caller's, as in Caller.
 	Credential string `json:"credential,omitempty"`
+	// Client and CredentialID are the caller's, too.
+	Client       string `json:"client,omitempty"`
+	CredentialID string `json:"credentialId,omitempty"`
 	// Page says what config changed about the page, without the secrets in it, and
 	// PageDigest is the digest of that description.
 	Page       string `json:"page,omitempty"`

@@ -231,7 +231,7 @@ func (pl *pipeline) count(ctx context.Context, r *Run) *Error {
 	if r.pass.tool != nil {
 		tool = r.pass.tool.name
 	}
-	if e := pl.take(ctx, r.pass.call.Caller.Name, r.pass.call.Site, tool); e != nil {
+	if e := pl.take(ctx, &r.pass.call.Caller, r.pass.call.Site, tool); e != nil {
 		return e
 	}
 	r.pass.counted = true

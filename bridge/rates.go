@@ -17,11 +17,11 @@ var tooMany = map[policy.Limit]string{
 }
 
 // take takes one from each rate that counts, or refuses. Site and tool may be empty.
-func (pl *pipeline) take(ctx context.Context, caller, site, tool string) *Error {
+func (pl *pipeline) take(ctx context.Context, caller *Caller, site, tool string) *Error {
 	now := pl.now()
-	limit, wait := pl.rates.Take(caller, site, tool, now)
+	limit, wait := pl.rates.TakeOwn(caller.Rate, caller.Name, site, tool, now)
 	if limit == "" && pl.shares.store != nil {
-		limit, wait = pl.shares.take(ctx, pl.rates.Uses(caller, site, tool), now)
+		limit, wait = pl.shares.take(ctx, pl.rates.Uses(caller.Rate, caller.Name, site, tool), now)
 	}
 	if limit == "" {
 		return nil

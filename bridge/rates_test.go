@@ -200,3 +200,29 @@ func TestReadingCounts(t *testing.T) {
 		limitedBy(t, b.Count(bridge.Ref{Site: "shop", Caller: seeing}), policy.LimitSite)
 	})
 }
+
+// TestRateOfGrant (reach 3): two people of one grant do not share its rate, and a new token of the
+// same person does not fill it again.
+func TestRateOfGrant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := limited(t, bridge.Options{})
+		of := func(who, token string) *bridge.Call {
+			c := callOf("acme:"+who, "read")
+			c.Caller.Rate, c.Caller.CredentialID = policy.Rate{N: 2, Per: time.Minute}, token
+			return c
+		}
+		for _, who := range []string{"ann", "bob"} {
+			for _, token := range []string{"1", "2"} {
+				if _, e := run(t, b, of(who, token)); e != nil {
+					t.Fatalf("%s, token %s: %v", who, token, e)
+				}
+			}
+			_, e := run(t, b, of(who, "3"))
+			limitedBy(t, e, policy.LimitCaller)
+		}
+		ref := bridge.Ref{Site: "shop", Caller: of("ann", "4").Caller}
+		if e := b.Count(ref); e == nil {
+			t.Error("a list is not counted")
+		}
+	})
+}

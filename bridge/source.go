@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
 )
 
@@ -260,6 +261,15 @@ type Caller struct {
 	// Revoked is closed when the credential that the caller came with is revoked; nil
 	// means never. Bridge.Revoke follows.
 	Revoked <-chan struct{}
+	// Rate bounds the calls on all sites together, in place of the one in Options.Rates; the zero
+	// value leaves it to that.
+	Rate policy.Rate
+	// Expires is when the credential expires; the zero time means never. What streams to the caller
+	// ends then, and a call that waits does not: it waits for the caller, not for the credential.
+	Expires time.Time
+	// Client names the program that the credential was issued to, and CredentialID is a digest of the
+	// name that its issuer gave it. They are in the audit. Both may be empty.
+	Client, CredentialID string
 }
 
 // Can reports whether the caller has the right.

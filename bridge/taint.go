@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -32,6 +33,7 @@ type taints struct {
 
 	mu       sync.Mutex
 	byCaller map[string]map[string]taint // by origin
+	swept    time.Time
 }
 
 // taint says until when it lasts, and until when it does in the store.
@@ -62,6 +64,7 @@ func (t *taints) note(caller, origin string, now time.Time) (kept string, until 
 	}
 	origins := t.byCaller[caller]
 	if origins == nil {
+		t.sweep(now)
 		origins = map[string]taint{}
 		t.byCaller[caller] = origins
 	}
@@ -77,13 +80,29 @@ func (t *taints) note(caller, origin string, now time.Time) (kept string, until 
 	return origin, is.until, keep
 }
 
+// sweep forgets the callers that have read nothing of late: issuers can name any number of callers.
+// Called with mu held.
+func (t *taints) sweep(now time.Time) {
+	if now.Sub(t.swept) < taintStep {
+		return
+	}
+	t.swept = now
+	for caller, origins := range t.byCaller {
+		maps.DeleteFunc(origins, func(_ string, is taint) bool { return now.After(is.until) })
+		if len(origins) == 0 {
+			delete(t.byCaller, caller)
+		}
+	}
+}
+
 // forget makes the next read of an origin try the store again.
 func (t *taints) forget(caller, origin string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	is := t.byCaller[caller][origin]
-	is.kept = time.Time{}
-	t.byCaller[caller][origin] = is
+	if is, there := t.byCaller[caller][origin]; there {
+		is.kept = time.Time{}
+		t.byCaller[caller][origin] = is
+	}
 }
 
 // of reports whether the caller has read content of an origin other than this one, through this

@@ -101,7 +101,7 @@ func (b *Bridge) Count(ref Ref) *Error {
 	if _, err := b.pipe.siteFor(ref.Site, ref.Caller); err != nil {
 		ref.Site = ""
 	}
-	return b.pipe.take(context.Background(), ref.Caller.Name, ref.Site, "")
+	return b.pipe.take(context.Background(), &ref.Caller, ref.Site, "")
 }
 
 // Opener is a Source whose page can be sent to another place. It is optional.

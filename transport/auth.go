@@ -16,7 +16,7 @@ var open = map[string]bool{"/healthz": true, "/readyz": true}
 // are logged.
 func (g *guard) checkCaller(w http.ResponseWriter, r *http.Request, in *info) (answered bool) {
 	callers := g.credentials.now.Load()
-	in.credentials = callers.required
+	in.credentials = callers.required || g.o.Verifier != nil
 	if !in.credentials && g.loopback {
 		in.caller = callers.local
 		if _, given := bearer(r); given {
@@ -31,11 +31,18 @@ func (g *guard) checkCaller(w http.ResponseWriter, r *http.Request, in *info) (a
 		return false
 	}
 	if path := strings.TrimSuffix(r.URL.EscapedPath(), "/"); open[path] ||
-		slices.Contains(g.o.Open, path) {
+		slices.Contains(g.o.Open, path) || g.isMetadata(path) {
 		return false
 	}
+	if given && g.o.Verifier != nil {
+		return g.verify(w, r, in, token)
+	}
 	if !given {
-		w.Header().Set("WWW-Authenticate", "Bearer")
+		challenge := "Bearer"
+		if g.o.Verifier != nil {
+			challenge = g.o.Verifier.Challenge(r)
+		}
+		w.Header().Set("WWW-Authenticate", challenge)
 		g.deny(w, r, "credential", bridge.Errorf(bridge.Unauthorized, "", bridge.NotRun,
 			"A credential is needed: Authorization: Bearer TOKEN."))
 		return true

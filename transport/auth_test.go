@@ -146,6 +146,11 @@ func TestValidate(t *testing.T) {
 		"origin null":          {transport.Options{Listen: "127.0.0.1:1", Origins: []string{"null"}}, "must be an origin"},
 		"any origin":           {transport.Options{Listen: "127.0.0.1:1", Origins: []string{"*"}}, "needs a token"},
 		"any origin, token":    {transport.Options{Listen: "127.0.0.1:1", Origins: []string{"*"}, Callers: callers}, ""},
+		"public URL":           {transport.Options{Listen: "127.0.0.1:1", PublicURL: "https://a.example", Callers: callers}, ""},
+		"public URL, open":     {transport.Options{Listen: "127.0.0.1:1", PublicURL: "https://a.example"}, "needs Callers"},
+		"public URL, here":     {transport.Options{Listen: "127.0.0.1:1", PublicURL: "http://localhost:8080"}, ""},
+		"public URL, http":     {transport.Options{Listen: "127.0.0.1:1", PublicURL: "http://a.example", Callers: callers}, "must be an origin with https"},
+		"public URL, a path":   {transport.Options{Listen: "127.0.0.1:1", PublicURL: "https://a.example/mcp", Callers: callers}, "must be an origin with https"},
 		"no token":             {transport.Options{Listen: "127.0.0.1:1", Callers: []transport.Credential{{Caller: bridge.Caller{Name: "a"}}}}, "no usable token"},
 		"same token":           {transport.Options{Listen: "127.0.0.1:1", Callers: append(callers, callers...)}, "the same token"},
 	} {

@@ -44,7 +44,7 @@ type check struct {
 // Guard puts the guards of the contract in front of next.
 func Guard(next http.Handler, o Options) http.Handler {
 	o = o.withDefaults()
-	g := &guard{next: next, o: o, log: o.Log, loopback: isLoopback(o.Listen),
+	g := &guard{next: next, o: o, log: o.Log, loopback: isLoopback(o.Listen) && !o.reachedFromElsewhere() && o.Verifier == nil,
 		hosts: newHostRule(o), origins: newOriginRule(o),
 		credentials: cmp.Or(o.Credentials, &Credentials{})}
 	g.credentials.Replace(o.Callers)

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"net"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
@@ -58,6 +60,12 @@ func newHostRule(o Options) hostRule {
 	default:
 		rule.any = true
 	}
+	if h, ok := publicHost(o.PublicURL); ok {
+		rule.exact[h.or80()] = true
+		if h.port == "" { // proxies may write the port of their own scheme, too
+			rule.exact[host{h.name, "443"}] = true
+		}
+	}
 	for _, s := range o.Hosts {
 		h, ok := parseHost(s)
 		switch {
@@ -73,6 +81,31 @@ func newHostRule(o Options) hostRule {
 
 func (rule hostRule) allows(h host) bool {
 	return rule.any || rule.names[h.name] || rule.exact[h.or80()]
+}
+
+// publicHost returns the host of a public URL: an origin of https, or of http on this machine. It has
+// no port when that is the scheme's own.
+func publicHost(public string) (h host, ok bool) {
+	u, err := url.Parse(public)
+	if err != nil || origin.OfURL(u) != public {
+		return host{}, false
+	}
+	if h, ok = parseHost(u.Host); !ok || u.Scheme != "https" && (u.Scheme != "http" || !origin.Loopback(h.name)) {
+		return host{}, false
+	}
+	return h, true
+}
+
+// IsLocal reports whether a request came straight from this machine, under an address of it. What
+// came through a proxy or a tunnel did not, wherever that runs.
+func IsLocal(r *http.Request) bool {
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"} {
+		if r.Header.Get(name) != "" {
+			return false
+		}
+	}
+	h, ok := parseHost(r.Host)
+	return ok && origin.Loopback(h.name) && isLoopback(r.RemoteAddr)
 }
 
 // checkHost refuses requests that were not meant for us. The absolute form of

@@ -46,6 +46,57 @@ func TestHost(t *testing.T) {
 	}
 }
 
+// TestPublicURL: the host of the public URL is ours, with its scheme's own port or none, and no other.
+func TestPublicURL(t *testing.T) {
+	t.Parallel()
+	callers := []transport.Credential{{Caller: bridge.Caller{Name: "agent"}, Token: "secret"}}
+	for public, hosts := range map[string]map[string]int{
+		"https://tools.example": {"tools.example": 200, "TOOLS.example": 200, "tools.example:443": 200, "127.0.0.1:PORT": 200,
+			"tools.example:8443": 403, "x.tools.example": 403, "tools.example.evil.test": 403, "evil.test": 403},
+		"https://tools.example:8443": {"tools.example:8443": 200, "tools.example": 403, "tools.example:443": 403},
+		"http://tools.example":       {"tools.example": 403, "127.0.0.1:PORT": 200},
+		"https://tools.example/":     {"tools.example": 403},
+		"https://tools.example/a?b":  {"tools.example": 403},
+		"http://localhost:9":         {"localhost:9": 200, "localhost:PORT": 200, "tools.example": 403},
+	} {
+		s := serve(t, http.HandlerFunc(whoami), transport.Options{PublicURL: public, Callers: callers})
+		for host, status := range hosts {
+			got := s.raw(t, "GET / HTTP/1.1\r\nHost: "+host+"\r\nAuthorization: Bearer secret\r\n\r\n")
+			if got.StatusCode != status {
+				t.Errorf("%s: Host %s gets %d, want %d", public, host, got.StatusCode, status)
+			}
+		}
+	}
+	// Whoever comes from elsewhere is nobody's user.
+	open := serve(t, http.HandlerFunc(whoami), transport.Options{PublicURL: "https://tools.example"})
+	open.raw(t, "GET / HTTP/1.1\r\nHost: tools.example\r\n\r\n").wantError(t, 401, bridge.Unauthorized)
+	own := serve(t, http.HandlerFunc(whoami), transport.Options{PublicURL: "http://localhost:9"})
+	own.raw(t, "GET / HTTP/1.1\r\nHost: localhost:9\r\n\r\n").wantStatus(t, 200)
+}
+
+// TestIsLocal: only a request that came straight from this machine, under its name, is local.
+func TestIsLocal(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		remote, host, header string
+		local                bool
+	}{
+		{"127.0.0.1:5", "127.0.0.1:7300", "", true}, {"[::1]:5", "localhost:7300", "", true}, {"127.0.0.1:5", "LOCALHOST", "", true},
+		{"127.0.0.1:5", "tools.example", "", false}, {"10.0.0.2:5", "127.0.0.1:7300", "", false}, {"10.0.0.2:5", "10.0.0.1:7300", "", false},
+		{"127.0.0.1:5", "127.0.0.1:7300", "Forwarded", false}, {"127.0.0.1:5", "127.0.0.1:7300", "X-Forwarded-For", false},
+		{"127.0.0.1:5", "127.0.0.1:7300", "X-Forwarded-Host", false}, {"127.0.0.1:5", "127.0.0.1:7300", "Via", false},
+		{"127.0.0.1:5", "localhost.evil.test", "", false}, {"127.0.0.1:5", "", "", false}, {"@", "127.0.0.1:7300", "", false},
+	} {
+		r := &http.Request{RemoteAddr: c.remote, Host: c.host, Header: http.Header{}}
+		if c.header != "" {
+			r.Header.Set(c.header, "x")
+		}
+		if got := transport.IsLocal(r); got != c.local {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
 // TestTarget is N18: shapes of requests that two programs may read differently.
 func TestTarget(t *testing.T) {
 	t.Parallel()

@@ -27,9 +27,14 @@ type Options struct {
 	// Origins may call from a browser: "https://app.example", or "*" for any,
 	// which needs Callers. "null" is never accepted.
 	Origins []string
+	// PublicURL is the origin under which a proxy or a tunnel is reached that leads here: it is
+	// accepted as Host and as Origin. Unless it is of this machine, it needs Callers. Empty: none.
+	PublicURL string
 	// Callers are the credentials. Without any, a loopback listener serves the
 	// caller bridge.Local, and any other listener serves nobody.
 	Callers []Credential
+	// Verifier finds the callers of other tokens; nil knows none.
+	Verifier Verifier
 	// Open are paths that need no credential, without a trailing slash ("" is the
 	// root), besides those of health. What they answer is for everybody.
 	Open []string
@@ -85,8 +90,14 @@ func (o Options) Validate() error {
 	}
 	if _, port, err := net.SplitHostPort(o.Listen); err != nil || port == "0" {
 		fail("%s %q must be an address with a port", "Listen", o.Listen)
-	} else if !isLoopback(o.Listen) && len(o.Callers) == 0 {
+	} else if !isLoopback(o.Listen) && len(o.Callers) == 0 && o.Verifier == nil {
 		fail("%s %s can be reached from other machines, so it needs %s", "Listen", o.Listen,
+			o.Words.Of("Callers"))
+	}
+	if _, ok := publicHost(o.PublicURL); o.PublicURL != "" && !ok {
+		fail("%s must be an origin with https, such as https://tools.example, not %q", "PublicURL", o.PublicURL)
+	} else if o.reachedFromElsewhere() && len(o.Callers) == 0 && o.Verifier == nil {
+		fail("%s %s can be reached from other machines, so it needs %s", "PublicURL", o.PublicURL,
 			o.Words.Of("Callers"))
 	}
 	for _, h := range o.Hosts {
@@ -96,7 +107,7 @@ func (o Options) Validate() error {
 	}
 	for _, allowed := range o.Origins {
 		switch {
-		case allowed == "*" && len(o.Callers) == 0:
+		case allowed == "*" && len(o.Callers) == 0 && o.Verifier == nil:
 			fail("%s * needs %s", "Origins", o.Words.Of("a token"))
 		case allowed != "*" && !validOrigin(allowed):
 			fail("%s must be an origin, such as https://app.example, not %q", "Origins", allowed)
@@ -106,6 +117,12 @@ func (o Options) Validate() error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// reachedFromElsewhere reports whether the public URL leads other machines here.
+func (o Options) reachedFromElsewhere() bool {
+	public, ok := publicHost(o.PublicURL)
+	return ok && !origin.Loopback(public.name)
 }
 
 // isLoopback reports whether only this machine can reach the address.

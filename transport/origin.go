@@ -3,6 +3,7 @@ package transport
 import (
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -31,10 +32,13 @@ func newOriginRule(o Options) originRule {
 	for _, allowed := range o.Origins {
 		switch {
 		case allowed == "*":
-			rule.any = len(o.Callers) > 0
+			rule.any = len(o.Callers) > 0 || o.Verifier != nil
 		case validOrigin(allowed):
 			rule.listed[origin.Of(allowed)] = true
 		}
+	}
+	if _, ok := publicHost(o.PublicURL); ok {
+		rule.listed[o.PublicURL] = true
 	}
 	return rule
 }
@@ -73,6 +77,9 @@ func (g *guard) checkOrigin(w http.ResponseWriter, r *http.Request, _ *info) (an
 	if len(given) == 0 {
 		return false
 	}
+	if g.isMetadata(r.URL.EscapedPath()) {
+		return forAllPages(w, r)
+	}
 	from := given[0]
 	listed := len(given) == 1 && g.origins.allows(from)
 	if !listed && (len(given) > 1 || !sameOrigin(from, r)) {
@@ -91,8 +98,35 @@ func (g *guard) checkOrigin(w http.ResponseWriter, r *http.Request, _ *info) (an
 		return false
 	}
 	h.Set("Access-Control-Allow-Methods", corsMethods)
-	h.Set("Access-Control-Allow-Headers", corsHeaders)
+	h.Set("Access-Control-Allow-Headers", corsHeaders+paramHeaders(r))
 	h.Set("Access-Control-Max-Age", corsMaxAge)
 	w.WriteHeader(http.StatusNoContent)
 	return true
+}
+
+// forAllPages lets pages of every origin read what a path has for everybody.
+func forAllPages(w http.ResponseWriter, r *http.Request) (answered bool) {
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", "*")
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+	h.Set("Access-Control-Allow-Methods", "GET, HEAD")
+	h.Set("Access-Control-Allow-Headers", "MCP-Protocol-Version")
+	h.Set("Access-Control-Max-Age", corsMaxAge)
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// paramHeader is the form of the headers in which clients of MCP repeat arguments.
+var paramHeader = regexp.MustCompile(`(?i)^Mcp-Param-[A-Za-z0-9_-]{1,128}$`)
+
+// paramHeaders lists those that a preflight asks for, as the end of a list.
+func paramHeaders(r *http.Request) (list string) {
+	for name := range strings.SplitSeq(strings.Join(r.Header.Values("Access-Control-Request-Headers"), ","), ",") {
+		if name = strings.TrimSpace(name); paramHeader.MatchString(name) {
+			list += ", " + name
+		}
+	}
+	return list
 }

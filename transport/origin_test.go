@@ -44,6 +44,9 @@ func TestOrigin(t *testing.T) {
 		"behind TLS":                {transport.Options{Hosts: []string{"app.example"}}, app, "app.example", true, false},
 		"behind TLS, another port":  {transport.Options{Hosts: []string{"app.example"}}, app + ":444", "app.example", false, false},
 		"default port is the same":  {transport.Options{Hosts: []string{"app.example"}}, "http://app.example:80", "app.example", true, false},
+		"public URL":                {transport.Options{PublicURL: "https://app.example", Callers: callers}, app, "", true, true},
+		"public URL, its Host":      {transport.Options{PublicURL: "https://app.example", Callers: callers}, app, "app.example", true, true},
+		"not the public URL":        {transport.Options{PublicURL: "https://app.example", Callers: callers}, "http://app.example", "", false, false},
 		"not a URL":                 {transport.Options{}, "%%", "", false, false},
 		"another scheme, same host": {transport.Options{}, "ftp://127.0.0.1:PORT", "", false, false},
 	} {
@@ -68,7 +71,7 @@ func TestOrigin(t *testing.T) {
 			if (allowed != "") != test.cors || allowed == "*" || test.cors && allowed != test.origin {
 				t.Errorf("Access-Control-Allow-Origin: %q", allowed)
 			}
-			if len(test.o.Origins) > 0 && test.pass && got.Header.Get("Vary") != "Origin" {
+			if len(test.o.Origins)+len(test.o.PublicURL) > 0 && test.pass && got.Header.Get("Vary") != "Origin" {
 				t.Errorf("Vary: %q", got.Header.Get("Vary"))
 			}
 			if got.Header.Get("Access-Control-Allow-Credentials") != "" {
@@ -84,7 +87,7 @@ func TestPreflight(t *testing.T) {
 		Callers: []transport.Credential{{Caller: bridge.Caller{Name: "agent"}, Token: "secret"}}})
 	preflight := func(origin, path string) reply {
 		return s.raw(t, "OPTIONS "+path+" HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nOrigin: "+origin+
-			"\r\nAccess-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: authorization\r\n\r\n")
+			"\r\nAccess-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: authorization, mcp-param-query,X-Mcp-Param-No, mcp-param-\r\n\r\n")
 	}
 	got := preflight("https://app.example", "/")
 	got.wantStatus(t, 204)
@@ -94,6 +97,9 @@ func TestPreflight(t *testing.T) {
 		if !strings.Contains(got.Header.Get("Access-Control-Allow-Headers"), h) {
 			t.Errorf("the preflight does not allow %s", h)
 		}
+	}
+	if list := got.Header.Get("Access-Control-Allow-Headers"); !strings.HasSuffix(list, ", mcp-param-query") || strings.Contains(list, "X-Mcp") {
+		t.Errorf("of the arguments that clients repeat it allows %s", list)
 	}
 	if !strings.Contains(got.Header.Get("Access-Control-Allow-Methods"), "POST") {
 		t.Error("the preflight does not allow POST")

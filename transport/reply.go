@@ -58,6 +58,8 @@ func Status(e *bridge.Error) int {
 		return http.StatusUnprocessableEntity
 	case e.Code == bridge.SchemaError && errors.Is(e.Err, errMediaType):
 		return http.StatusUnsupportedMediaType
+	case errors.Is(e.Err, ErrIssuerAway):
+		return http.StatusServiceUnavailable
 	}
 	status, known := statuses[e.Code]
 	if !known {

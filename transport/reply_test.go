@@ -67,6 +67,13 @@ func TestStatusByCause(t *testing.T) {
 			t.Errorf("%v: %d, want %d", e, got, want)
 		}
 	}
+	away := bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "x")
+	if away.Retry = time.Second; Status(away) != http.StatusBadGateway {
+		t.Errorf("a site that is tried again: %d", Status(away))
+	}
+	if got := Status(away.With(errors.Join(ErrIssuerAway, errors.New("x")))); got != http.StatusServiceUnavailable {
+		t.Errorf("an issuer that is away: %d", got)
+	}
 }
 
 func TestRetryAfter(t *testing.T) {

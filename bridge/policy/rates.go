@@ -2,6 +2,7 @@ package policy
 
 import (
 	"cmp"
+	"maps"
 	"sync"
 	"time"
 
@@ -50,6 +51,7 @@ type Rates struct {
 
 	mu      sync.Mutex
 	callers map[string]rated
+	own     map[Rate]*shared // of callers that come with a rate
 }
 
 // rated is the rate of a caller, and what of it is used.
@@ -67,7 +69,7 @@ type siteBuckets struct {
 
 // NewRates makes the rates.
 func NewRates(o RatesOptions) *Rates {
-	r := &Rates{sites: map[string]*siteBuckets{}}
+	r := &Rates{sites: map[string]*siteBuckets{}, own: map[Rate]*shared{}}
 	r.SetCallers(o.Callers)
 	for name, site := range o.Sites {
 		s := &siteBuckets{all: newShared(site.Rate)}
@@ -109,9 +111,18 @@ const rounding = time.Microsecond
 // which is more than 0: after that time the call is let through if nobody else calls meanwhile. The
 // empty Limit means that the call may run.
 func (r *Rates) Take(caller, site, tool string, now time.Time) (refused Limit, wait time.Duration) {
+	return r.TakeOwn(Rate{}, caller, site, tool, now)
+}
+
+// TakeOwn is Take for a caller that comes with a rate of its own, in place of the one that it has by
+// name. A rate that limits nothing is none.
+func (r *Rates) TakeOwn(own Rate, caller, site, tool string, now time.Time) (refused Limit, wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	buckets := [...]*rate.Limiter{r.callers[caller].bucket, nil, nil}
+	if own.limits() {
+		buckets[0] = r.ownOf(own, now).of(caller, now)
+	}
 	if s := r.sites[site]; s != nil {
 		buckets[1], buckets[2] = s.all.of(caller, now), s.match(tool).of(caller, now)
 	}
@@ -135,6 +146,19 @@ func (r *Rates) Take(caller, site, tool string, now time.Time) (refused Limit, w
 	return refused, wait
 }
 
+// ownOf returns the callers that come with a rate, each with all of it. A rate that nobody came with
+// of late is forgotten: the operator chose another one. Called with mu held.
+func (r *Rates) ownOf(own Rate, now time.Time) *shared {
+	s := r.own[own]
+	if s == nil {
+		maps.DeleteFunc(r.own, func(_ Rate, s *shared) bool { return s.idle(now) })
+		s = newShared(own)
+		s.whole = true
+		r.own[own] = s
+	}
+	return s
+}
+
 // Use is a rate that a call is held to, and whose call it is, as every process with the same
 // configuration names it.
 type Use struct {
@@ -144,11 +168,13 @@ type Use struct {
 	Rate   Rate
 }
 
-// Uses returns the rates that a call is held to.
-func (r *Rates) Uses(caller, site, tool string) (all []Use) {
+// Uses returns the rates that a call is held to which TakeOwn let through.
+func (r *Rates) Uses(own Rate, caller, site, tool string) (all []Use) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if of := r.callers[caller].Rate; of.limits() {
+	if s := r.own[own]; s != nil {
+		all = append(all, Use{LimitCaller, "", s.named(caller), own})
+	} else if of := r.callers[caller].Rate; of.limits() {
 		all = append(all, Use{LimitCaller, "", caller, of})
 	}
 	s := r.sites[site]

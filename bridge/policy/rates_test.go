@@ -317,3 +317,53 @@ func BenchmarkRates(b *testing.B) {
 		})
 	}
 }
+
+// TestRatesThatCallersBring (reach 3): each caller of a grant has all of its rate, whoever else has
+// it, and what is used stays used: nothing that a caller sends makes it a new one.
+func TestRatesThatCallersBring(t *testing.T) {
+	r := NewRates(RatesOptions{Callers: map[string]Rate{"acme:ann": {1, time.Minute}}})
+	own, other := Rate{3, time.Minute}, Rate{2, time.Minute}
+	takes := func(own Rate, caller string, now time.Time) (n int) {
+		for limit := Limit(""); limit == ""; n++ {
+			limit, _ = r.TakeOwn(own, caller, "shop", "search", now)
+		}
+		return n - 1
+	}
+	for _, who := range []string{"acme:ann", "acme:bob", "acme:cyd"} { // in place of the one by name
+		if n := takes(own, who, start); n != 3 {
+			t.Errorf("%s has %d calls, want 3", who, n)
+		}
+	}
+	if n := takes(own, "acme:ann", start); n != 0 {
+		t.Errorf("%d more", n)
+	}
+	takes(other, "acme:ann", start) // another grant, as with a token that has other claims
+	if n := takes(own, "acme:ann", start); n != 0 {
+		t.Errorf("a rate between filled the bucket: %d more", n)
+	}
+	if n := takes(own, "acme:ann", start.Add(20*time.Second+time.Millisecond)); n != 1 {
+		t.Errorf("a third of the time: %d calls", n)
+	}
+	if uses := r.Uses(own, "acme:bob", "", ""); len(uses) != 1 || uses[0] != (Use{LimitCaller, "", "acme:bob", own}) {
+		t.Errorf("other processes count %v", uses)
+	}
+	now := start.Add(time.Hour)
+	takes(Rate{7, time.Minute}, "acme:ann", now)
+	if len(r.own) != 1 {
+		t.Errorf("%d rates are kept that nobody has any more", len(r.own)-1)
+	}
+	s := r.own[Rate{7, time.Minute}]
+	if s.most != 10_000 {
+		t.Errorf("%d buckets at most", s.most)
+	}
+	s.most = 3
+	for i := range 10 {
+		takes(Rate{7, time.Minute}, fmt.Sprint("acme:", i), now)
+	}
+	if len(s.members) > 4 {
+		t.Errorf("%d buckets", len(s.members))
+	}
+	if uses := r.Uses(Rate{7, time.Minute}, "acme:9", "", ""); uses[0].Caller != crowd {
+		t.Errorf("a caller beyond the bound is %q to other processes", uses[0].Caller)
+	}
+}

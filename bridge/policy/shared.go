@@ -18,6 +18,7 @@ const crowd = ""
 // until it has not called for one period, when its bucket would be full again.
 type shared struct {
 	rate    Rate
+	whole   bool // nobody shares: each caller has all of it
 	most    int
 	members map[string]*member
 	swept   time.Time
@@ -68,17 +69,14 @@ func (s *shared) of(caller string, now time.Time) *rate.Limiter {
 			}
 		}
 	}
+	caller = s.named(caller)
 	m := s.members[caller]
-	if m == nil && len(s.members) >= s.most {
-		caller = crowd
-		m = s.members[crowd]
-	}
 	if m == nil {
-		m = &member{bucket: newBucket(s.rate, len(s.members)+1)}
+		m = &member{bucket: newBucket(s.rate, s.parts(len(s.members)+1))}
 		s.members[caller] = m
 	}
 	m.called = now
-	if n := len(s.members); n != before {
+	if n := len(s.members); n != before && !s.whole {
 		limit, burst := s.rate.part(n)
 		for _, m := range s.members {
 			m.bucket.SetLimitAt(now, limit)
@@ -86,4 +84,30 @@ func (s *shared) of(caller string, now time.Time) *rate.Limiter {
 		}
 	}
 	return m.bucket
+}
+
+// named returns whose bucket a caller has: the crowd's where there are too many.
+func (s *shared) named(caller string) string {
+	if s.members[caller] == nil && len(s.members) >= s.most {
+		return crowd
+	}
+	return caller
+}
+
+// parts is in how many parts n callers divide the rate.
+func (s *shared) parts(n int) int {
+	if s.whole {
+		return 1
+	}
+	return n
+}
+
+// idle reports whether nobody has called for a period: every bucket is full.
+func (s *shared) idle(now time.Time) bool {
+	for _, m := range s.members {
+		if now.Sub(m.called) < s.rate.Per {
+			return false
+		}
+	}
+	return true
 }

@@ -44,7 +44,7 @@ type record struct {
 // newRecord returns what is kept of r. Its number is set when it is written.
 func newRecord(kind string, ticket int64, at, began time.Time, r bridge.AuditRecord) *record {
 	for _, s := range []*string{
-		&r.Call, &r.Trace, &r.Claim, &r.Caller, &r.Session, &r.Site, &r.Origin, &r.Frame, &r.Tool, &r.Adapter,
+		&r.Call, &r.Trace, &r.Claim, &r.Caller, &r.Client, &r.CredentialID, &r.Session, &r.Site, &r.Origin, &r.Frame, &r.Tool, &r.Adapter,
 		&r.Definition, &r.Arguments, &r.Decision, &r.Rule, &r.Approval, &r.Approver,
 		&r.Outcome, &r.Code, &r.Reason, &r.Result,
 	} {

@@ -15,6 +15,7 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/transport"
+	"github.com/pagetools/pagetools/transport/oauth"
 )
 
 // callers holds the callers of a process that serves. SIGHUP, `pagetools reload` and a change of the
@@ -28,6 +29,9 @@ type callers struct {
 	// operator is the credential of the console. It is the same for all processes of a
 	// data directory, and for the next ones.
 	operator string
+	issuers  *issuers // nil: none
+	// tools has what callers see over MCP, by name; "" names all that issuers name.
+	tools atomic.Pointer[map[string]string]
 }
 
 // consoleTokenName is the file of the console's credential.
@@ -44,6 +48,7 @@ func newCallers(p *program, follows bool) *callers {
 		token = []byte(rand.Text())
 	}
 	c := &callers{p: p, operator: strings.TrimSpace(string(token))}
+	c.setTools(p.conf)
 	if follows && p.conf.File != "" {
 		c.again = make(chan chan<- reloaded)
 	}
@@ -57,13 +62,38 @@ func (c *callers) guards(addr net.Addr) (transport.Options, error) {
 		return transport.Options{}, terminal.Usage("callers in %s has no entries, and without callers everybody on "+
 			"this machine may call: remove the key to have it so, or add a caller", conf.File)
 	}
-	o := transport.Options{Listen: addr.String(), Hosts: conf.AllowHosts, Origins: conf.CORS, Words: optionWords,
+	o := transport.Options{Listen: addr.String(), Hosts: conf.AllowHosts, Origins: conf.CORS, PublicURL: string(conf.PublicURL), Words: optionWords,
 		Log: c.p.log, Callers: c.ofFaces(conf), Credentials: &c.faces}
+	if c.issuers != nil {
+		o.Verifier = c.issuers
+	}
 	if err := o.Validate(); err != nil {
 		return o, terminal.Usage("%s",
 			strings.ReplaceAll(err.Error(), o.Listen, conf.Listen)) // as they wrote it
 	}
 	return o, nil
+}
+
+// setTools takes over the modes in which the callers of a file see tools over MCP. A host keeps the list that it
+// read first, for days: through an issuer, only hybrid lets it reach the tools of today.
+func (c *callers) setTools(f *config.Config) {
+	tools := map[string]string{"": f.OAuth.MCPTools}
+	if tools[""] == "" && c.p.conf.MCPTools == "auto" {
+		tools[""] = "hybrid"
+	}
+	for i := range f.Callers {
+		tools[f.Callers[i].Name] = f.Callers[i].MCPTools
+	}
+	c.tools.Store(&tools)
+}
+
+// toolsOf returns the mode in which a caller sees tools over MCP; "" leaves it to --mcp-tools.
+func (c *callers) toolsOf(caller bridge.Caller) string {
+	tools := *c.tools.Load()
+	if _, _, byIssuer := strings.Cut(caller.Name, ":"); byIssuer {
+		return tools[""]
+	}
+	return tools[caller.Name]
 }
 
 // tokenCaller is the name of the caller with --token.
@@ -146,6 +176,10 @@ func (c *callers) reload(a *app.App) reloaded {
 	if err == nil {
 		err = transport.ValidateCallers(c.ofFaces(next))
 	}
+	var all []oauth.Issuer
+	if err == nil {
+		all, err = issuersOf(next)
+	}
 	if err != nil {
 		said := "the callers stay as they were: " + text.Line(err.Error())
 		fmt.Fprintf(p.stderr, "pagetools: warning: %s\n", said)
@@ -154,15 +188,24 @@ func (c *callers) reload(a *app.App) reloaded {
 	a.Bridge.SetRates(next.Rates()) // first: nobody new is without theirs
 	revoked := c.faces.Replace(c.ofFaces(next))
 	revoked = append(revoked, c.console.Replace(c.ofConsole(next))...)
+	if c.setTools(next); c.issuers != nil {
+		c.issuers.replace(all)
+	}
 	a.Bridge.Revoke()
 	a.Revoke()
 	said := fmt.Sprintf("the callers were read again from %s: there are %d", p.conf.File,
 		len(next.Callers))
+	if c.issuers != nil {
+		said += ", and " + text.Count(len(all), "issuer")
+	}
 	if slices.Sort(revoked); len(revoked) > 0 {
 		said += "; revoked: " + strings.Join(slices.Compact(revoked), ", ")
 	}
 	warnOfFile(p.stderr, next)
 	p.sayAll(tokenWarnings(next))
+	if c.issuers == nil && len(all) > 0 {
+		p.say("note: oauth in %s counts after a restart: there was none when this began", p.conf.File)
+	}
 	if next.Rest != p.conf.Rest {
 		p.say("note: %s has changed in more than its callers; the rest counts after a restart",
 			p.conf.File)

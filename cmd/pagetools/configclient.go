@@ -62,6 +62,9 @@ func (o clientOptions) check(args []string) error {
 func configClient(p *program, name string, targets []string, o clientOptions) error {
 	d := &clientConfig{p: p, c: clients.Named(name)}
 	var err error
+	if d.c.Remote != nil && o.http == "" && len(targets) == 0 && p.conf.PublicURL != "" {
+		o.http = string(p.conf.PublicURL) + "/mcp"
+	}
 	if o.http != "" {
 		err = d.remote(o.http)
 	} else if d.c.Remote == nil {
@@ -155,6 +158,9 @@ func (d *clientConfig) remote(address string) error {
 		d.s.Name = site
 	}
 	// A listener elsewhere does not start without a token.
+	for _, i := range d.p.conf.OAuth.Issuers {
+		d.s.Issuers = append(d.s.Issuers, i.Issuer)
+	}
 	d.s.Token = d.p.conf.Token != "" || len(d.p.conf.Callers) > 0 || !origin.Loopback(u.Hostname())
 	return nil
 }

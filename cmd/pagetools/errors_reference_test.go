@@ -97,8 +97,8 @@ const (
 
 // failures are the words of the page, in the order of a call's life.
 var failures = []failureRow{
-	{bridge.Unauthorized, "", nil, notRun, "There is no credential.", "Send `Authorization: Bearer TOKEN`."},
-	{bridge.Forbidden, "", nil, notRun, "The credential is wrong or lacks the right, or the request comes from a foreign origin or host.", "Use the right credential. A page of your own needs `--cors`, another host name `--allow-host`."},
+	{bridge.Unauthorized, "", nil, notRun, "There is no credential; with `oauth`, also one that does not count, or not any more.", "Send `Authorization: Bearer TOKEN`. `WWW-Authenticate` says where to log in."},
+	{bridge.Forbidden, "", nil, notRun, "The credential is wrong, or lacks the right, the scope or the site, or the request comes from a foreign origin or host.", "Use the right credential. A page of your own needs `--cors`, another host name `--allow-host`."},
 	{bridge.MethodNotAllowed, "", nil, notRun, "The path does not take this method.", "`Allow` lists those that it takes."},
 	{bridge.SchemaError, "", nil, notRun, "The body or the arguments are not as the document of the webtool says.", "Correct them: `details.errors` has JSON pointers."},
 	{bridge.SchemaError, "", bridge.ErrTooLarge, notRun, "The body is too large.", "Send less."},
@@ -122,6 +122,7 @@ var failures = []failureRow{
 	{bridge.ToolError, bridge.SiteRefused, nil, ofForm, "A form was sent, and the site answered with a status of 400 or more, or not at all.", "`details.page` has the status and what the page says."},
 	{bridge.ToolError, bridge.NotSubmitted, nil, ofForm, "The page stopped a form, and nothing was sent.", "`details.page` says which fields are wrong, and what the page says; the message, with what its script failed."},
 	{bridge.InternalError, bridge.Unreachable, nil, notRun, "The site does not answer.", "`pagetools doctor TARGET` names the step that fails."},
+	{bridge.InternalError, bridge.Unreachable, transport.ErrIssuerAway, notRun, "The issuer of the token does not answer, and its keys are not known.", "Wait for `Retry-After`, and send it again."},
 	{bridge.InternalError, bridge.Certificate, nil, notRun, "The browser does not accept the site's certificate.", "For a site of your own: `--accept-insecure-certs`."},
 	{bridge.InternalError, bridge.OriginBlocked, nil, notRun, "The site leads to an origin that was not named.", "If it is the site's own: `--allow-origin`."},
 	{bridge.InternalError, bridge.PageHung, nil, notRun, "The page answers nothing.", "Repeat it. If it goes on, run `pagetools doctor TARGET`."},

@@ -157,7 +157,7 @@ func listenConsole(ctx context.Context, c *config.Config) (consoleListener, erro
 // servePage serves the page for the questions of all processes.
 func (o *operators) servePage(l net.Listener, mux http.Handler) {
 	o.app.Keep(l.Addr().String())
-	guards := transport.Options{Listen: l.Addr().String(), Hosts: o.p.conf.AllowHosts,
+	guards := transport.Options{Listen: l.Addr().String(), Hosts: o.p.conf.AllowHosts, PublicURL: string(o.p.conf.ConsolePublicURL),
 		Open: console.PagePaths, Words: optionWords, Log: o.p.log, Callers: o.who.ofConsole(o.p.conf),
 		Credentials: &o.who.console}
 	o.links.Serve("http://"+l.Addr().String()+"/", o.who.operator)
@@ -186,6 +186,16 @@ func (o *operators) serve(s *http.Server, l net.Listener) {
 	defer o.mu.Unlock()
 	o.servers = append(o.servers, s)
 	go func() { _ = s.Serve(l) }() // ends with close
+}
+
+// linked returns where a person can answer, for a caller on this machine or from elsewhere; empty
+// when they cannot.
+func (o *operators) linked(remote bool) string {
+	page := o.page()
+	if page != "" && remote {
+		return string(o.p.conf.ConsolePublicURL)
+	}
+	return page
 }
 
 // page returns where a person can answer, here or in another process; empty without one. It has

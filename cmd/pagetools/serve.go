@@ -114,6 +114,10 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	}
 	defer func() { _ = l.Close() }()
 	who := newCallers(p, true)
+	if who.issuers, err = p.issuers(ctx); err != nil {
+		return err
+	}
+	defer who.issuers.close()
 	guards, err := who.guards(l.Addr())
 	if err != nil {
 		return err
@@ -133,13 +137,17 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	console := serveOperators(ctx, a, who, page)
 	defer console.close()
 	streams := make(chan struct{}) // closed when what waits shall end
-	face, err := mcpFace(p, a, console, asks, streams, 0)
+	face, err := mcpFace(p, a, console, who.toolsOf, asks, streams, 0)
 	if err != nil {
 		return err
 	}
 	guards.Metrics, guards.JSONRPCUnder, guards.MaxBodyUnder = a.Metrics, []string{"/mcp"},
 		transport.BodiesWithFiles()
-	srv := transport.Server(transport.Guard(a.Mux(face, streams), guards), p.log)
+	mux := a.Mux(face, streams)
+	if who.issuers != nil {
+		mux.Add(who.issuers.Routes()...)
+	}
+	srv := transport.Server(transport.Guard(mux, guards), p.log)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
 	defer func() { _ = srv.Close() }()
@@ -407,7 +415,7 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 	if pl.observe != nil {
 		finish = recordTime
 	}
-	face, err := mcpFace(p, a, operators, false, nil, finish)
+	face, err := mcpFace(p, a, operators, nil, false, nil, finish)
 	if err != nil {
 		return err
 	}
@@ -438,16 +446,17 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 // piped.
 const recordTime = 30 * time.Second
 
-// mcpFace makes the face of MCP. asks says that the person at the terminal answers. done ends its
+// mcpFace makes the face of MCP. tools chooses for a caller, as in mcp.Options. asks says that the person at the terminal answers. done ends its
 // streams; nil means never. finish is as in mcp.Options.
-func mcpFace(p *program, a *app.App, at *operators, asks bool, done <-chan struct{},
-	finish time.Duration) (*mcp.Face, error) {
+func mcpFace(p *program, a *app.App, at *operators, tools func(bridge.Caller) string, asks bool,
+	done <-chan struct{}, finish time.Duration) (*mcp.Face, error) {
 	key, err := mcpKey(p.conf)
 	if err != nil {
 		p.say("warning: sessions of MCP clients, and questions that they carry, do not outlive this process: %v", err)
 	}
-	return mcp.New(a.Bridge, mcp.Options{Version: ownVersion(), Tools: p.conf.MCPTools,
-		Schemas: p.conf.MCPSchemas, Files: p.conf.Saves(), TaskAfter: p.conf.TaskAfter, Operators: at.page, Key: key, Ended: a.Ended(), Done: done, Finish: finish, Log: p.log,
+	return mcp.New(a.Bridge, mcp.Options{Version: ownVersion(), Tools: p.conf.MCPTools, ToolsOf: tools,
+		Schemas: p.conf.MCPSchemas, Files: p.conf.Saves(), TaskAfter: p.conf.TaskAfter, Operators: at.linked, Key: key,
+		Ended: a.Ended(), Done: done, Finish: finish, Log: p.log,
 		Terminal: func() bool { return asks || at.inbox.own != "" }, Attended: !p.conf.Headless,
 		Opens: "Started with --console-listen 127.0.0.1:7301, pagetools has a page for that.",
 		Page: func(site string) (title, icon string) {

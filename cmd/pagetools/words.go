@@ -7,7 +7,7 @@ import "github.com/pagetools/pagetools/bridge/text"
 var optionWords = text.Words{ //nolint:gosec // it names where secrets are, and has none
 	// options of Go
 	"Args": "--chrome-arg", "Headful": "--headless=false", "Hosts": "--allow-host",
-	"Kind": "--browser", "Listen": "--listen", "Origins": "--cors", "Path": "--executable-path",
+	"Kind": "--browser", "PublicURL": "--public-url", "Listen": "--listen", "Origins": "--cors", "Path": "--executable-path",
 	"Private": "--allow-private", "ProxyServer": "--proxy-server", "UserDataDir": "--user-data-dir",
 	"Callers": "a token, such as in PAGETOOLS_TOKEN, or callers in the configuration file",
 	"a token": "a token, such as in PAGETOOLS_TOKEN",

@@ -33,6 +33,7 @@ type exchange struct {
 	peer     *peer // who asks: the client of a session, or of stdio; nil for one without
 	out      stream
 	id       string // of the request, in logs
+	remote   bool   // it came from elsewhere than this machine
 
 	can   elicits     // what the client declared
 	noted time.Time   // when progress was told last
@@ -210,7 +211,7 @@ func (x *exchange) capabilities() (c mcpgo.ServerCapabilities) {
 
 func (x *exchange) instructions() string {
 	sites := x.face.sites(x.scope)
-	return toolset.Instructions(x.face.mode, sites, x.scope.prefixed(len(sites)), x.face.troubles(x.scope, sites)...)
+	return toolset.Instructions(x.face.modeOf(x.scope), sites, x.scope.prefixed(len(sites)), x.face.troubles(x.scope, sites)...)
 }
 
 // complete adds to a result what 2026-07-28 has in each.

@@ -22,11 +22,14 @@ type Options struct {
 	Version string
 	// Tools is auto, direct, hybrid or meta; empty is auto.
 	Tools string
+	// ToolsOf is Tools for one caller; "", and a nil function, leave it to Tools.
+	ToolsOf func(bridge.Caller) string
 	// Schemas is adapted or faithful; empty is adapted.
 	Schemas string
 	// Operators returns where a person answers questions now, for clients that can open
-	// an address; "", and a nil function, when there is no such page.
-	Operators func() string
+	// an address: on this machine, or from wherever a remote client is. "", and a nil function, say
+	// that there is no such page.
+	Operators func(remote bool) string
 	// Terminal reports whether a person can answer at a terminal now; nil is no.
 	Terminal func() bool
 	// Attended says that people see the windows of pages: they can answer in them what a page asks.
@@ -104,6 +107,18 @@ func (f *Face) Routes() []transport.Route {
 		http.MethodDelete: f.delete}
 	return []transport.Route{{Pattern: "/mcp", Methods: methods},
 		{Pattern: "/mcp/{site}", Methods: methods}}
+}
+
+// modeOf returns what the caller of a scope sees of tools.
+func (f *Face) modeOf(sc scope) toolset.Mode {
+	if f.o.ToolsOf == nil {
+		return f.mode
+	}
+	word := f.o.ToolsOf(sc.caller)
+	if mode, ok := toolset.ParseMode(word); ok && word != "" {
+		return mode
+	}
+	return f.mode
 }
 
 // scope limits an endpoint to the sites of one caller: all that it sees, or one.

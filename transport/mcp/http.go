@@ -111,7 +111,8 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 
 // exchange is a request of the client of a session, or of none.
 func (f *Face) exchange(r *http.Request, sc scope, m *message, p *peer, out stream) *exchange {
-	x := &exchange{face: f, scope: sc, message: m, peer: p, out: out, id: transport.RequestID(r.Context())}
+	x := &exchange{face: f, scope: sc, message: m, peer: p, out: out, id: transport.RequestID(r.Context()),
+		remote: !transport.IsLocal(r)}
 	if p != nil {
 		x.protocol, x.can = p.client()
 	}

@@ -54,9 +54,11 @@ func (w *watch) knows(digest string) *watch {
 }
 
 // run tells of every change, and shows that the stream lives, until ctx ends, the
-// process stops, or telling fails. What a client is told last is never older than
+// credential of the caller expires or is revoked, the process stops, or telling fails. What a client is told last is never older than
 // the list.
 func (w *watch) run(ctx context.Context, tell, beat func() error) {
+	ctx, end := w.scope.caller.Until(ctx)
+	defer end()
 	beats := time.NewTicker(beatEvery)
 	defer beats.Stop()
 	for w.stale || w.changed(ctx, beats.C, beat) {

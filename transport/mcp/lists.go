@@ -24,6 +24,7 @@ type list struct {
 	past toolset.Past
 	from []toolset.Source
 	of   []*bridge.Catalog // from each
+	mode toolset.Mode
 	// waiting says that calls of the scope wait for a person.
 	waiting bool
 	*toolset.List
@@ -37,10 +38,12 @@ const patience, patienceAmong = 15 * time.Second, 5 * time.Second
 // maxUsed bounds the tools that a list has because they were found or called.
 const maxUsed = 30
 
-// used are the tools that a scope has found or called, the newest last.
+// used are the tools that a scope has found or called, the newest last. Every scope of which
+// something is kept has one.
 type used struct {
 	names   []string
 	changes bridge.Changes
+	at      time.Time // when it was looked at last
 }
 
 // usedBy returns the tools that the scope has found or called, and what is closed when
@@ -59,10 +62,33 @@ func (f *Face) usedIn(key listKey) *used {
 		for _, old := range overflow(f.used, key.caller) {
 			old.changes.Signal()
 		}
+		f.makeRoom()
 		u = &used{}
 		f.used[key] = u
 	}
+	u.at = time.Now()
 	return u
+}
+
+// maxScopes bounds the scopes of all callers of which something is kept: issuers can name any number
+// of callers.
+const maxScopes = 10_000
+
+// makeRoom forgets the scope that nobody has looked at for longest where there are too many. Called
+// with mu held.
+func (f *Face) makeRoom() {
+	if len(f.used) < maxScopes {
+		return
+	}
+	var oldest listKey
+	for key, u := range f.used {
+		if was := f.used[oldest]; was == nil || u.at.Before(was.at) {
+			oldest = key
+		}
+	}
+	f.used[oldest].changes.Signal()
+	delete(f.used, oldest)
+	delete(f.lists, oldest)
 }
 
 // use notes that the scope has found or called tools, where its list depends on that.
@@ -105,10 +131,11 @@ func (f *Face) all(ctx context.Context, sc scope, waits func(bridge.Site) bool) 
 	key := sc.key()
 	sites := f.sites(sc)
 	f.mu.Lock()
+	f.usedIn(key)
 	last := f.lists[key]
 	f.mu.Unlock()
 	made := &list{sc: sc, from: make([]toolset.Source, len(sites)), of: make([]*bridge.Catalog, len(sites)),
-		waiting: len(f.b.Waiting(sc.ref())) > 0}
+		mode: f.modeOf(sc), waiting: len(f.b.Waiting(sc.ref())) > 0}
 	found, errs := f.ask(ctx, sc, sites, waits)
 	for i, s := range sites {
 		now := found[i]
@@ -136,7 +163,7 @@ func (f *Face) all(ctx context.Context, sc scope, waits func(bridge.Site) bool) 
 		}
 	}
 	if made.List == nil {
-		made.List = toolset.New(made.from, toolset.Options{Prefixed: sc.prefixed(len(sites)), Mode: f.mode,
+		made.List = toolset.New(made.from, toolset.Options{Prefixed: sc.prefixed(len(sites)), Mode: made.mode,
 			Faithful: f.o.Schemas == "faithful", Waiting: made.waiting})
 	}
 	made.List = made.After(last.before())
@@ -286,7 +313,7 @@ func (l *list) before() toolset.Past {
 
 // same reports whether another list is made of the same.
 func (l *list) same(o *list) bool {
-	return o.List != nil && l.waiting == o.waiting && slices.EqualFunc(l.from, o.from, func(a, b toolset.Source) bool {
+	return o.List != nil && l.mode == o.mode && l.waiting == o.waiting && slices.EqualFunc(l.from, o.from, func(a, b toolset.Source) bool {
 		return a.Site.Name == b.Site.Name && a.Version == b.Version && sameError(a.Down, b.Down) &&
 			maps.Equal(a.Unkept, b.Unkept)
 	}) && slices.Equal(l.of, o.of)

@@ -99,7 +99,7 @@ func (x *exchange) operators() string {
 	if x.face.o.Operators == nil {
 		return ""
 	}
-	return x.face.o.Operators()
+	return x.face.o.Operators(x.remote)
 }
 
 // ended makes a sentence of a text.

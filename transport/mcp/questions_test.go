@@ -165,7 +165,7 @@ func TestPageQuestions(t *testing.T) {
 		"interact, declined":  {bridge.Interact, urls, "decline", "", "url", `{"ok":false}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, Options{Operators: func() string { return "http://127.0.0.1:7301/" }})
+			w := newWorld(t, Options{Operators: func(bool) string { return "http://127.0.0.1:7301/" }})
 			runs := w.confirms(x.kind)
 			c := w.as(agent).since2026(x.caps)
 			r := c.tool("look", `{}`)
@@ -236,7 +236,7 @@ func TestNobodyToAsk(t *testing.T) {
 		"without session":   func(w *world) *client { c := w.as(agent); c.version = "2025-11-25"; return c },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, Options{Operators: func() string { return "http://127.0.0.1:7301/" }})
+			w := newWorld(t, Options{Operators: func(bool) string { return "http://127.0.0.1:7301/" }})
 			runs := w.confirms(bridge.Confirm)
 			c := c(w)
 			for range 2 {

@@ -68,7 +68,7 @@ type transcript struct {
 }
 
 func newTranscript(t *testing.T, out *strings.Builder, over, version string) *transcript {
-	w := newWorld(t, Options{Version: "1.2.3", Operators: func() string { return "http://127.0.0.1:7301/" }})
+	w := newWorld(t, Options{Version: "1.2.3", Operators: func(bool) string { return "http://127.0.0.1:7301/" }})
 	w.router.Declare("shop", shopTools()...)
 	w.router.Handle("shop", shopCalls)
 	tr := &transcript{client: w.as(agent), out: out, close: func() {}}

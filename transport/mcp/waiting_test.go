@@ -16,7 +16,7 @@ import (
 
 const consoleURL = "http://127.0.0.1:7301/"
 
-func withConsole() Options { return Options{Operators: func() string { return consoleURL }} }
+func withConsole() Options { return Options{Operators: func(bool) string { return consoleURL }} }
 
 // TestWhatIsAsked: the text of a call that waits has what is asked, with the page's words
 // as a quotation, where it can be answered, and until when; and nothing to answer with. E7.
@@ -66,7 +66,7 @@ func TestWhereToAnswer(t *testing.T) {
 		{"nowhere", Options{Terminal: no}, bridge.Confirm, none + "At ", "The user can answer"},
 		{"nowhere, for consent", Options{Terminal: no}, bridge.Approve, none + "At ", "The user can answer"},
 		{"nowhere, and what opens a place", Options{Terminal: no, Opens: opens}, bridge.Confirm, none + opens + " At ", "The user can answer"},
-		{"no page now", Options{Operators: func() string { return "" }, Terminal: no}, bridge.Interact, none, "The user can answer"},
+		{"no page now", Options{Operators: func(bool) string { return "" }, Terminal: no}, bridge.Interact, none, "The user can answer"},
 		{"the page", Options{Operators: withConsole().Operators, Opens: opens}, bridge.Prompt, "The user can answer in pagetools, at " + consoleURL + ", until ", opens},
 		{"another program, which has its own ways", Options{}, bridge.Confirm, "The user can answer in pagetools, until ", none},
 		{"a terminal", Options{Terminal: yes, Opens: opens}, bridge.Approve, "The user can answer in pagetools, at a terminal, until ", opens},
@@ -89,6 +89,30 @@ func TestWhereToAnswer(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLinksForRemoteCallers: who comes from elsewhere gets a link that they can open, or none.
+func TestLinksForRemoteCallers(t *testing.T) {
+	const public = "https://console.example"
+	for _, has := range []string{public, ""} {
+		w := newWorld(t, Options{Operators: func(remote bool) string {
+			if remote {
+				return has
+			}
+			return consoleURL
+		}})
+		w.confirms(bridge.Confirm)
+		here, there := w.as(agent).since2026(nothing), w.as(agent).since2026(nothing)
+		there.header.Set("X-Forwarded-For", "203.0.113.7")
+		for c, want := range map[*client]string{here: consoleURL, there: has} {
+			for _, text := range []string{c.tool("look", `{}`).text(), c.tool("pagetools_waiting", `{}`).text()} {
+				if !strings.Contains(text, "counts as declined") || want != "" && !strings.Contains(text, "at "+want) ||
+					want == has && strings.Contains(text, consoleURL) {
+					t.Errorf("want the link %q: %s", want, text)
+				}
+			}
+		}
 	}
 }
 

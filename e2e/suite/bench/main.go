@@ -44,7 +44,7 @@ type row struct {
 
 func main() {
 	full := flag.Bool("full", false, "measure for figures that are recorded, which takes a quarter of an hour")
-	only := flag.String("only", "", "measure one group: apis, inside, recorded, fresh, egress, kit, live, mcp, pages, sessions, noise, outside, starts or strangers; with -peers, one of them")
+	only := flag.String("only", "", "measure one group: apis, inside, recorded, fresh, egress, kit, live, logins, mcp, pages, sessions, noise, outside, starts or strangers; with -peers, one of them")
 	packages := flag.String("peers", "", "a `folder` with npm's packages of others: measure ours beside them instead")
 	figures := flag.String("figures", "", "the `file` for what -peers finds")
 	document := flag.String("document", "", "an OpenAPI document, a `file`, in the place of one that is made, for the group starts")
@@ -127,6 +127,7 @@ func groups(bin, url, document string) []group {
 		{"starts", func(ctx context.Context) ([]row, error) { return startRows(ctx, bin, document) }},
 		{"kit", func(ctx context.Context) ([]row, error) { return kitRows(ctx, bin) }},
 		{"live", func(ctx context.Context) ([]row, error) { return liveRows(ctx, url) }},
+		{"logins", func(ctx context.Context) ([]row, error) { return loginRows(ctx, url) }},
 		{"mcp", func(ctx context.Context) ([]row, error) { return mcpRows(ctx, url) }},
 		{"pages", pageRows},
 		{"sessions", func(ctx context.Context) ([]row, error) { return sessionRows(ctx, bin, url) }},

@@ -171,6 +171,8 @@ type Server struct {
 	Env     map[string]string
 	URL     string
 	Token   bool // the server at the URL asks for one
+	// Issuers are where people log in for the server at the URL.
+	Issuers []string
 	// NPX is the version of npm's package that npx starts, instead of Command; empty for none.
 	NPX string
 }

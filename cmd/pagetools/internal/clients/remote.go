@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"strings"
 
 	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/schema"
@@ -26,7 +27,8 @@ func (r *Remote) fits(title string, s Server) error {
 	u, err := url.Parse(s.URL)
 	if s.URL == "" || err != nil || u.Scheme != "https" || origin.Loopback(u.Hostname()) {
 		return fmt.Errorf("%s starts nothing on this machine, and reaches only servers with a public https "+
-			"address: let `pagetools serve` run at one, and name it with --http, as https://tools.example/mcp", title)
+			"address: let `pagetools serve` run behind one, which public-url in its configuration file or "+
+			"--public-url names, or name a server with --http, as https://tools.example/mcp", title)
 	}
 	return nil
 }
@@ -35,9 +37,16 @@ func (r *Remote) fits(title string, s Server) error {
 func (r *Remote) Advice(s Server) []string {
 	advice := []string{"it belongs " + r.where}
 	switch {
+	case r.login && len(s.Issuers) > 0:
+		advice = append(advice, "it sends people to "+text.Line(strings.Join(s.Issuers, " or "))+" to log in: leave "+
+			"the client id empty, or use one that you made there with the address that it shows as redirect URI")
 	case s.Token && r.login:
-		advice = append(advice, "it sends no token that you write down, and the server asks for one: "+
-			"put a proxy in front that logs people in")
+		advice = append(advice, "oauth is missing: it sends no token that you write down, and the server asks for "+
+			"one. Name an issuer under oauth in the configuration file, where people log in; or put a proxy in "+
+			"front that logs people in")
+	case s.Token && len(s.Issuers) > 0:
+		advice = append(advice, "put an access token of "+text.Line(strings.Join(s.Issuers, " or "))+" for "+s.URL+
+			", or a token of callers, in the place of "+tokenPlace)
 	case s.Token:
 		advice = append(advice, "put the server's token in the place of "+tokenPlace)
 	}

@@ -59,6 +59,7 @@ type Config struct {
 	LogFile             string        `key:"log-file" group:"output" path:"true" help:"write the log there instead of stderr"`
 	Listen              string        `key:"listen" group:"serving" default:"127.0.0.1:7300" help:"where to serve"`
 	ConsoleListen       string        `key:"console-listen" group:"consent" default:"127.0.0.1:7301" help:"where to serve the operators' page, on which people answer questions; off for nowhere"`
+	ConsolePublicURL    PublicURL     `key:"console-public-url" group:"consent" help:"the address under which a proxy makes the operators' page reachable: links to questions begin with it for callers from elsewhere"`
 	File                string        `key:"config" group:"output" only:"command" path:"true" run:"true" help:"the configuration file; a pagetools.yaml that nobody names may say little"`
 	DataDir             string        `key:"data-dir" group:"records" path:"true" help:"where versions, consent and the audit are kept, and the sockets of 'approve'; off keeps nothing (default in XDG_STATE_HOME)"`
 	Engine              string        `key:"engine" group:"browser" default:"shim" enum:"shim,native" help:"how pages get WebMCP: shim (our script), native (the browser's own)"`
@@ -76,6 +77,7 @@ type Config struct {
 	AllowOrigins        []Origin      `key:"allow-origin" group:"pages" many:"words" help:"another origin whose pages count as the site's own, and to which operations of its API may go (repeatable)"`
 	AllowPrivate        []Network     `key:"allow-private" group:"pages" many:"words" help:"a private network that pages may reach, on any port (repeatable)"`
 	AllowHosts          []string      `key:"allow-host" group:"serving" many:"words" help:"a further Host name that the listener answers to (repeatable)"`
+	PublicURL           PublicURL     `key:"public-url" group:"serving" help:"the address under which a proxy or a tunnel makes this server reachable, such as https://tools.example: it is accepted as Host and Origin, and needs callers"`
 	CORS                []string      `key:"cors" group:"serving" many:"words" help:"an origin whose pages may call (repeatable); * only with a token"`
 	Token               string        `key:"token" group:"serving" secret:"true" help:"the credential that callers must send; better in PAGETOOLS_TOKEN"`
 	WaitFor             []Wait        `key:"wait-for" group:"pages" many:"terms" help:"what a page must have before it counts as opened: tool:NAME, selector:CSS or idle (repeatable, or with commas); 10s at most"`
@@ -88,6 +90,7 @@ type Config struct {
 
 	Sites   []Site   `key:"sites" only:"file" unnamed:"yes" help:"the sites, besides those of the command line"`
 	Callers []Caller `key:"callers" only:"file" help:"who may call, by their credentials; without any, everybody on this machine is the caller local"`
+	OAuth   OAuth    `key:"oauth" only:"file" help:"who may call with a token of an authorization server"`
 	Results Results  `key:"results" only:"file" help:"what callers get of results, on every site that does not say otherwise"`
 	Limits  Limits   `key:"limits" only:"file" unnamed:"yes" help:"how much of everything"`
 

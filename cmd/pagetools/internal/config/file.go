@@ -55,7 +55,7 @@ func (c *Config) readFile() (map[string]int, error) {
 	if err := c.readRest(root); err != nil {
 		return nil, d.errorf(root, "%v", err)
 	}
-	secret := c.Token != "" || len(c.WSHeaders) > 0 || len(c.Callers) > 0
+	secret := c.Token != "" || len(c.WSHeaders) > 0 || len(c.Callers) > 0 || len(c.OAuth.Issuers) > 0
 	if info, err := os.Stat(c.File); err == nil && secret {
 		c.OpenToOthers = files.Shared(c.File, info)
 	}
@@ -101,6 +101,7 @@ func (c *Config) readRest(n *yaml.Node) error {
 	_, named := all["callers"]
 	c.NoCallers = named && len(c.Callers) == 0
 	delete(all, "callers")
+	delete(all, "oauth")
 	text, err := yaml.Marshal(all) // sorted by key
 	c.Rest = sha256.Sum256(text)
 	return err

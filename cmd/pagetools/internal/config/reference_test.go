@@ -118,6 +118,11 @@ func reference() string {
 		{"results", "A mapping, of the file for all sites, or of a site for itself alone: a site's own takes the place of the other as a whole.", &Results{}},
 		{"results: redact", "A list. Each rule has one of these keys.", &Redaction{}},
 		{"callers", "A list.", &Caller{}},
+		{"oauth", "A mapping.", &OAuth{}},
+		{"oauth: issuers", "A list.", &Issuer{}},
+		{"oauth: scope", "A mapping.", &OAuthScope{}},
+		{"oauth: introspection", "A mapping.", &Introspection{}},
+		{"oauth: grants", "A list.", &OAuthGrant{}},
 		{"limits", "A mapping. `call-timeout` and `max-sessions` can be here, too.", &Limits{}},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| key | takes | default | what it is |\n|---|---|---|---|\n", s.title, s.words)
@@ -151,12 +156,13 @@ func standard(f field) string {
 var types = map[reflect.Type]string{
 	reflect.TypeFor[bool](): "true or false", reflect.TypeFor[int](): "a number", reflect.TypeFor[string](): "text",
 	reflect.TypeFor[time.Duration](): "a duration", reflect.TypeFor[policy.Rate](): "a rate", reflect.TypeFor[bridge.Right](): "rights",
-	reflect.TypeFor[Viewport](): "a size", reflect.TypeFor[Origin](): "an origin", reflect.TypeFor[Network](): "a network", reflect.TypeFor[Wait](): "`tool:NAME`, `selector:CSS` or `idle`", reflect.TypeFor[*int](): "a number",
+	reflect.TypeFor[Viewport](): "a size", reflect.TypeFor[Origin](): "an origin", reflect.TypeFor[PublicURL](): "an origin with https", reflect.TypeFor[Network](): "a network", reflect.TypeFor[Wait](): "`tool:NAME`, `selector:CSS` or `idle`", reflect.TypeFor[*int](): "a number",
 	reflect.TypeFor[Approval](): "[a word or a mapping](#sites-approval)", reflect.TypeFor[WaitFor](): "[a mapping](#sites-wait-for)",
 	reflect.TypeFor[Auth](): "[a mapping](#sites-auth)", reflect.TypeFor[[]Adapter](): "[a list](#sites-adapters)", reflect.TypeFor[[]Profile](): "[a list](#sites-profiles)", reflect.TypeFor[Rules](): "levels by pattern: `auto`, `ask-once`, `ask`, `never`",
 	reflect.TypeFor[Rates](): "rates by pattern", reflect.TypeFor[Params](): "JSON Schemas by name", reflect.TypeFor[Idle](): "true, or a duration of up to 10s",
-	reflect.TypeFor[Results](): "[a mapping](#results)", reflect.TypeFor[[]Redaction](): "[a list](#results-redact)",
-	reflect.TypeFor[*regexp.Regexp](): "a regular expression", reflect.TypeFor[policy.Pointer](): "a JSON Pointer",
+	reflect.TypeFor[[]Issuer](): "[a list](#oauth-issuers)", reflect.TypeFor[OAuthScope](): "[a mapping](#oauth-scope)", reflect.TypeFor[Introspection](): "[a mapping](#oauth-introspection)",
+	reflect.TypeFor[[]OAuthGrant](): "[a list](#oauth-grants)", reflect.TypeFor[Patterns](): "patterns by name", reflect.TypeFor[Results](): "[a mapping](#results)", reflect.TypeFor[[]Redaction](): "[a list](#results-redact)",
+	reflect.TypeFor[*string](): "text", reflect.TypeFor[*regexp.Regexp](): "a regular expression", reflect.TypeFor[policy.Pointer](): "a JSON Pointer",
 	reflect.TypeFor[[]PageKey](): "a list of `" + strings.Join(bridge.PageKeys(), "`, `") + "`",
 }
 

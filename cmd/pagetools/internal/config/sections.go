@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"net/url"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -184,12 +185,14 @@ func (c *Config) Waits() (tools, selectors []string, idle bool) {
 
 // Caller is one entry of callers.
 type Caller struct {
-	Name  string         `key:"name" unique:"true" required:"true" not:"local,token,console,socket,terminal" must:"must not be local, token, console, socket or terminal: these are callers of pagetools itself" help:"who it is, in questions and records"`
+	Name  string         `key:"name" unique:"true" required:"true" pattern:"^[^:]*$" not:"local,token,console,socket,terminal" must:"must not be local, token, console, socket or terminal, which are callers of pagetools itself, and must have no colon, as those have whom an issuer names" help:"who it is, in questions and records"`
 	Token string         `key:"token" unique:"true" required:"true" secret:"true" help:"the credential that it sends, as Authorization: Bearer TOKEN"`
 	May   []bridge.Right `key:"may" default:"call elicit" enum:"call,elicit,answer" help:"its rights: call; elicit, its own MCP client may answer its calls; answer, it answers as a person does"`
 	Sites []string       `key:"sites" help:"the sites that it sees; without names, all"`
 	Rate  policy.Rate    `key:"rate" help:"calls that it may make on all sites together"`
-	Line  int
+	// MCPTools is "" where it is as for all.
+	MCPTools string `key:"mcp-tools" enum:"auto,direct,hybrid,meta" help:"what it sees over MCP, in place of --mcp-tools"`
+	Line     int
 }
 
 // Limits is the section limits, without what is a flag, too. A file that nobody named may
@@ -385,6 +388,19 @@ func (o *Origin) UnmarshalText(text []byte) error {
 		return errMust
 	}
 	*o = Origin(from)
+	return nil
+}
+
+// PublicURL is an origin of https, or of http on this machine.
+type PublicURL string
+
+// UnmarshalText reads an address as a person writes it.
+func (u *PublicURL) UnmarshalText(text []byte) error {
+	from, ok := origin.Parse(string(text))
+	if at, err := url.Parse(from); !ok || err != nil || at.Scheme != "https" && !origin.Loopback(at.Hostname()) {
+		return errMust
+	}
+	*u = PublicURL(from)
 	return nil
 }
 

@@ -72,6 +72,8 @@ var scalars = map[reflect.Type]scalar{
 		object{"type": "string"}},
 	reflect.TypeFor[Origin](): {"must be an origin, such as https://shop.example",
 		object{"type": "string"}},
+	reflect.TypeFor[PublicURL](): {"must be an address with https and no path, such as https://tools.example",
+		object{"type": "string", "pattern": "^https?://[^/?#]+/?$"}},
 	reflect.TypeFor[Network](): {"must be a network, such as 10.0.0.0/8",
 		object{"type": "string", "pattern": "^[0-9a-fA-F.:]+/[0-9]{1,3}$"}},
 	reflect.TypeFor[Wait](): {"must be tool:NAME, selector:CSS or idle, such as tool:search",

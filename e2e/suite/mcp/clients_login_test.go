@@ -1,0 +1,243 @@
+package mcp_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/zitadel/oidc/v3/example/server/storage"
+	"github.com/zitadel/oidc/v3/pkg/oidc"
+	"github.com/zitadel/oidc/v3/pkg/op"
+	"golang.org/x/oauth2"
+
+	"github.com/pagetools/pagetools/e2e/suite"
+)
+
+// loginServer is an authorization server that is not ours: zitadel's, with the storage of its example.
+// Its person is there already, and its access tokens are JWTs. It does not know the parameter resource.
+type loginServer struct {
+	*httptest.Server
+	storage *storage.Storage
+}
+
+const loginClient, loginRedirect = "host", "http://127.0.0.1/callback"
+
+type hostClient struct{ *storage.Client }
+
+func (hostClient) AccessTokenType() op.AccessTokenType { return op.AccessTokenTypeJWT }
+func (hostClient) IsScopeAllowed(string) bool          { return true }
+
+// loginStorage puts scopes into access tokens, as RFC 9068 has them.
+type loginStorage struct{ *storage.Storage }
+
+func (s loginStorage) GetClientByClientID(ctx context.Context, id string) (op.Client, error) {
+	c, err := s.Storage.GetClientByClientID(ctx, id)
+	if known, ok := c.(*storage.Client); ok && err == nil {
+		return hostClient{known}, nil
+	}
+	return c, err
+}
+
+// CreateAuthRequest lets every client renew its tokens, also one that does not ask for that.
+func (s loginStorage) CreateAuthRequest(ctx context.Context, r *oidc.AuthRequest, user string) (op.AuthRequest, error) {
+	if !slices.Contains(r.Scopes, oidc.ScopeOfflineAccess) {
+		r.Scopes = append(r.Scopes, oidc.ScopeOfflineAccess)
+	}
+	return s.Storage.CreateAuthRequest(ctx, r, user)
+}
+
+func (loginStorage) GetPrivateClaimsFromRequest(_ context.Context, r op.TokenRequest, _ []string) (map[string]any, error) {
+	return map[string]any{"scope": strings.Join(r.GetScopes(), " ")}, nil
+}
+
+func newLoginServer(t *testing.T) *loginServer {
+	t.Helper()
+	a := &loginServer{}
+	mux := http.NewServeMux()
+	a.Server = httptest.NewServer(mux)
+	t.Cleanup(a.Close)
+	a.storage = storage.NewStorageWithClients(storage.NewUserStore(a.URL),
+		map[string]*storage.Client{loginClient: storage.NativeClient(loginClient, loginRedirect)})
+	provider, err := op.NewProvider(&op.Config{CryptoKey: sha256.Sum256([]byte("test")), CodeMethodS256: true, GrantTypeRefreshToken: true},
+		loginStorage{a.storage}, op.StaticIssuer(a.URL), op.WithAllowInsecure(), op.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux.HandleFunc("/login/username", func(w http.ResponseWriter, r *http.Request) {
+		id := r.FormValue("authRequestID")
+		if err := a.storage.CheckUsernamePassword("test-user2", "verysecure", id); err != nil {
+			http.Error(w, err.Error(), http.StatusForbidden)
+			return
+		}
+		http.Redirect(w, r, op.AuthCallbackURL(provider)(op.ContextWithIssuer(r.Context(), a.URL), id), http.StatusFound)
+	})
+	mux.Handle("/", provider)
+	return a
+}
+
+// logsIn goes where a client sends its person, and returns the code that the client gets.
+func logsIn(t *testing.T, address string) (code string) {
+	t.Helper()
+	arrived := errors.New("arrived")
+	browser := &http.Client{CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+		if code = r.URL.Query().Get("code"); strings.HasPrefix(r.URL.String(), loginRedirect) {
+			return arrived
+		}
+		return nil
+	}}
+	res, err := browser.Get(address)
+	if res != nil {
+		_ = res.Body.Close()
+	}
+	if !errors.Is(err, arrived) || code == "" {
+		t.Fatalf("logging in: %v", err)
+	}
+	return code
+}
+
+// token logs the person in for some scopes, without MCP.
+func (a *loginServer) token(t *testing.T, scopes ...string) string {
+	t.Helper()
+	c := oauth2.Config{ClientID: loginClient, RedirectURL: loginRedirect, Scopes: scopes,
+		Endpoint: oauth2.Endpoint{AuthURL: a.URL + "/authorize", TokenURL: a.URL + "/oauth/token", AuthStyle: oauth2.AuthStyleInParams}}
+	verifier := oauth2.GenerateVerifier()
+	code := logsIn(t, c.AuthCodeURL("x", oauth2.S256ChallengeOption(verifier)))
+	got, err := c.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.AccessToken
+}
+
+// behindProxy serves a page behind a proxy, under whose address everybody knows it, for the logins of
+// an issuer. It returns that address.
+func behindProxy(t *testing.T, a *loginServer) string {
+	t.Helper()
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, `<!doctype html><meta charset=utf-8><link rel=icon href=data:,><script>
+document.modelContext.registerTool({name: 'look', description: 'Looks.', annotations: {readOnlyHint: true}, execute: () => 'looked'});</script>`)
+	}))
+	t.Cleanup(site.Close)
+	proxy := httptest.NewUnstartedServer(nil)
+	public := "http://" + proxy.Listener.Addr().String()
+	config := suite.WriteFile(t, "x.yaml", fmt.Sprintf("public-url: %s\nsites: [{name: site, target: %q}]\noauth:\n  issuers:\n"+
+		"    - {name: zitadel, issuer: %q, audience: [%s], grants: [{match: {sub: id2}}]}\n", public, site.URL+"/", a.URL, loginClient))
+	s := suite.Serve(t, "--config", config, "--console-listen", "off")
+	to, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy.Config.Handler = &httputil.ReverseProxy{FlushInterval: -1, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(to)
+			r.SetXForwarded()
+			r.Out.Host = r.In.Host
+		}}
+	proxy.Start()
+	t.Cleanup(func() { proxy.CloseClientConnections(); proxy.Close() })
+	return public
+}
+
+// testLogins has the SDKs log in at an authorization server (reach 11): they find it, log in, call,
+// renew a token that does not count, and ask for a scope that is missing.
+func (c *clients) testLogins(t *testing.T) {
+	t.Helper()
+	a := newLoginServer(t)
+	server := behindProxy(t, a)
+	narrow := a.token(t, oidc.ScopeOpenID)
+	for _, s := range []script{{file: "login1", era: "legacy"}, {file: "login2", era: "legacy"}, {file: "login2", era: "modern"}} {
+		t.Run(s.file+"-"+s.era, func(t *testing.T) {
+			options, err := json.Marshal(map[string]any{"era": s.era, "server": server, "client": loginClient, "redirect": loginRedirect, "narrow": narrow})
+			if err != nil {
+				t.Fatal(err)
+			}
+			row := c.row(t)
+			out, err := c.run(t, filepath.Join(c.dir, s.file+".mjs"), string(options))
+			sum, incomplete := readTAP(out)
+			row.result = fmt.Sprintf("%d passed, %d failed, %d not possible", sum.passed, sum.failed, sum.skipped)
+			if err := errors.Join(err, incomplete); err != nil || sum.failed > 0 {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// TestLogin has the client of mcp-go log in at an authorization server (reach 11): it finds it, logs in
+// and calls, and goes on with a token that it renewed.
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	a := newLoginServer(t)
+	endpoint := behindProxy(t, a) + "/mcp"
+	store := client.NewMemoryTokenStore()
+	connect := func() (*client.Client, error) {
+		c, err := client.NewOAuthStreamableHttpClient(endpoint, client.OAuthConfig{ClientID: loginClient, RedirectURI: loginRedirect,
+			Scopes: []string{"pagetools.call"}, TokenStore: store, PKCEEnabled: true, TokenEndpointAuthMethod: "none"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(t.Context()); err != nil {
+			return nil, err
+		}
+		hello := mcp.InitializeRequest{}
+		hello.Params.ProtocolVersion, hello.Params.ClientInfo = "2025-11-25", mcp.Implementation{Name: "e2e", Version: "1"}
+		_, err = c.Initialize(t.Context(), hello)
+		return c, err
+	}
+	_, err := connect()
+	login := client.GetOAuthHandler(err)
+	if login == nil {
+		t.Fatalf("without a token: %v", err)
+	}
+	verifier := oauth2.GenerateVerifier()
+	address, err := login.GetAuthorizationURL(t.Context(), "state", oauth2.S256ChallengeFromVerifier(verifier))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := login.ProcessAuthorizationResponse(t.Context(), logsIn(t, address), "state", verifier); err != nil {
+		t.Fatal(err)
+	}
+	c, err := connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	looks := func(when string) {
+		t.Helper()
+		call := mcp.CallToolRequest{}
+		call.Params.Name = "look"
+		got, err := c.CallTool(t.Context(), call)
+		if err != nil || got.IsError || len(got.Content) != 1 {
+			t.Errorf("%s: %+v, %v", when, got, err)
+		}
+	}
+	looks("with the first token")
+	first, err := store.GetToken(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := *first
+	over.ExpiresAt = time.Now().Add(-time.Hour)
+	if err := store.SaveToken(t.Context(), &over); err != nil {
+		t.Fatal(err)
+	}
+	looks("with the next one")
+	if next, err := store.GetToken(t.Context()); err != nil || next.AccessToken == first.AccessToken {
+		t.Errorf("the token was not renewed: %v", err)
+	}
+}
