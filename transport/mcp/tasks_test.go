@@ -218,7 +218,7 @@ func TestTaskIsCancelled(t *testing.T) {
 // TestTaskAsks: each question of a task has a key of its own, which only an answer closes. A client
 // that cannot ask reads where a person answers.
 func TestTaskAsks(t *testing.T) {
-	w := newWorld(t, Options{TaskAfter: time.Millisecond, Operators: func() string { return "https://operators.example" }})
+	w := newWorld(t, Options{TaskAfter: time.Millisecond, Operators: func(bool) string { return "https://operators.example" }})
 	next := w.steps()
 	c := w.as(agent).since2026(takesTasks)
 	id := c.makesTask()
