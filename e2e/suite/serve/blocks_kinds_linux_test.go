@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/evanw/esbuild/pkg/api"
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/pagetools/pagetools/e2e/suite"
@@ -90,12 +91,15 @@ func (w *reader) save(text string) {
 	}
 }
 
-// adapt keeps an adapter under its name.
+// adapt keeps an adapter under its name, and reads what is a part of a tool's declaration.
 func (w *reader) adapt(text string) {
 	w.t.Helper()
 	name := regexp.MustCompile(`(?m)^// @name +([a-z]+)$`).FindStringSubmatch(text)
-	if name == nil {
-		w.t.Fatalf("this is no adapter:\n%s", text)
+	if name == nil { // a part of a declaration
+		if r := api.Transform("({"+text+"})", api.TransformOptions{}); len(r.Errors) > 0 {
+			w.t.Fatalf("this is neither an adapter nor a part of a tool: %s\n%s", r.Errors[0].Text, text)
+		}
+		return
 	}
 	if err := os.WriteFile(filepath.Join(w.folder, name[1]+".js"), []byte(w.ours(text)), 0o600); err != nil {
 		w.t.Fatal(err)
