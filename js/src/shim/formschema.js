@@ -1,6 +1,6 @@
 // @ts-check
 // From a form to the parameters of its tool and their JSON Schema, as Chromium 156 derives them; files are
-// ours: docs/decisions/2026-11-27-files-into-forms.md. Not derived are controls that
+// ours: docs/decisions/2026-11-27-files.md. Not derived are controls that
 // are disabled or read-only, and names that controls share, unless all of them are checkboxes, or radio buttons.
 
 import {
