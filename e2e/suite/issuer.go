@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
@@ -23,6 +24,7 @@ const PublicURL = "https://tools.example"
 type Issuer struct {
 	*httptest.Server
 	Down atomic.Bool // it answers nothing but errors
+	Keys string      // where it says that its keys are; "" is at /keys
 
 	key *rsa.PrivateKey
 }
@@ -33,7 +35,7 @@ func NewIssuer() *Issuer {
 	i := &Issuer{key: key}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":%q}`, i.URL, i.URL+"/keys")
+		_, _ = fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":%q}`, i.URL, cmp.Or(i.Keys, i.URL+"/keys"))
 	})
 	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = fmt.Fprintf(w, `{"keys":[{"kty":"RSA","use":"sig","kid":"1","n":%q,"e":%q}]}`,

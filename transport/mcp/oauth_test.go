@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -29,12 +30,14 @@ func TestExpiry(t *testing.T) {
 				}
 				c := w.as(agent)
 				h := with(time.Now().Add(10 * time.Second))
+				listens, stop := context.WithTimeout(t.Context(), time.Minute) // longer than any of it
+				defer stop()
 				stream := func(h http.Handler, out *record) {
 					if version == "2026-07-28" {
-						c.start(t.Context(), h, out, "POST", rpc(`"sub"`, "subscriptions/listen", c.params(`{"notifications":{"toolsListChanged":true}}`)))
+						c.start(listens, h, out, "POST", rpc(`"sub"`, "subscriptions/listen", c.params(`{"notifications":{"toolsListChanged":true}}`)))
 						return
 					}
-					c.start(t.Context(), h, out, "GET", "")
+					c.start(listens, h, out, "GET", "")
 				}
 				if version == "2026-07-28" {
 					c.since2026(nothing)

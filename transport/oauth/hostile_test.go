@@ -113,6 +113,17 @@ func (i *issuer) foreign(key any, headers map[jose.HeaderKey]any) string {
 	return must(must(signer.Sign([]byte(i.usual("")))).CompactSerialize())
 }
 
+// TestAlgorithmsThatAreNotListed (rule 2): a good signature of a good key is not enough.
+func TestAlgorithmsThatAreNotListed(t *testing.T) {
+	i := newIssuer(t)
+	o := i.options()
+	o.Issuers[0].Algorithms = []string{"RS256"}
+	s := server(t, oauth.New(o))
+	get(t, s, "/mcp", "Authorization: Bearer "+i.token("rsa", jose.RS256, nil)).want(t, "RS256", 200, "acme:ann", "")
+	get(t, s, "/mcp", "Authorization: Bearer "+i.token("rsa", jose.PS256, nil)).want(t, "PS256", 401, "", invalid)
+	get(t, s, "/mcp", "Authorization: Bearer "+i.token("ec", jose.ES256, nil)).want(t, "ES256", 401, "", invalid)
+}
+
 // TestEveryMethod (reach 3): the table of statuses holds for every method and path, in the form of
 // the path's errors, and for tokens that a WebSocket offers.
 func TestEveryMethod(t *testing.T) {

@@ -361,7 +361,7 @@ func TestKeysAreAskedForSeldom(t *testing.T) {
 		i.keys[fmt.Sprint("new", n)] = i.keys["rsa"]
 	}
 	for n := range 50 {
-		token := i.token(fmt.Sprint("new", n%20), jose.RS256, map[string]any{"jti": n})
+		token := i.token(fmt.Sprint("new", n%20), jose.RS256, map[string]any{"jti": fmt.Sprint(n)})
 		all.Go(func() { get(t, s, "/mcp", "Authorization: Bearer "+token) })
 	}
 	all.Wait()

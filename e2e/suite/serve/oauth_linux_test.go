@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -14,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -56,11 +59,15 @@ func TestLoginsOfAnIssuer(t *testing.T) {
 	t.Parallel()
 	issuer, site, traces := suite.NewIssuer(), newWatched(t), newSpans(t)
 	defer issuer.Close()
+	private, reached := trap(t)
+	hostile := suite.NewIssuer()
+	defer hostile.Close()
+	hostile.Keys = private + "/keys"
 	r := &reloading{t: t, config: filepath.Join(t.TempDir(), "x.yaml"), sites: fmt.Sprintf("sites:\n  - {name: shop, target: %q}\n  - {name: site, target: %q}\n",
 		filepath.Join(docs.Root(t), "examples", "buyproduct"), site.URL+"/")}
 	const limited, all = "{match: {sub: bob*}, rate: 2/1h}", "{match: {sub: \"*\"}}"
 	file := func(grants string) string {
-		return fmt.Sprintf("public-url: %s\noauth:\n  issuers:\n    - {name: acme, issuer: %q, grants: [%s]}\n", suite.PublicURL, issuer.URL, grants)
+		return fmt.Sprintf("public-url: %s\noauth:\n  issuers:\n    - {name: acme, issuer: %q, grants: [%s]}\n    - {name: hostile, issuer: %q, grants: [{match: {}}]}\n", suite.PublicURL, issuer.URL, grants, hostile.URL)
 	}
 	r.write(file(limited + "," + all))
 	var err error
@@ -96,6 +103,15 @@ func TestLoginsOfAnIssuer(t *testing.T) {
 		if f := calls(token(who, nil), "look").Failed(t); f.Code != "RATE_LIMIT" {
 			t.Errorf("%s with a new token, over the rate: %+v", who, f)
 		}
+	}
+	if f := calls(hostile.Token("ann", nil), "look"); f.Status != http.StatusServiceUnavailable || f.Header.Get("Retry-After") != "5" || reached.Load() != 0 {
+		t.Errorf("an issuer whose keys are at a private address: %d %s, reached %d times", f.Status, f.Body, reached.Load())
+	}
+	if res, err := http.Get(strings.Replace(private, "https", "http", 1)); err == nil { // the control
+		_ = res.Body.Close()
+	}
+	if reached.Load() == 0 {
+		t.Error("nothing reaches the private address")
 	}
 	agent := suite.MCPAgent{Version: "2026-07-28"}
 	if err := agent.OverHTTP(t.Context(), r.URL+"/mcp/site", ann); err != nil {
@@ -139,16 +155,16 @@ func TestLoginsOfAnIssuer(t *testing.T) {
 
 	// The operator takes things away.
 	_, resume = r.As(t, ann, http.MethodPost, r.URL+"/webtools/shop", buys("q", "")).Waiting(t, http.StatusForbidden, "APPROVAL_REQUIRED")
-	r.reload(file(all+","+limited), "1 issuer")
+	r.reload(file(all+","+limited), "2 issuers")
 	if f := waits("q"); f.Code != "APPROVAL_REQUIRED" {
 		t.Errorf("after the grants changed places: %+v", f)
 	}
-	r.reload(file(limited), "1 issuer")
+	r.reload(file(limited), "2 issuers")
 	<-stays
 	if got := calls(ann, "look"); got.Status != http.StatusForbidden {
 		t.Errorf("without a grant: %d %s", got.Status, got.Body)
 	}
-	r.reload(file(limited+","+all), "1 issuer")
+	r.reload(file(limited+","+all), "2 issuers")
 	if f := waits("q"); f.Code != "RESUME_NOT_FOUND" {
 		t.Errorf("a call of a caller who was revoked: %+v", f)
 	}
@@ -191,6 +207,22 @@ func TestLoginsOfAnIssuer(t *testing.T) {
 		!strings.Contains(r.Stderr.String(), "acme:ann") {
 		t.Errorf("what was to be looked at is not there: %v", err)
 	}
+}
+
+// trap is a server of this machine that no issuer was named with, and how often it was reached.
+func trap(t *testing.T) (address string, reached *atomic.Int64) {
+	t.Helper()
+	reached = &atomic.Int64{}
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			reached.Add(1)
+		}
+	}
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s.URL, reached
 }
 
 // listens opens the stream of an older client of MCP. The channel is closed when it ends.
