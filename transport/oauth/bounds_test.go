@@ -174,8 +174,12 @@ func TestIntrospectionIsBounded(t *testing.T) {
 		o := i.options()
 		o.Issuers[0].ClientID, o.Issuers[0].ClientSecret, o.Client = "me", "se/cret", &http.Client{Transport: tripper(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Path == "/introspect" {
-				most.Store(max(most.Load(), now.Add(1)))
 				defer now.Add(-1)
+				for n := now.Add(1); ; {
+					if was := most.Load(); n <= was || most.CompareAndSwap(was, n) {
+						break
+					}
+				}
 			}
 			return direct{mux}.RoundTrip(r)
 		})}
