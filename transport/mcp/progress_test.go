@@ -24,7 +24,7 @@ func TestProgressOfParts(t *testing.T) {
 		parts []string
 		want  []string // progress/total message
 	}{
-		"words": {300 * time.Millisecond, []string{`"a‮b\n c"`, `{"message":"m"}`, `{"item":1}`, `7`, `{"message":"m","item":1}`, `{"total":null}`}, []string{
+		"words": {300 * time.Millisecond, []string{"\"a\u202eb\\n c\"", `{"message":"m"}`, `{"item":1}`, `7`, `{"message":"m","item":1}`, `{"total":null}`}, []string{
 			"0.001/0 The tool still runs.", "1/0 ab c", "2/0 m", `3/0 {"item":1}`, "4/0 7", `5/0 {"message":"m","item":1}`, `6/0 {"total":null}`}},
 		"cut": {300 * time.Millisecond, []string{`"` + long + `"`, `{"message":"` + long + `","progress":5}`, `["` + long + long + long + `"]`}, []string{
 			"0.001/0 The tool still runs.", "1/0 " + long[:1021] + "…", "5/0 " + long[:1021] + "…", "5.001/0 [\"" + long[:1019] + "…"}},
