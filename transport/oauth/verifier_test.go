@@ -88,6 +88,10 @@ func newIssuer(t *testing.T) *issuer {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
+		if r.FormValue("token") == "opaque-forever" { // RFC 7662 makes exp and iss optional
+			fmt.Fprintf(w, `{"active":true,"sub":"forever","aud":%q,"scope":"pagetools.call","email":"o@acme.example"}`, public)
+			return
+		}
 		if r.FormValue("token") != "opaque-good" {
 			_, _ = io.WriteString(w, `{"active":false}`)
 			return
@@ -431,6 +435,7 @@ func TestIntrospection(t *testing.T) {
 	if n := i.vouched.Load(); n != 1 {
 		t.Errorf("it was asked about %d times", n)
 	}
+	get(t, s, "/mcp", "Authorization: Bearer opaque-forever").want(t, "one that does not say when it expires", 200, "acme:forever", "")
 	get(t, s, "/mcp", "Authorization: Bearer opaque-bad").want(t, "one that is not active", 401, "", invalid)
 	o.Issuers[0].ClientSecret = "wrong"
 	get(t, server(t, oauth.New(o)), "/mcp", "Authorization: Bearer opaque-good").want(t, "an issuer that refuses us", 503, "UNREACHABLE", "")
