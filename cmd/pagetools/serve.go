@@ -141,13 +141,7 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	if err != nil {
 		return err
 	}
-	guards.Metrics, guards.JSONRPCUnder, guards.MaxBodyUnder = a.Metrics, []string{"/mcp"},
-		transport.BodiesWithFiles()
-	mux := a.Mux(face, streams)
-	if who.issuers != nil {
-		mux.Add(who.issuers.Routes()...)
-	}
-	srv := transport.Server(transport.Guard(mux, guards), p.log)
+	srv := who.server(a, face, streams, guards)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
 	defer func() { _ = srv.Close() }()
@@ -171,6 +165,17 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	p.say("stopping: calls in flight may finish")
 	close(streams)
 	return drain(a, srv)
+}
+
+// server serves the faces, and where to log in. done ends what waits.
+func (c *callers) server(a *app.App, face *mcp.Face, done <-chan struct{}, guards transport.Options) *http.Server {
+	guards.Metrics, guards.JSONRPCUnder, guards.MaxBodyUnder = a.Metrics, []string{"/mcp"},
+		transport.BodiesWithFiles()
+	mux := a.Mux(face, done)
+	if c.issuers != nil {
+		mux.Add(c.issuers.Routes()...)
+	}
+	return transport.Server(transport.Guard(mux, guards), c.p.log)
 }
 
 // attend reads files again when they change, where the plan says so, and has the person at the

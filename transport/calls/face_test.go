@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -101,6 +102,22 @@ func TestClientsGoAway(t *testing.T) {
 	if len(w.aborted) > 0 || len(w.Calls()) != 1 {
 		t.Errorf("%d were aborted, %d ran", len(w.aborted), len(w.Calls()))
 	}
+}
+
+// TestEventsEndWithTheCredential (reach 3): a stream ends when the credential expires that it was asked for
+// with; the call goes on.
+func TestEventsEndWithTheCredential(t *testing.T) {
+	w := newWorld(t)
+	at := w.begin(t, "read")
+	res, err := http.DefaultClient.Do(w.request(t, expiring, http.MethodGet, at, "", "Accept: text/event-stream"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode != http.StatusOK {
+		t.Errorf("it ends with %d, %v", res.StatusCode, err)
+	}
+	w.send(t, agent, http.MethodGet, at, "").want(t, http.StatusOK, bridge.Working)
 }
 
 // TestEvents: a stream has the call as it is, each change, and ends.

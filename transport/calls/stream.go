@@ -49,6 +49,9 @@ func (f *Face) stream(w http.ResponseWriter, r *http.Request, c *bridge.LongCall
 		_, err := w.Write([]byte(text))
 		return err == nil && control.Flush() == nil
 	}
+	caller := transport.CallerOf(r.Context())
+	ctx, end := caller.Until(r.Context())
+	defer end()
 	beats := time.NewTicker(beatEvery)
 	defer beats.Stop()
 	for sent := int64(0); ; s, changed = c.State() {
@@ -64,9 +67,9 @@ func (f *Face) stream(w http.ResponseWriter, r *http.Request, c *bridge.LongCall
 			if !send(": \n\n") {
 				return
 			}
-		case <-r.Context().Done():
+		case <-ctx.Done():
 			return
-		case <-transport.CallerOf(r.Context()).Revoked:
+		case <-caller.Revoked:
 			return
 		case <-f.o.Done:
 			return

@@ -29,6 +29,9 @@ type world struct {
 	aborted chan struct{} // gets each call that is aborted
 }
 
+// expiring is another credential of agent's, whose streams end at once.
+const expiring = "expiring-token-of-tests"
+
 const agent, other, person, answerer = "agent-token-of-tests", "other-token-of-tests", "person-token-of-tests", "answerer-token-of-tests"
 
 func newWorld(t *testing.T) *world {
@@ -46,7 +49,9 @@ func newWorld(t *testing.T) *world {
 	may := func(name, token string, rights ...bridge.Right) transport.Credential {
 		return transport.Credential{Token: token, Caller: bridge.Caller{Name: name, May: rights}}
 	}
-	server.Config.Handler = transport.Guard(mux, transport.Options{Listen: server.Listener.Addr().String(), Callers: []transport.Credential{
+	short := may("agent", expiring, bridge.MayCall)
+	short.Expires = time.Now().Add(100 * time.Millisecond)
+	server.Config.Handler = transport.Guard(mux, transport.Options{Listen: server.Listener.Addr().String(), Callers: []transport.Credential{short,
 		may("agent", agent, bridge.MayCall), may("other", other, bridge.MayCall, bridge.MayAnswer),
 		may("person", person, bridge.MayCall, bridge.MayAnswer), may("answerer", answerer, bridge.MayAnswer)}})
 	server.Start()

@@ -108,7 +108,7 @@ func TestSlowIssuer(t *testing.T) {
 		}
 		hanging.Store(false)
 		close(hang)
-		time.Sleep(5 * time.Second) // as Retry-After says
+		<-time.After(5 * time.Second) // as Retry-After says
 		if _, refused := fresh.Verify(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/mcp", nil), sign(slow, "later")); refused != nil {
 			t.Errorf("it is back, and who came again as told is refused: %v", refused.Error)
 		}

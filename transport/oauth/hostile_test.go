@@ -175,19 +175,19 @@ func TestEveryMethod(t *testing.T) {
 	for _, path := range []string{"", "/mcp"} {
 		got := ask("OPTIONS", "/.well-known/oauth-protected-resource"+path, "Origin: https://claude.ai", "Access-Control-Request-Method: GET",
 			"Access-Control-Request-Headers: mcp-protocol-version")
-		if got.StatusCode != 204 || got.Header.Get("Access-Control-Allow-Origin") != "*" || !strings.EqualFold(got.Header.Get("Access-Control-Allow-Headers"), "MCP-Protocol-Version") ||
+		if got.StatusCode != http.StatusNoContent || got.Header.Get("Access-Control-Allow-Origin") != "*" || !strings.EqualFold(got.Header.Get("Access-Control-Allow-Headers"), "MCP-Protocol-Version") ||
 			got.Header.Get("Access-Control-Allow-Credentials") != "" {
 			t.Errorf("a preflight gets %d %v", got.StatusCode, got.Header)
 		}
-		if got = ask("HEAD", "/.well-known/oauth-protected-resource"+path, "Origin: https://claude.ai"); got.StatusCode != 200 {
+		if got = ask("HEAD", "/.well-known/oauth-protected-resource"+path, "Origin: https://claude.ai"); got.StatusCode != http.StatusOK {
 			t.Errorf("HEAD of the metadata: %d", got.StatusCode)
 		}
-		if got = ask("POST", "/.well-known/oauth-protected-resource"+path, "Origin: https://claude.ai"); got.StatusCode != 405 {
+		if got = ask("POST", "/.well-known/oauth-protected-resource"+path, "Origin: https://claude.ai"); got.StatusCode != http.StatusMethodNotAllowed {
 			t.Errorf("POST to the metadata: %d", got.StatusCode)
 		}
 	}
 	got := ask("GET", "/healthz", "Authorization: Bearer bad")
-	if got.StatusCode != 404 { // there is none on this listener; what is open asks for nothing
+	if got.StatusCode != http.StatusNotFound { // there is none on this listener; what is open asks for nothing
 		t.Errorf("/healthz: %d", got.StatusCode)
 	}
 }
@@ -210,7 +210,7 @@ func TestAudienceOfPaths(t *testing.T) {
 	for _, aud := range []string{public + "/mcp/shop/", public + "/mcp/shop/x", public + "/tools/shop", public + "/mcp/shop?x", public + "/mcp/shop#x", public + "/mcp/sh%6fp",
 		public + "//mcp/shop", public + ":443/mcp/shop", "https://TOOLS.example/mcp/shop", "http://tools.example/mcp/shop", "tools.example/mcp/shop", "/mcp/shop", "shop", "", " " + public + "/mcp/shop"} {
 		got := get(t, s, "/mcp/shop", "Authorization: Bearer "+i.token("rsa", jose.RS256, map[string]any{"aud": aud}))
-		if got.StatusCode != 401 {
+		if got.StatusCode != http.StatusUnauthorized {
 			t.Errorf("a token for %q gets %d", aud, got.StatusCode)
 		}
 	}
@@ -219,7 +219,7 @@ func TestAudienceOfPaths(t *testing.T) {
 	get(t, s, "/mcp/bank", "Authorization: Bearer "+two).want(t, "one of two sites", 200, "on [bank]", "")
 	again := i.token("rsa", jose.RS256, map[string]any{"aud": []string{public + "/mcp", public + "/mcp/shop"}})
 	get(t, s, "/webtools/shop", "Authorization: Bearer "+again).want(t, "MCP, and a site", 200, "on [shop]", "")
-	if got := get(t, s, "/webtools/bank", "Authorization: Bearer "+again); got.StatusCode != 401 {
+	if got := get(t, s, "/webtools/bank", "Authorization: Bearer "+again); got.StatusCode != http.StatusUnauthorized {
 		t.Errorf("a token for MCP and a site is good for another one: %d", got.StatusCode)
 	}
 }

@@ -133,7 +133,7 @@ func (s *keySet) ask(ctx context.Context, doc *document) (_ *document, keys []jo
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
-	if err = fetch(ctx, s.client, s.issuer, doc.Keys, &set); err != nil {
+	if err := fetch(ctx, s.client, s.issuer, doc.Keys, &set); err != nil {
 		return nil, nil, err
 	}
 	if keys = usable(set.Keys); len(keys) == 0 {

@@ -77,7 +77,7 @@ var reserved = []string{"console", "local", "pagetools", "socket", "terminal", "
 // scopes (RFC 6749, 3.3), which are in headers.
 var (
 	formOfName  = regexp.MustCompile(`^[A-Za-z0-9._-]{1,32}$`)
-	formOfScope = regexp.MustCompile(`^[!#-\[\]-~ ]*$`)
+	formOfScope = regexp.MustCompile(`^[^"\\\x00-\x1f\x7f-\x{10FFFF}]*$`)
 )
 
 // Validate says what an operator has to change.

@@ -224,7 +224,7 @@ const maxClient = 256
 // would read two tokens. Numbers stay as they are, because two long ones can be one float.
 func decode(body []byte) (known jwt.Claims, all claims, err error) {
 	d := strict.NewDecoder(bytes.NewReader(body))
-	d.UseNumber()
+	d.SetNumberType(strict.UnmarshalJSONNumber)
 	if err = d.Decode(&all); err == nil {
 		err = strict.Unmarshal(body, &known)
 	}

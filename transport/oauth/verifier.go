@@ -104,8 +104,9 @@ func (v *Verifier) Replace(issuers []Issuer) {
 func (v *Verifier) Verify(r *http.Request, token string) (bridge.Caller, *transport.Refusal) {
 	id, err := v.identity(r.Context(), token)
 	to := placeOf(r.URL)
-	only, meant := []string(nil), false
+	var only []string
 	if err == nil {
+		var meant bool
 		if only, meant = v.isFor(id, to); !meant {
 			err = bad("it is not for %q", text.Brief(r.URL.Path, maxName))
 		}

@@ -88,6 +88,10 @@ func newIssuer(t *testing.T) *issuer {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
+		if r.FormValue("token") == "opaque-forever" { // RFC 7662 makes exp and iss optional
+			fmt.Fprintf(w, `{"active":true,"sub":"forever","aud":%q,"scope":"pagetools.call","email":"o@acme.example"}`, public)
+			return
+		}
 		if r.FormValue("token") != "opaque-good" {
 			_, _ = io.WriteString(w, `{"active":false}`)
 			return
@@ -296,7 +300,7 @@ func TestAudience(t *testing.T) {
 		token := i.token("rsa", jose.RS256, map[string]any{"aud": aud})
 		for path, sites := range paths {
 			got := get(t, s, path, "Authorization: Bearer "+token)
-			if (got.StatusCode == 200) != (sites != "") || !strings.Contains(got.body, sites) {
+			if (got.StatusCode == http.StatusOK) != (sites != "") || !strings.Contains(got.body, sites) {
 				t.Errorf("a token for %s at %s gets %d %s, want %q", aud, path, got.StatusCode, got.body, sites)
 			}
 		}
@@ -312,7 +316,7 @@ func TestNames(t *testing.T) {
 	for _, who := range []string{"ann", "a:b", "ann ", "änn", "an\nn", strings.Repeat("a", 123), strings.Repeat("a", 124), strings.Repeat("b", 400), "\u202eann"} {
 		got := get(t, s, "/mcp", "Authorization: Bearer "+i.token("rsa", jose.RS256, map[string]any{"sub": who}))
 		name, _, _ := strings.Cut(got.body, " may ")
-		if got.StatusCode != 200 || !strings.HasPrefix(name, "acme:") || len(name) > 128 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		if got.StatusCode != http.StatusOK || !strings.HasPrefix(name, "acme:") || len(name) > 128 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
 			t.Errorf("%q is called %q (%d)", who, name, got.StatusCode)
 		}
 		if was, is := seen[name]; is {
@@ -369,7 +373,7 @@ func TestKeysAreAskedForSeldom(t *testing.T) {
 		t.Errorf("50 tokens with unknown keys: %d requests, want the first only", n)
 	}
 	ahead.Store(int64(61 * time.Second))
-	if got := get(t, s, "/mcp", "Authorization: Bearer "+i.token("new7", jose.RS256, nil)); got.StatusCode != 200 || i.asked.Load() != 2 {
+	if got := get(t, s, "/mcp", "Authorization: Bearer "+i.token("new7", jose.RS256, nil)); got.StatusCode != http.StatusOK || i.asked.Load() != 2 {
 		t.Errorf("a new key after a minute: %d, %d requests", got.StatusCode, i.asked.Load())
 	}
 	i.down.Store(true)
@@ -377,7 +381,7 @@ func TestKeysAreAskedForSeldom(t *testing.T) {
 	fine("the issuer is away, the keys are old", "b", 200)
 	ahead.Store(int64(26 * time.Hour))
 	got := get(t, s, "/mcp", "Authorization: Bearer "+i.token("rsa", jose.RS256, map[string]any{"exp": o.Now().Add(time.Hour).Unix()}))
-	if got.StatusCode != 503 || got.Header.Get("Retry-After") != "5" || !strings.Contains(got.body, "UNREACHABLE") {
+	if got.StatusCode != http.StatusServiceUnavailable || got.Header.Get("Retry-After") != "5" || !strings.Contains(got.body, "UNREACHABLE") {
 		t.Errorf("away for more than a day: %d %s", got.StatusCode, got.body)
 	}
 	i.down.Store(false)
@@ -409,7 +413,7 @@ func TestHostileIssuers(t *testing.T) {
 		i.document = func(w http.ResponseWriter) { document(i, w) }
 		s := server(t, oauth.New(i.options()))
 		got := get(t, s, "/mcp", "Authorization: Bearer "+i.token("rsa", jose.RS256, nil))
-		if got.StatusCode != 503 || !strings.Contains(got.body, "UNREACHABLE") {
+		if got.StatusCode != http.StatusServiceUnavailable || !strings.Contains(got.body, "UNREACHABLE") {
 			t.Errorf("%s: %d %s", name, got.StatusCode, got.body)
 		}
 	}
@@ -431,6 +435,7 @@ func TestIntrospection(t *testing.T) {
 	if n := i.vouched.Load(); n != 1 {
 		t.Errorf("it was asked about %d times", n)
 	}
+	get(t, s, "/mcp", "Authorization: Bearer opaque-forever").want(t, "one that does not say when it expires", 200, "acme:forever", "")
 	get(t, s, "/mcp", "Authorization: Bearer opaque-bad").want(t, "one that is not active", 401, "", invalid)
 	o.Issuers[0].ClientSecret = "wrong"
 	get(t, server(t, oauth.New(o)), "/mcp", "Authorization: Bearer opaque-good").want(t, "an issuer that refuses us", 503, "UNREACHABLE", "")
@@ -483,11 +488,11 @@ func TestMetadata(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/tools/shop", "/mcp/a/b", "x"} {
-		if got := get(t, s, "/.well-known/oauth-protected-resource"+path); got.StatusCode == 200 {
+		if got := get(t, s, "/.well-known/oauth-protected-resource"+path); got.StatusCode == http.StatusOK {
 			t.Errorf("%s: %s", path, got.body)
 		}
 	}
-	if got := get(t, s, "/mcp", "Origin: https://claude.ai"); got.StatusCode != 403 {
+	if got := get(t, s, "/mcp", "Origin: https://claude.ai"); got.StatusCode != http.StatusForbidden {
 		t.Errorf("a page of a foreign origin gets %d", got.StatusCode)
 	}
 }

@@ -67,7 +67,7 @@ func TestLoginsOfAnIssuer(t *testing.T) {
 		filepath.Join(docs.Root(t), "examples", "buyproduct"), site.URL+"/")}
 	const limited, all = "{match: {sub: bob*}, rate: 2/1h}", "{match: {sub: \"*\"}}"
 	file := func(grants string) string {
-		return fmt.Sprintf("public-url: %s\noauth:\n  issuers:\n    - {name: acme, issuer: %q, grants: [%s]}\n    - {name: hostile, issuer: %q, grants: [{match: {}}]}\n", suite.PublicURL, issuer.URL, grants, hostile.URL)
+		return fmt.Sprintf("callers: [{name: agent, token: "+suite.AgentToken+", mcp-tools: meta}]\npublic-url: %s\noauth:\n  issuers:\n    - {name: acme, issuer: %q, grants: [%s]}\n    - {name: hostile, issuer: %q, grants: [{match: {}}]}\n", suite.PublicURL, issuer.URL, grants, hostile.URL)
 	}
 	r.write(file(limited + "," + all))
 	var err error
@@ -120,6 +120,15 @@ func TestLoginsOfAnIssuer(t *testing.T) {
 	defer func() { _ = agent.Close() }()
 	if names, err := agent.Names(t.Context()); err != nil || names != "pagetools_search pagetools_describe pagetools_call" {
 		t.Errorf("over MCP it sees %s, %v", names, err)
+	}
+
+	static := suite.MCPAgent{Version: "2026-07-28"}
+	if err := static.OverHTTP(t.Context(), r.URL+"/mcp/site", suite.AgentToken); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = static.Close() }()
+	if names, err := static.Names(t.Context()); err != nil || !strings.HasPrefix(names, "pagetools_search") || strings.Contains(names, "look") {
+		t.Errorf("a caller of the file, with a mode of its own, sees %s, %v", names, err)
 	}
 
 	// An issuer that is away, and a call that waits while its token expires.
