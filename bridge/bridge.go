@@ -142,7 +142,7 @@ func New(r Router, o Options) (*Bridge, error) {
 	}
 	b.pipe.run = chain(stages, b.pipe.invoke)
 	if n, ok := r.(Notifier); ok {
-		n.Notify(b.toolsChanged)
+		n.Notify(func(site string) { toolsChanged(b, site) })
 	}
 	return b, nil
 }

@@ -112,7 +112,7 @@ type Live struct {
 // WEBTOOL_NOT_FOUND for a question that is not open or whose page cannot be seen,
 // FORBIDDEN for a credential without the right to answer.
 func (b *Bridge) Live(ctx context.Context, by Caller, id string) (*Live, error) {
-	r, page, e := b.pageThatAsks(by, id)
+	r, page, e := pageThatAsks(b, by, id)
 	if e != nil {
 		return nil, e
 	}

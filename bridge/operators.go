@@ -74,7 +74,7 @@ const pictureTime = 5 * time.Second
 
 // Screenshot shows the page that asks a question, as a PNG. It returns the errors of Live.
 func (b *Bridge) Screenshot(ctx context.Context, by Caller, id string) ([]byte, error) {
-	_, page, e := b.pageThatAsks(by, id)
+	_, page, e := pageThatAsks(b, by, id)
 	if e != nil {
 		return nil, e
 	}
@@ -84,7 +84,7 @@ func (b *Bridge) Screenshot(ctx context.Context, by Caller, id string) ([]byte, 
 }
 
 // pageThatAsks finds the call that asks a question, and its page.
-func (b *Bridge) pageThatAsks(by Caller, id string) (*Run, Page, *Error) {
+func pageThatAsks(b *Bridge, by Caller, id string) (*Run, Page, *Error) {
 	if !by.Can(MayAnswer) {
 		return nil, nil, mayNotAnswer()
 	}

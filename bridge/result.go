@@ -190,7 +190,7 @@ func (b *Bridge) breaks(s *siteState, t *Tool) int64 {
 	}
 	b.promises.mu.Unlock()
 	if !known {
-		b.toolsChanged(s.site.Name)
+		toolsChanged(b, s.site.Name)
 	}
 	return n
 }

@@ -77,7 +77,7 @@ func (b *Bridge) watched(r *Run) {
 }
 
 // toolsChanged tells the watchers that a list of the site may have changed.
-func (b *Bridge) toolsChanged(site string) {
+func toolsChanged(b *Bridge, site string) {
 	if s := b.pipe.sites[site]; s != nil {
 		s.forgetLater(b.pipe.router)
 	}

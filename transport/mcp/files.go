@@ -57,7 +57,7 @@ func contentsOf(f *bridge.File) contents {
 // picture themselves, anything else as a link.
 func (x *exchange) withFiles(r *mcpgo.CallToolResult, saved []bridge.File) *mcpgo.CallToolResult {
 	for _, told := range saved {
-		r.Content = append(r.Content, x.fileBlock(told))
+		r.Content = append(r.Content, fileBlock(x, told))
 	}
 	return r
 }
@@ -69,7 +69,7 @@ var whyNoFile = map[bridge.FileState]string{
 	bridge.FileDenied:     "the call had as many files as one gets",
 }
 
-func (x *exchange) fileBlock(told bridge.File) mcpgo.Content {
+func fileBlock(x *exchange, told bridge.File) mcpgo.Content {
 	if why := whyNoFile[told.State]; why != "" {
 		return mcpgo.NewTextContent(fmt.Sprintf("The page saved the file %s, and you do not get it: %s.", text.Quote(told.Name), why))
 	}
@@ -126,7 +126,7 @@ func (x *exchange) resources() (json.RawMessage, *rpcError) {
 		id, ours := strings.CutPrefix(uri, fileScheme)
 		f, ok := x.face.b.File(x.scope.caller, id)
 		if !ours || !ok {
-			return nil, x.noResource(uri)
+			return nil, noResource(x, uri)
 		}
 		out.Contents = &[]contents{contentsOf(&f)}
 	}
@@ -140,7 +140,7 @@ func (x *exchange) resources() (json.RawMessage, *rpcError) {
 }
 
 // noResource is the error of an address that names nothing of the caller's.
-func (x *exchange) noResource(uri string) *rpcError {
+func noResource(x *exchange, uri string) *rpcError {
 	if uri == "" {
 		return badParams("uri is missing: it must be the address of a resource, as %s has it.", mcpgo.MethodResourcesList)
 	}

@@ -118,7 +118,7 @@ func (x *exchange) task(long *bridge.LongCall, s *bridge.State) task {
 			t.Status, t.StatusMessage = bridge.Working, waitsFor(s.Question)+x.where(s.Question)
 		}
 	case bridge.Completed:
-		t.Result = x.end(x.outcome(long.Run(), s))
+		t.Result = x.end(outcome(x, long.Run(), s))
 	case bridge.CancelledCall:
 		t.StatusMessage = s.End.Err.Message
 	}
@@ -133,7 +133,7 @@ func questionKey(s *bridge.State) string { return fmt.Sprintf("question-%d", s.A
 const formPrefix = "mcp:"
 
 // outcome is the result that the request of a call would have got.
-func (x *exchange) outcome(run *bridge.Run, s *bridge.State) *mcpgo.CallToolResult {
+func outcome(x *exchange, run *bridge.Run, s *bridge.State) *mcpgo.CallToolResult {
 	name, _ := strings.CutPrefix(s.Form, formPrefix)
 	to := toolset.Target{Site: s.Site, Tool: run.Tool(), Name: name}
 	if s.End.Err != nil {
@@ -144,7 +144,7 @@ func (x *exchange) outcome(run *bridge.Run, s *bridge.State) *mcpgo.CallToolResu
 
 // tasks serves the methods of the extension.
 func (x *exchange) tasks() (json.RawMessage, *rpcError) {
-	if e := x.needsTasks(); e != nil {
+	if e := needsTasks(x); e != nil {
 		return nil, e
 	}
 	long, s, e := x.taskOf(x.message.params.Get("taskId"))
@@ -174,7 +174,7 @@ func (x *exchange) tasks() (json.RawMessage, *rpcError) {
 }
 
 // needsTasks refuses a client that did not declare the extension.
-func (x *exchange) needsTasks() *rpcError {
+func needsTasks(x *exchange) *rpcError {
 	if x.can.tasks {
 		return nil
 	}
@@ -219,7 +219,7 @@ func (x *exchange) followed(ids bridge.Value) (all []*bridge.LongCall, e *rpcErr
 	if !ids.IsArray() || ids.Len() > maxTasks {
 		return nil, badParams("taskIds must be a list of at most %d ids of tasks.", maxTasks)
 	}
-	if e := x.needsTasks(); e != nil {
+	if e := needsTasks(x); e != nil {
 		return nil, e
 	}
 	for id := range ids.Elements() {
@@ -234,7 +234,7 @@ func (x *exchange) followed(ids bridge.Value) (all []*bridge.LongCall, e *rpcErr
 func (x *exchange) follow(ctx context.Context, all []*bridge.LongCall, tell func(method string, params map[string]any) error) <-chan struct{} {
 	var wait sync.WaitGroup
 	for _, long := range all {
-		wait.Go(func() { x.followOne(ctx, long, tell) })
+		wait.Go(func() { followOne(ctx, x, long, tell) })
 	}
 	done := make(chan struct{})
 	go func() { // ends with those
@@ -244,7 +244,7 @@ func (x *exchange) follow(ctx context.Context, all []*bridge.LongCall, tell func
 	return done
 }
 
-func (x *exchange) followOne(ctx context.Context, long *bridge.LongCall, tell func(method string, params map[string]any) error) {
+func followOne(ctx context.Context, x *exchange, long *bridge.LongCall, tell func(method string, params map[string]any) error) {
 	for told := int64(0); ; {
 		s, changed := long.State()
 		if s.Version != told {
