@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -234,17 +235,8 @@ func (s *source) verifies(i *Issuer) bool {
 
 // same reports whether a grant gives the same to the same.
 func (g *given) same(o *Grant) bool {
-	return len(g.Match) == len(o.Match) && containsAll(o.Match, g.Match) && slices.Equal(g.May, o.May) &&
+	return maps.Equal(g.Match, o.Match) && slices.Equal(g.May, o.May) &&
 		slices.Equal(g.Sites, o.Sites) && (g.Sites == nil) == (o.Sites == nil) && g.Rate == o.Rate
-}
-
-func containsAll(all, some map[string]string) bool {
-	for name, pattern := range some {
-		if is, ok := all[name]; !ok || is != pattern {
-			return false
-		}
-	}
-	return true
 }
 
 // place is where a request goes: a face, and the site of it that the path names, if it names one.
