@@ -64,8 +64,8 @@ func TestAdapterAsksAgain(t *testing.T) {
 	}
 }
 
-// TestForgedMark (anyone 4.3): a mark gives nothing. A tool of a frame, or of another origin, that has one
-// is asked about as without, whatever it claims.
+// TestForgedMark (anyone 4.3): a mark earns nothing. A tool of a frame, or of another origin, that
+// has one is asked about as without, whatever it claims.
 func TestForgedMark(t *testing.T) {
 	reads := json.RawMessage(`{"readOnlyHint":true}`)
 	for what, x := range map[string]struct {
@@ -90,8 +90,8 @@ func TestForgedMark(t *testing.T) {
 	}
 }
 
-// TestAdapterInDocuments (anyone 4.3): the document of a webtool names the adapter, another file is a patch,
-// and a version that was pinned before does not run it.
+// TestAdapterInDocuments (anyone 4.3): the document of a webtool names the adapter, another file is
+// a patch, and a version that was pinned before does not run it.
 func TestAdapterInDocuments(t *testing.T) {
 	tool := bridgetest.Tool("read", "")
 	tool.Adapter = &shopAdapter

@@ -148,7 +148,7 @@ func record(ctx context.Context, r *Run, s Step) {
 	}
 }
 
-// refusals are how many calls of one caller that were refused are in the audit: who is
+// refusals limits how many calls of one caller that were refused are in the audit: who is
 // refused can repeat it.
 var refusals = policy.Rate{N: 60, Per: time.Minute}
 

@@ -55,7 +55,7 @@ type SiteOptions struct {
 	// tools. Callers share them equally. The zero values bound nothing.
 	Rate  policy.Rate
 	Rates []policy.RateRule
-	// CallTimeout is how long a call may take; zero means Limits.CallTimeout.
+	// CallTimeout limits how long a call may take; zero means Limits.CallTimeout.
 	CallTimeout time.Duration
 	// AllowConfig names the keys of config that callers may use to change their
 	// page; see PageKeys.

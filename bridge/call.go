@@ -40,9 +40,9 @@ type Call struct {
 	// Asker reaches a person during the call; nil means that nobody can be
 	// asked.
 	Asker Asker
-	// Detached gives the call the life of the bridge: Start returns at once, and it has its token from
-	// the beginning, so that it can go on without whoever waits for it; see [Bridge.Detach] and
-	// [LongCall.Keep].
+	// Detached gives the call the life of the bridge: Start returns at once, and it has its token
+	// from the beginning, so that it can go on without whoever waits for it; see [Bridge.Detach]
+	// and [LongCall.Keep].
 	Detached bool
 	// Form names the form of replies, for whoever writes the outcome in another request. The
 	// transport of the call chooses it; empty is any.
@@ -50,7 +50,7 @@ type Call struct {
 	// ID names the call in the log, in the record of calls, in the audit and in its errors.
 	// Empty means a random one.
 	ID string
-	// TraceParent is where the call belongs in a trace (W3C Trace Context, 3.2): a traceparent
+	// TraceParent says where the call belongs in a trace (W3C Trace Context, 3.2): a traceparent
 	// of version 00, or empty.
 	TraceParent string
 	// Started gets the Run of a new call at its first moment, long before Start returns it; nil
@@ -132,7 +132,7 @@ func Revoked() *Error {
 
 // Observed reports one event of a call to Options.Observe: an answer to its question, or its end.
 type Observed struct {
-	// Call is as its caller made it, Tool what it ran; nil when it got to none. Began is when.
+	// Call is as its caller made it, Tool what it ran; nil when it got to none. Began says when.
 	Call  *Call
 	Tool  *Tool
 	Began time.Time

@@ -37,8 +37,8 @@ type Declaration struct {
 	Annotations json.RawMessage
 	// Operation is set for an operation of an API; nil for a tool of a page.
 	Operation *Operation
-	// Adapter is the operator's script that registered it; nil is none. The page shares a world with
-	// it and could forge that, so it grants nothing.
+	// Adapter is the operator's script that registered it; nil is none. The page shares a world
+	// with it and could forge that, so it grants nothing.
 	Adapter *Adapter
 	// Sends identifies, for an operation, how its calls are sent and with which credentials: one
 	// that changes it is another definition.
@@ -71,7 +71,7 @@ func withinLimits(decls []Declaration, l Limits) (looked []Declaration, findings
 	return looked, findings
 }
 
-// decidedAtOnce is how many declarations are decided about before the next ones are looked at.
+// decidedAtOnce sets how many declarations are decided about before the next ones are looked at.
 const decidedAtOnce = 64
 
 // decide yields what becomes of each declaration, by its index: what was decided when prev was

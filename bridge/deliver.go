@@ -57,7 +57,7 @@ func (r *passage) redactViolation(v *Violation) {
 }
 
 // fit cuts a result that is over the operator's budget, and encloses one that is not to be
-// trusted. Both make it one text, so that nothing of it stands elsewhere. left is how many
+// trusted. Both make it one text, so that nothing of it stands elsewhere. left counts the
 // characters are left out.
 func (r *passage) fit(data json.RawMessage) (out json.RawMessage, left int) {
 	rules, marks := &r.site.options.Results, r.site.options.Results.Marks(r.tool.hints)

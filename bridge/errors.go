@@ -112,7 +112,7 @@ type Error struct {
 	Message string `json:"message"`
 	// Details is JSON-encodable, and public. Nil means none.
 	Details map[string]any `json:"details,omitempty"`
-	// Retry is when a repeat makes sense, rounded up to seconds by transports;
+	// Retry says when a repeat makes sense, rounded up to seconds by transports;
 	// zero means not said.
 	Retry time.Duration `json:"-"`
 	// Err is the cause, for the log only.

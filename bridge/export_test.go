@@ -1,6 +1,6 @@
 package bridge
 
-// Held is how many calls, handles, callers and questions that were answered the
+// Held returns how many calls, handles, callers and questions that were answered the
 // registry holds, how many watch, and how many bytes are counted for callers.
 func (b *Bridge) Held() []int {
 	g := &b.runs

@@ -20,10 +20,10 @@ type File struct {
 	ID string `json:"id,omitempty"`
 	// Name is the page's, on one line, of at most 255 bytes. It is no part of any path.
 	Name string `json:"name"`
-	// Type is the media type that goes with the name, where it is one of a few harmless ones and the
-	// content is not another's; else it is application/octet-stream.
+	// Type is the media type that goes with the name, where it is one of a few harmless ones and
+	// the content is not another's; else it is application/octet-stream.
 	Type string `json:"type,omitempty"`
-	// Bytes is how many there are, and SHA256 their digest in hex.
+	// Bytes says how many there are, and SHA256 their digest in hex.
 	Bytes  int64  `json:"bytes,omitempty"`
 	SHA256 string `json:"sha256,omitempty"`
 	// State says why there is no content; "" means that there is.
@@ -49,14 +49,14 @@ type FileRoom struct {
 	Most     int   // how many
 	MaxBytes int64 // of each
 	// Take makes room for a file of so many bytes, and reports false when there is none. Nil means
-	// that no files are wanted. A File with so many bytes of Data in the call's step has the room then,
-	// until Give.
+	// that no files are wanted. A File with so many bytes of Data in the call's step has the room
+	// then, until Give.
 	Take func(bytes int64) bool
 	// Give gives back what Take took.
 	Give func(bytes int64)
 }
 
-// FileAge is how long a file is kept for its caller.
+// FileAge sets how long a file is kept for its caller.
 const FileAge = 15 * time.Minute
 
 // fileOverhead is the cost of a file besides its bytes. It counts for the process, and not for the
@@ -249,8 +249,8 @@ func (b *Bridge) FileBytes() (bytes int64, count int) {
 	return bytes, len(b.files.all)
 }
 
-// Text returns the content of a file of a text type, in the operator's marks where its tool declares
-// that it is not to be trusted. ok is false for all others.
+// Text returns the content of a file of a text type, in the operator's marks where its tool
+// declares that it is not to be trusted. ok is false for all others.
 func (f *File) Text() (words string, ok bool) {
 	if !isText(f.Type) || !utf8.Valid(f.Data) {
 		return "", false
@@ -264,8 +264,8 @@ func (f *File) Text() (words string, ok bool) {
 // OctetStream is the type of files of which nothing more is said.
 const OctetStream = "application/octet-stream"
 
-// fileTypes are the types of files, by the ends of their names. Nothing runs what is of them, and the
-// files of office programs with macros have other ends.
+// fileTypes are the types of files, by the ends of their names. Nothing runs what is of them, and
+// the files of office programs with macros have other ends.
 var fileTypes = map[string]string{
 	".txt": "text/plain", ".log": "text/plain", ".csv": "text/csv", ".tsv": "text/tab-separated-values", ".md": "text/markdown",
 	".ics": "text/calendar", ".vcf": "text/vcard", ".json": "application/json", ".pdf": "application/pdf", ".zip": "application/zip",

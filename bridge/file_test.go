@@ -39,8 +39,8 @@ func saver(t *testing.T, o bridge.SiteOptions, l bridge.Limits) (b *bridge.Bridg
 
 func file(name string, data string) bridge.File { return bridge.File{Name: name, Data: []byte(data)} }
 
-// TestFilesAreTheCallers: what a page saves in a call is its caller's alone, by an id that is told with
-// the call, for 15 minutes, and until its credential is revoked or the process ends.
+// TestFilesAreTheCallers: what a page saves in a call is its caller's alone, by an id that is told
+// with the call, for 15 minutes, and until its credential is revoked or the process ends.
 func TestFilesAreTheCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, save := saver(t, bridge.SiteOptions{}, bridge.Limits{})
@@ -152,8 +152,8 @@ func TestFileTypes(t *testing.T) {
 	}
 }
 
-// TestFilesKeepTheOperatorsRules: what no caller gets is in no name and in no text, and the text of a
-// tool that is not to be trusted is enclosed where models read it; the file stays as it is.
+// TestFilesKeepTheOperatorsRules: what no caller gets is in no name and in no text, and the text of
+// a tool that is not to be trusted is enclosed where models read it; the file stays as it is.
 func TestFilesKeepTheOperatorsRules(t *testing.T) {
 	o := bridge.SiteOptions{Results: policy.Results{Redact: []policy.Redaction{{Pattern: regexp.MustCompile("secret")}}}}
 	b, save := saver(t, o, bridge.Limits{})

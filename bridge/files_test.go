@@ -63,7 +63,8 @@ func TestFilesAreChecked(t *testing.T) {
 	}
 }
 
-// TestFilesRaiseTheLimit: arguments may be 4 MiB long for a tool that takes files, and for no other.
+// TestFilesRaiseTheLimit: arguments may be 4 MiB long for a tool that takes files, and for no
+// other.
 func TestFilesRaiseTheLimit(t *testing.T) {
 	for _, x := range []struct {
 		schema string

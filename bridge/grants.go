@@ -119,7 +119,7 @@ func knowAll(ctx context.Context, r *Run) *Error {
 	return nil
 }
 
-// seenFor is how long the bridge goes by what it read of grants and seen tools:
+// seenFor limits how long the bridge goes by what it read of grants and seen tools:
 // another process may change them.
 const seenFor = time.Second
 

@@ -49,8 +49,8 @@ func NoHome(name SessionName, err error) *Error {
 // freeTime bounds how long it may take to free a session.
 const freeTime = 10 * time.Second
 
-// Free lets other processes have the session of an epoch that Homes.Open returned. Where that fails,
-// they have it when this process has ended, and the log says so.
+// Free lets other processes have the session of an epoch that Homes.Open returned. Where that
+// fails, they have it when this process has ended, and the log says so.
 func Free(h Homes, epoch int64, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), freeTime)
 	defer cancel()

@@ -27,8 +27,8 @@ type Limits struct {
 	HistoryBytes int64 // 16 MiB of a webtool's versions, where they are nowhere else
 	CallerBytes  int64 // 32 MiB of a caller's waiting calls and kept replies
 	TotalBytes   int64 // 256 MiB of all of these
-	// What pages save in calls: how many files a call (4), how many bytes a file (16 MiB), and of all
-	// those that are kept for a caller (32 MiB), which are counted in TotalBytes, too.
+	// What pages save in calls: how many files a call (4), how many bytes a file (16 MiB), and of
+	// all those that are kept for a caller (32 MiB), which are counted in TotalBytes, too.
 	Files                  int
 	FileBytes, CallerFiles int64
 	// Subschemas of all schemas of a page: compiling one takes some 30 µs. 50,000.

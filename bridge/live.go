@@ -30,7 +30,7 @@ const (
 // Input is one thing that a person does in a page.
 type Input struct {
 	Type InputType `json:"type"`
-	// X and Y are where the mouse is, in CSS pixels from the top left corner of
+	// X and Y say where the mouse is, in CSS pixels from the top left corner of
 	// the viewport.
 	X float64 `json:"x"`
 	Y float64 `json:"y"`
@@ -38,7 +38,7 @@ type Input struct {
 	// belong together: 2 is a double click.
 	Button string `json:"button"`
 	Clicks int    `json:"clicks"`
-	// DX and DY are how far to scroll, in CSS pixels.
+	// DX and DY say how far to scroll, in CSS pixels.
 	DX float64 `json:"dx"`
 	DY float64 `json:"dy"`
 	// Key and Code are as in a KeyboardEvent. Text holds the characters that a key writes, or that

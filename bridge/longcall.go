@@ -32,8 +32,8 @@ type State struct {
 	Status Status
 	// Version counts the changes of the rest.
 	Version int64
-	// Created has the time of the call, Updated that of its last change. The ID names the call until
-	// Expires at most.
+	// Created has the time of the call, Updated that of its last change. The ID names the call
+	// until Expires at most.
 	Created, Updated, Expires time.Time
 	// Progress is nil while no part of a result came.
 	Progress *Progress
@@ -62,10 +62,10 @@ func (t *tally) count(now time.Time) {
 // detachPatience bounds how long Detach waits for a call to begin: its site may have to be opened.
 const detachPatience = time.Second
 
-// Detach runs a call whose life is the bridge's, or finds it as Serve does. It returns when the call
-// is over, or asks; otherwise after d or, where d is zero, when the call was dispatched or some time
-// has passed. A call that is not over then goes on, whatever becomes of ctx, and is kept for its
-// caller under the ID of the state. An outcome is written in Deliver of the run.
+// Detach runs a call whose life is the bridge's, or finds it as Serve does. It returns when the
+// call is over, or asks; otherwise after d or, where d is zero, when the call was dispatched or
+// some time has passed. A call that is not over then goes on, whatever becomes of ctx, and is kept
+// for its caller under the ID of the state. An outcome is written in Deliver of the run.
 func (b *Bridge) Detach(ctx context.Context, in *Call, d time.Duration) (*Run, State) {
 	in.Detached = true
 	r, _ := b.startOrResume(ctx, in)
@@ -203,8 +203,8 @@ func (c *LongCall) State() (s State, changed <-chan struct{}) {
 	return stateOf(r), r.tally.moved.Next()
 }
 
-// Keep lets the call go on when nobody waits for it any more, because its caller gets the token now.
-// It is false for a call that is over, or asks.
+// Keep lets the call go on when nobody waits for it any more, because its caller gets the token
+// now. It is false for a call that is over, or asks.
 func (c *LongCall) Keep() bool {
 	c.run.mu.Lock()
 	defer c.run.mu.Unlock()
@@ -220,9 +220,9 @@ func byCancel(o Outcome) *Error {
 	return Errorf(Cancelled, "", o, "The call was cancelled before it ended.")
 }
 
-// Cancel ends the call, and does not wait for that: what runs is aborted in the page. Of a call that
-// waits in the page, it declines the question, and the call goes on from there; one that waits for
-// consent ends without having run. It reports false for a call that is over.
+// Cancel ends the call, and does not wait for that: what runs is aborted in the page. Of a call
+// that waits in the page, it declines the question, and the call goes on from there; one that waits
+// for consent ends without having run. It reports false for a call that is over.
 func (c *LongCall) Cancel(by Caller) bool {
 	r := c.run
 	for {

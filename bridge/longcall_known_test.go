@@ -47,8 +47,8 @@ func TestResumedIntoALongCall(t *testing.T) {
 	})
 }
 
-// TestNobodyKnowsIt: nothing is kept of a call that was left before anybody got its token, however it
-// was made.
+// TestNobodyKnowsIt: nothing is kept of a call that was left before anybody got its token, however
+// it was made.
 func TestNobodyKnowsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &later{Duration: time.Second}
@@ -72,8 +72,8 @@ func TestNobodyKnowsIt(t *testing.T) {
 	})
 }
 
-// TestCancelMeetsAnAnswer: a cancel that comes when a question was answered and its call does not run
-// again yet is not lost.
+// TestCancelMeetsAnAnswer: a cancel that comes when a question was answered and its call does not
+// run again yet is not lost.
 func TestCancelMeetsAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""))

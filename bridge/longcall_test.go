@@ -117,8 +117,8 @@ func TestDetachedOutlivesItsRequest(t *testing.T) {
 	})
 }
 
-// TestDetachWaits: a call that is over in time has its outcome at once, and nothing of it is kept; so
-// has one that fails before it begins. One that asks is handed out at once.
+// TestDetachWaits: a call that is over in time has its outcome at once, and nothing of it is kept;
+// so has one that fails before it begins. One that asks is handed out at once.
 func TestDetachWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, r := shopOf(t, &later{Duration: time.Second}, bridge.Limits{})
@@ -153,8 +153,8 @@ func TestDetachWaits(t *testing.T) {
 	})
 }
 
-// TestCancel: a call that runs is aborted in its page, and that is an end of its own. One that waits
-// for consent does not run. One that waits in its page goes on with a no.
+// TestCancel: a call that runs is aborted in its page, and that is an end of its own. One that
+// waits for consent does not run. One that waits in its page goes on with a no.
 func TestCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &later{Duration: time.Second}
@@ -242,8 +242,8 @@ func TestCancelRaces(t *testing.T) {
 	}
 }
 
-// TestDetachedKeys (rule 10): the same key is the same call; what ended is never run again by it, also
-// when its outcome was forgotten, or when it was cancelled before it ran.
+// TestDetachedKeys (rule 10): the same key is the same call; what ended is never run again by it,
+// also when its outcome was forgotten, or when it was cancelled before it ran.
 func TestDetachedKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, r := shopOf(t, &later{Duration: time.Second}, bridge.Limits{})

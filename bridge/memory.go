@@ -99,7 +99,7 @@ type Taints interface {
 // Rates counts calls for all processes of a data folder.
 type Rates interface {
 	// Take takes up to n calls of a rate at the time now, and returns how many it got. When it is
-	// none, wait is how long until there is one. The callers of a rate share it equally, as in
+	// none, wait says how long until there is one. The callers of a rate share it equally, as in
 	// policy.Rates.
 	Take(ctx context.Context, u policy.Use, n int, now time.Time) (got int, wait time.Duration, err error)
 }
@@ -230,7 +230,8 @@ type AuditRecord struct {
 	Origin  string `json:"origin,omitempty"`
 	Frame   string `json:"frame,omitempty"`
 	Tool    string `json:"tool,omitempty"`
-	// Adapter is name, version and SHA-256 of the operator's script that added the tool to its page.
+	// Adapter is name, version and SHA-256 of the operator's script that added the tool to its
+	// page.
 	Adapter string `json:"adapter,omitempty"`
 	// Credential is the caller's, as in Caller.
 	Credential string `json:"credential,omitempty"`
@@ -276,9 +277,9 @@ type CallRecord struct {
 	// ID counts upwards. Log ignores it.
 	ID   int64
 	Time time.Time
-	// Took is how long the call took, the waiting for a person included.
+	// Took says how long the call took, the waiting for a person included.
 	Took time.Duration
-	// Waited is how much of it the call waited for persons.
+	// Waited says how much of it the call waited for persons.
 	Waited time.Duration
 	// Call is the call's own id and Trace its trace id.
 	Call, Trace                 string
@@ -295,6 +296,6 @@ type CallFilter struct {
 	// Before selects calls with a lower ID, for the next page. Zero means the
 	// newest.
 	Before int64
-	// Limit is how many at most. Zero means 100; the most is 1,000.
+	// Limit bounds the list. Zero means 100; the most is 1,000.
 	Limit int
 }

@@ -69,7 +69,7 @@ func (b *Bridge) Asked(id string) bool {
 	return r != nil || known
 }
 
-// pictureTime is how long a picture may take.
+// pictureTime limits how long a picture may take.
 const pictureTime = 5 * time.Second
 
 // Screenshot shows the page that asks a question, as a PNG. It returns the errors of Live.

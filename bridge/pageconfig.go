@@ -144,7 +144,7 @@ func describePage(s *Shown) *ConfiguredPage {
 	return p
 }
 
-// maxPageText is how many characters of a page's address and title a question has.
+// maxPageText limits how many characters of a page's address and title a question has.
 const maxPageText = 2048
 
 // describeConfig says what config changes about a page without telling secrets; nil when

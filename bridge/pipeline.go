@@ -287,10 +287,10 @@ func (r *passage) left() time.Duration {
 	return max(time.Millisecond, r.patience()-time.Since(r.going))
 }
 
-// patience is how long the call may take in all. Waiting for a person does not count.
+// patience returns how long the call may take in all. Waiting for a person does not count.
 func (r *passage) patience() time.Duration { return max(r.settings.timeout, minPatience) }
 
-// minPatience is how long a call may take in all where its timeout is shorter: a page may
+// minPatience sets how long a call may take in all where its timeout is shorter: a page may
 // have to be opened for it. Waiting for other calls is bounded by the timeout.
 const minPatience = 10 * time.Second
 

@@ -12,8 +12,8 @@ import (
 // stream of an API.
 type Progress struct {
 	Parts int
-	// Last is the last of the parts, as the site sent it. One that is longer than maxLast is replaced
-	// by a part of which Told says the same.
+	// Last is the last of the parts, as the site sent it. One that is longer than maxLast is
+	// replaced by a part of which Told says the same.
 	Last json.RawMessage
 }
 

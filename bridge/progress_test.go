@@ -52,8 +52,8 @@ func TestToldOfAPart(t *testing.T) {
 	}
 }
 
-// TestLongParts: of a part that is longer than what is held of one, the call tells the same as of the
-// whole, also when it is over.
+// TestLongParts: of a part that is longer than what is held of one, the call tells the same as of
+// the whole, also when it is over.
 func TestLongParts(t *testing.T) {
 	long := strings.Repeat("é", 9000)
 	for _, part := range []any{long, map[string]any{"message": long, "progress": 4}, map[string]any{"message": long, "id": 4}, []string{long}, map[string]any{"total": 5}, "short"} {

@@ -57,13 +57,13 @@ type Question struct {
 	// Form is true where a form waits for its submit: a yes submits it, unless somebody did in the
 	// page.
 	Form bool `json:"form,omitempty"`
-	// Among is how many calls it may be of, when that is not certain: the page opened a
+	// Among says how many calls it may be of, when that is not certain: the page opened a
 	// dialog while several were at work in it. Each of them then asks, and an answer to
 	// one is an answer to all. Foreign is true when they are not all of one caller: then
 	// only operators are shown what it says, and only they can answer.
 	Among   int  `json:"among,omitempty"`
 	Foreign bool `json:"-"`
-	// ExpiresAt is when the question counts as declined.
+	// ExpiresAt says when the question counts as declined.
 	ExpiresAt time.Time `json:"expiresAt"`
 
 	always bool            // the answer may be kept

@@ -51,7 +51,8 @@ type share struct {
 // maxShares bounds the rates of callers that are kept; the store has what they used.
 const maxShares = 10_000
 
-// batch is how many calls of a rate are taken at a time: at most a twentieth of it lies idle here.
+// batch returns how many calls of a rate are taken at a time: at most a twentieth of it lies idle
+// here.
 func batch(r policy.Rate) int { return max(1, r.N/20) }
 
 // take takes one call of each rate, or none, and says which rate refuses it and how long. A store

@@ -13,10 +13,10 @@ const (
 	// maxRuns bounds the calls that wait for a person or whose outcome is kept,
 	// and maxOfCaller those of one caller: a caller that asks without end tires people.
 	maxRuns, maxOfCaller = 10_000, 2000
-	// keepFor is how long the outcome of a run is kept for its token, and how
+	// keepFor sets how long the outcome of a run is kept for its token, and how
 	// long it is known who answered.
 	keepFor = 15 * time.Minute
-	// keyAge is how long a key is remembered.
+	// keyAge sets how long a key is remembered.
 	keyAge = 24 * time.Hour
 	// maxKeys bounds the keys that one caller has in use. A key is never forgotten
 	// early: its call would run again.

@@ -351,7 +351,7 @@ func (r *Run) answer(id string, a *Answer, by string) *Error {
 	return nil
 }
 
-// keptWithin is how long whoever gives consent for further calls waits until it is kept. It takes
+// keptWithin sets how long whoever gives consent for further calls waits until it is kept. It takes
 // longer where a page must be opened first.
 const keptWithin = 5 * time.Second
 

@@ -204,7 +204,7 @@ func askUntilOver(ctx context.Context, r *Run, asker Asker, q *Question) (Answer
 }
 
 // stoppedError is the error for a caller that does not wait for the person. Its cause, for
-// operators, is why even the mode auto asks, or why it does not.
+// operators, says why even the mode auto asks, or why it does not.
 func (r *Run) stoppedError(q *Question) *Error {
 	var e *Error
 	if q.Kind == Approve {

@@ -29,11 +29,11 @@ type Step struct {
 	// Violation is set beside Data when the result does not fit the tool's own
 	// outputSchema. The bridge sets it.
 	Violation *Violation
-	// LeftOut is how many characters of the result the operator's budget left out. The
+	// LeftOut says how many characters of the result the operator's budget left out. The
 	// bridge sets it.
 	LeftOut int
-	// Files lists the files that the page saved in the call, in the order in which they began, beside
-	// Data or Err. From a source they have their content.
+	// Files lists the files that the page saved in the call, in the order in which they began,
+	// beside Data or Err. From a source they have their content.
 	Files []File
 	// Pause is set when the call waits for a person.
 	Pause *Pause
@@ -88,13 +88,13 @@ type Invocation struct {
 	// MaxBytes caps the JSON text of the result. Zero means the source's own
 	// limit.
 	MaxBytes int
-	// Patience is how long the tool may take to be there and to run, and Timeout how long
+	// Patience limits how long the tool may take to be there and to run, and Timeout how long
 	// it may run from its dispatch. Zero means as long as the context.
 	Patience, Timeout time.Duration
-	// Questions is how many questions of the call a person is asked; further ones are
+	// Questions says how many questions of the call a person is asked; further ones are
 	// declined at once. Zero means all.
 	Questions int
-	// Answer is how long a question of the call waits for a person.
+	// Answer says how long a question of the call waits for a person.
 	Answer time.Duration
 	// Still says why the call may not run any more; nil means that it may. A source that
 	// waited since it was acquired asks right before the dispatch. A nil function says nil.
@@ -162,7 +162,7 @@ type Ref struct {
 	// Session is the caller's own name for its state; empty means none.
 	Session string
 	Caller  Caller
-	// Patience is how long to wait for a site or a page to be opened, and Turn how
+	// Patience says how long to wait for a site or a page to be opened, and Turn how
 	// long for other calls. Zero means as long as the context. They are not deadlines
 	// of the context, because usually there is nothing to wait for.
 	Patience, Turn time.Duration
@@ -264,11 +264,12 @@ type Caller struct {
 	// Rate bounds the calls on all sites together, in place of the one in Options.Rates; the zero
 	// value leaves it to that.
 	Rate policy.Rate
-	// Expires is when the credential expires; the zero time means never. What streams to the caller
-	// ends then, and a call that waits does not: it waits for the caller, not for the credential.
+	// Expires says when the credential expires; the zero time means never. What streams to the
+	// caller ends then, and a call that waits does not: it waits for the caller, not for the
+	// credential.
 	Expires time.Time
-	// Client names the program that the credential was issued to, and CredentialID is a digest of the
-	// name that its issuer gave it. They are in the audit. Both may be empty.
+	// Client names the program that the credential was issued to, and CredentialID is a digest of
+	// the name that its issuer gave it. They are in the audit. Both may be empty.
 	Client, CredentialID string
 }
 

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// taintFor is how long a caller counts as one that has read untrusted content.
+	// taintFor sets how long a caller counts as one that has read untrusted content.
 	// It is the idle time of a session.
 	taintFor = 15 * time.Minute
-	// taintStep is how much of it may be gone before another read is noted in the store.
+	// taintStep limits how much of it may be gone before another read is noted in the store.
 	taintStep = time.Minute
 	// maxTaints bounds the origins that are kept apart for one caller. Beyond it
 	// the caller is tainted everywhere.

@@ -16,7 +16,7 @@ type Listing struct {
 	Version string
 	// Tools are sorted by name.
 	Tools []*Tool
-	// Catalog is where they come from: the same pointer is the same list.
+	// Catalog says where they come from: the same pointer is the same list.
 	Catalog *Catalog
 	// Unkept are the digests of definitions that returned what does not fit their own
 	// outputSchema, with a number that grows with each (see Bridge.Unkept), and of those whose
@@ -194,7 +194,7 @@ func (s *siteState) offered(c *Catalog) []*Tool {
 	return tools
 }
 
-// checkLock refuses a tool that is not as it was when it was locked.
+// checkLock refuses a tool that changed since it was locked.
 func (s *siteState) checkLock(c *Catalog, t *Tool) *Error {
 	if s.offers(t) {
 		return nil

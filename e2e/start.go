@@ -64,7 +64,7 @@ const (
 	idle      = 8 * time.Hour
 )
 
-// questionTime is how long a question stays open that nobody answers.
+// questionTime sets how long a question stays open that nobody answers.
 const questionTime = 5 * time.Second
 
 // Start starts the app and a browser, or returns those of another test that still uses the same

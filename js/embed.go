@@ -19,8 +19,8 @@ var Shim string
 //go:embed dist/adapter.js
 var Adapter string
 
-// Saves is the bundle of src/saves: an expression, a function of what the page script lends it, that
-// counts what pages save.
+// Saves is the bundle of src/saves: an expression, a function of what the page script lends it,
+// that counts what pages save.
 //
 //go:embed dist/saves.js
 var Saves string

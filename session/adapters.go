@@ -5,8 +5,8 @@ import (
 	"github.com/pagetools/pagetools/session/adapter"
 )
 
-// Scripts are the adapters of a site, which may change while it is served. It is safe for concurrent
-// use.
+// Scripts are the adapters of a site, which may change while it is served. It is safe for
+// concurrent use.
 type Scripts struct {
 	manager *Manager
 	site    *site // nil: there is none of the name
@@ -23,8 +23,8 @@ func (s Scripts) All() []*adapter.Adapter {
 	return *s.site.adapters.Load()
 }
 
-// Set has the pages of the site that open from now on run these. The catalog page is opened again, and
-// warm pages are; pages of sessions stay as they are until they end.
+// Set has the pages of the site that open from now on run these. The catalog page is opened again,
+// and warm pages are; pages of sessions stay as they are until they end.
 func (s Scripts) Set(all []*adapter.Adapter) {
 	if s.site == nil {
 		return

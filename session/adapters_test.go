@@ -12,8 +12,8 @@ import (
 	"github.com/pagetools/pagetools/session/sessiontest"
 )
 
-// TestOtherAdapters (anyone 4.2): with other adapters the catalog page and warm pages are opened again, and
-// pages of sessions stay; a catalog page that a session has stays, too.
+// TestOtherAdapters (anyone 4.2): with other adapters the catalog page and warm pages are opened
+// again, and pages of sessions stay; a catalog page that a session has stays, too.
 func TestOtherAdapters(t *testing.T) {
 	for name, row := range map[string]struct {
 		options func(*session.Options)

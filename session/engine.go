@@ -31,8 +31,8 @@ type TabOptions struct {
 	Origin string
 	// Origins are further ones whose documents count as the site's own.
 	Origins []string
-	// Adapters are the operator's scripts for the site's own documents at the top, and for frames of
-	// the same origin where they say so.
+	// Adapters are the operator's scripts for the site's own documents at the top, and for frames
+	// of the same origin where they say so.
 	Adapters []*adapter.Adapter
 	// Config holds a call's changes to the page, checked for Origin; nil means none. Open
 	// fails with CONFIG_ERROR when the browser does not take it.
@@ -189,7 +189,7 @@ type Frame struct {
 	// Path names the frame, and those that hold it, from the top: "pay/1". A step
 	// is the frame's name, or its position among the frames beside it.
 	Path string
-	// Depth is how many frames hold the document.
+	// Depth says how many frames hold the document.
 	Depth int
 }
 

@@ -5,7 +5,7 @@ package session
 // closed. All are zero after Close.
 type Counts struct{ Live, Opening, Leased, Queued, Spares, Closing int }
 
-// Lines is how many callers are remembered: those who wait, and those who hold
+// Lines returns how many callers are remembered: those who wait, and those who hold
 // pages.
 func (m *Manager) Lines() (waiting, holding int) {
 	m.with(func(st *state) { waiting, holding = len(st.queue.lines), len(st.held) })

@@ -27,7 +27,7 @@ type SiteOptions struct {
 	// it: for one caller with one session, that needs one page in all. When the session
 	// ends, the page is closed, and another one is the catalog page.
 	Lend bool
-	// Warm is how many spare pages are kept for calls without a session. Zero
+	// Warm says how many spare pages are kept for calls without a session. Zero
 	// means none.
 	Warm int
 	// WaitFor overrides when a page counts as opened.
@@ -75,7 +75,7 @@ type Options struct {
 	// Queue bounds the calls that wait for a page, and those that wait for one site to be
 	// opened or for its shared page; zero means 32.
 	Queue int
-	// FirstIdle is how long a session used once is kept (60 s), Idle one used
+	// FirstIdle says how long a session used once is kept (60 s), Idle one used
 	// twice or more (15 min), MaxAge any (8 h).
 	FirstIdle, Idle, MaxAge time.Duration
 	// Navigation bounds how long a document may take to arrive; zero means 30 s.
@@ -114,8 +114,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// KnowsMemory reports whether this system says how much memory is free. Where it does not, the number
-// of live pages is bound by the cores alone.
+// KnowsMemory reports whether this system says how much memory is free. Where it does not, the
+// number of live pages is bound by the cores alone.
 func KnowsMemory() bool { return freeMemory() > 0 }
 
 // roomFor returns how many pages fit into the free memory, in bytes, and on the cores. Zero

@@ -36,14 +36,14 @@ const MaxExchange = 5 << 20
 
 // Exchange is a request and its response.
 type Exchange struct {
-	// Began is when the page asked for it.
+	// Began says when the page asked for it.
 	Began       time.Time
 	Method, URL string // URL has no fragment
 	Header      http.Header
 	// Body is the request's body; nil also for one that is made of files.
 	Body []byte
 
-	// Status is the response's; zero when there is none, and then Failed is why.
+	// Status is the response's; zero when there is none, and then Failed says why.
 	Status     int
 	StatusText string
 	Answer     http.Header

@@ -7,7 +7,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// arrival is how long a document that was committed may take to be reported. A fragment
+// arrival limits how long a document that was committed may take to be reported. A fragment
 // of the document that is there brings none.
 const arrival = 2 * time.Second
 

@@ -65,7 +65,7 @@ type WaitFor struct {
 	// Tools are the names of tools that must be registered.
 	Tools []string
 	Await
-	// Quiet is how long there must be no registration after all the rest.
+	// Quiet says how long there must be no registration after all the rest.
 	Quiet time.Duration
 }
 
@@ -97,7 +97,7 @@ type view struct {
 	// to may not be there yet.
 	moves  int64
 	moving bool
-	// since is when this document appeared.
+	// since says when this document appeared.
 	since time.Time
 }
 
@@ -120,7 +120,7 @@ type pageState struct {
 	prev  *bridge.Catalog  // the last catalog that had tools: compiled schemas
 	ready bool             // what the tab awaits holds
 	more  []bridge.Finding // of the document, besides those of its tools
-	// loadedAt is when the document's load event came, and added when a tool came of a name that
+	// loadedAt says when the document's load event came, and added when a tool came of a name that
 	// was not there.
 	loadedAt, added time.Time
 	seen            listed // what the document registered until now

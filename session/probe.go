@@ -56,9 +56,9 @@ type Driver interface {
 	Act(ctx context.Context, in bridge.Input) error
 }
 
-// Aim names what a person means to do with the element that a CSS selector finds: "click", "fill" or
-// "choose". "focused" selects the text of a field that was clicked, and "filled" and "chosen" look
-// at what became of it.
+// Aim names what a person means to do with the element that a CSS selector finds: "click", "fill"
+// or "choose". "focused" selects the text of a field that was clicked, and "filled" and "chosen"
+// look at what became of it.
 type Aim struct {
 	Do, Selector string
 	// Text holds the words to type, or the text or the value of an option.
@@ -75,8 +75,8 @@ type Target struct {
 	// X and Y are as in [bridge.Input].
 	X float64 `json:"x"`
 	Y float64 `json:"y"`
-	// Down is how many enabled options are before the one that is chosen, in a list that drops down;
-	// -1 means that it is chosen by a click at the place of the option.
+	// Down says how many enabled options are before the one that is chosen, in a list that drops
+	// down; -1 means that it is chosen by a click at the place of the option.
 	Down int `json:"down"`
 	// Chosen is true when the option is chosen already, and Several when others stay chosen.
 	Chosen  bool `json:"chosen"`
@@ -124,7 +124,7 @@ type TracedRequest struct {
 	At          time.Time
 	// Took is zero while it is under way.
 	Took time.Duration
-	// Status is zero without a response; Failed is why there is none.
+	// Status is zero without a response; Failed says why there is none.
 	Status     int
 	StatusText string
 	Failed     string
@@ -176,7 +176,7 @@ type Request struct {
 	Method, URL string
 	// Body is the request's; "" also when it is longer than 64 KiB, or comes from files.
 	Body string
-	// Status is the response's; zero is none. Failed is why there was none; "" while there may
+	// Status is the response's; zero is none. Failed says why there was none; "" while there may
 	// be one.
 	Status int
 	Failed string
@@ -202,7 +202,7 @@ type Dialog struct {
 type Said struct {
 	// Kind is "console", "exception" or "browser".
 	Kind, Text string
-	// URL and Line are where; "" and 0 are unknown. Lines count from 1.
+	// URL and Line say where; "" and 0 are unknown. Lines count from 1.
 	URL  string
 	Line int
 }
@@ -213,7 +213,7 @@ type Element struct {
 	// characters.
 	Text  string `json:"text"`
 	Value string `json:"value"`
-	// Count is how many elements match; with zero of them the other fields are empty.
+	// Count says how many elements match; with zero of them the other fields are empty.
 	Count int `json:"count"`
 	// Visible is true when it is rendered, and neither hidden nor transparent.
 	Visible bool `json:"visible"`
@@ -239,8 +239,8 @@ func (m *Manager) Probe(ctx context.Context, ref bridge.Ref) (*Probe, error) {
 	return page.probe(s.Name)
 }
 
-// probed returns the site and the page that ref names. A session that has a page is not waited for: a
-// call may be at work there.
+// probed returns the site and the page that ref names. A session that has a page is not waited for:
+// a call may be at work there.
 func (m *Manager) probed(ctx context.Context, ref bridge.Ref) (s *site, page *Page, err error) {
 	if s, err = m.site(ref.Site); err != nil {
 		return nil, nil, err

@@ -115,10 +115,10 @@ const (
 	maxRetry = time.Minute
 )
 
-// firstPace is how long serving a call is assumed to take before it was observed.
+// firstPace sets how long serving a call is assumed to take before it was observed.
 const firstPace = time.Second
 
-// pace is how fast a queue moves: the time from one turn to the next, recently. Only turns
+// pace says how fast a queue moves: the time from one turn to the next, recently. Only turns
 // of calls that waited count.
 type pace struct {
 	pages int // that serve the queue

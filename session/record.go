@@ -15,7 +15,7 @@ type Record struct {
 	Frames []RecordedFrame `json:"frames"`
 	Told   []RecordedFrame `json:"told"`
 	Forms  []RecordedForm  `json:"forms"`
-	// Calls is how often the document at the top ran a tool, and Since what tells it from others:
+	// Calls says how often the document at the top ran a tool, and Since what tells it from others:
 	// when it began, in milliseconds since 1970.
 	Calls int     `json:"calls"`
 	Since float64 `json:"since"`
@@ -23,7 +23,7 @@ type Record struct {
 
 // Note is one call of the page.
 type Note struct {
-	// At is how many milliseconds after the navigation it was.
+	// At says how many milliseconds after the navigation it was.
 	At float64 `json:"at"`
 	// Kind is "register", "replace", "unregister", or "refuse" for what was not taken.
 	Kind string `json:"kind"`
@@ -34,13 +34,13 @@ type Note struct {
 	ExposedTo []string `json:"exposedTo"`
 	// Annotations are JSON in the page's own words; "" is none.
 	Annotations string `json:"annotations"`
-	// Others are the members that no browser reads, as a JSON object; "" is none. A function is null,
-	// and there only without an execute. An inputSchema that is a function is among them, or the
-	// names under which it has types of JavaScript, such as String.
+	// Others are the members that no browser reads, as a JSON object; "" is none. A function is
+	// null, and there only without an execute. An inputSchema that is a function is among them, or
+	// the names under which it has types of JavaScript, such as String.
 	Others      string `json:"others"`
 	Title       string `json:"title"`
 	Description string `json:"description"`
-	// Message is why it was not taken. Unhandled is true when the page did not look at that.
+	// Message says why it was not taken. Unhandled is true when the page did not look at that.
 	Message   string `json:"message"`
 	Unhandled bool   `json:"unhandled"`
 }

@@ -18,13 +18,13 @@ type site struct {
 	SiteOptions
 	// page is the catalog page; nil while there is none.
 	page atomic.Pointer[Page]
-	// failure is why there is none.
+	// failure says why there is none.
 	failure atomic.Pointer[bridge.Error]
 	// tried is closed when the site was opened or failed once.
 	tried chan struct{}
 	// changed is closed and replaced when page or failure change.
 	changes bridge.Changes // of page and failure
-	// again is when the next attempt begins, after one that failed.
+	// again says when the next attempt begins, after one that failed.
 	again atomic.Pointer[time.Time]
 	// adapters run in pages that open from now on.
 	adapters atomic.Pointer[[]*adapter.Adapter]
@@ -183,7 +183,7 @@ func (m *Manager) pause(d time.Duration) bool {
 	return true
 }
 
-// down is why the site cannot be reached, and when it is tried again: for all who ask, so
+// down returns why the site cannot be reached, and when it is tried again: for all who ask, so
 // that no caller makes us try more often. Nil while it is being opened.
 func (s *site) down() *bridge.Error {
 	failure := s.failure.Load()

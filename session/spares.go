@@ -54,10 +54,10 @@ func (st *state) makeRoomFor(s *site) {
 }
 
 const (
-	// refillQuiet is how long no call may have begun or ended when a spare page is
+	// refillQuiet sets how long no call may have begun or ended when a spare page is
 	// opened: the browser does nothing else for most of the time that it makes one.
 	refillQuiet = 50 * time.Millisecond
-	// refillPatience is how long a spare page waits for that.
+	// refillPatience sets how long a spare page waits for that.
 	refillPatience = time.Second
 )
 

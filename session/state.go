@@ -12,7 +12,7 @@ type key struct{ caller, site, id string }
 
 func keyOf(r bridge.Ref) key { return key{r.Caller.Name, r.Site, r.Session} }
 
-// tombLife is how long the death of a session is remembered, maxTombs how many.
+// tombLife says how long the death of a session is remembered, maxTombs how many.
 const (
 	tombLife = 24 * time.Hour
 	maxTombs = 10_000

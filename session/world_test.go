@@ -64,7 +64,7 @@ func site(name, url string) session.SiteOptions {
 	return session.SiteOptions{Site: bridge.Site{Name: name, Target: url, Origin: url[:len(url)-1]}, URL: url}
 }
 
-// took is how long ago the world began.
+// took returns how long ago the world began.
 func (w *world) took() time.Duration { return time.Since(w.began) }
 
 func ref(session string) bridge.Ref {

@@ -21,7 +21,7 @@ const (
 	maxSafe     = 1<<53 - 1 // the largest integer that JavaScript counts to
 )
 
-// A Kind is how a call ended.
+// A Kind says how a call ended.
 type Kind string
 
 // The ends of a call; the package comment has their meaning.
@@ -44,7 +44,7 @@ const (
 	Partial Kind = "parts"
 )
 
-// A Reply is how one call ended.
+// A Reply says how one call ended.
 type Reply struct {
 	Kind     Kind
 	Revision int64
@@ -53,12 +53,13 @@ type Reply struct {
 	Name     string          // of the error that the page threw; may be empty
 	Message  string
 	State    *State // nil when the caller knew Revision already
-	// Parts is how many parts of the result there are, when some came that no reply has told; 0 is
-	// none. Last is the last of them, valid JSON.
+	// Parts says how many parts of the result there are, when some came that no reply has told; 0
+	// is none. Last is the last of them, valid JSON.
 	Parts int
 	Last  json.RawMessage
-	// Saves is how often the scripts of the document clicked links that save something since the call
-	// began, where SavesSource's script is, and Far how often links that save something of a server.
+	// Saves says how often the scripts of the document clicked links that save something since the
+	// call began, where SavesSource's script is, and Far how often links that save something of a
+	// server.
 	Saves, Far int64
 }
 

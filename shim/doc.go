@@ -67,7 +67,7 @@
 //	unhandled  the tool has no execute function and no toolcall listener answered
 //	submitted  a form was submitted plainly, and what the page says is in the document that comes; message is the form's target
 //	awaiting   a form is filled in, and waits for a person to submit it
-//	unsure     a form was submitted, and the page does not say what came of it; message is why
+//	unsure     a form was submitted, and the page does not say what came of it; message says why
 //	handled    a script of the page took the submit, without respondWith; Page says what came of it
 //	unsubmitted  a form was not submitted, as its fields are wrong or a person said no; message is why
 //	asking     the call waits for a person, and goes on: it is not an end. name is interaction

@@ -2,7 +2,7 @@ package shim
 
 import "regexp"
 
-// Place is where a call is, among calls beside each other.
+// Place says where a call is, among calls beside each other.
 type Place string
 
 // The places of a call.

@@ -82,8 +82,8 @@ const HasNative = "String(document.featurePolicy.features().includes('tools'))"
 // or "". It needs NativeSource's script.
 func Rejection(name string) string { return expression(name, "rejection", 0).end() }
 
-// Expect returns the expression that makes a page of NativeSource's script remember what comes of the
-// next call of a form.
+// Expect returns the expression that makes a page of NativeSource's script remember what comes of
+// the next call of a form.
 func Expect(name, tool string) string {
 	return expression(name, "expect", 0).text([]byte(tool)).end()
 }
@@ -98,7 +98,8 @@ func Submission(name, tool string) string {
 // SubmissionPrefix opens what Submission says of a form that submits itself.
 const SubmissionPrefix = "target "
 
-// Fault returns the expression for what no script of the page caught since the last call began, or "".
+// Fault returns the expression for what no script of the page caught since the last call began, or
+// "".
 func Fault(name string) string { return expression(name, "fault", 0).end() }
 
 // NativePrefix opens every answer of NativeSource's script, so that the browser does not take it
@@ -212,8 +213,8 @@ func Execute(recorder, tool string, input []byte) string {
 	return b.text([]byte(tool)).text(input).end()
 }
 
-// Asked returns the expression for the name of the next tool of Execute that asks a person to act in
-// the page; its promise waits for that.
+// Asked returns the expression for the name of the next tool of Execute that asks a person to act
+// in the page; its promise waits for that.
 func Asked(recorder string) string { return driven(recorder) + ".asked()" }
 
 // Aim returns the expression for where a person meets the element that a selector finds, or why a

@@ -53,7 +53,7 @@ func (g *guard) guardBody(w *recorder, r *http.Request) {
 	_ = control.SetWriteDeadline(time.Time{})
 	w.body = &guardedBody{ReadCloser: r.Body,
 		clear: func() { _ = control.SetReadDeadline(time.Time{}) }}
-	// Content-Length beside chunks is how requests are smuggled past a proxy.
+	// Content-Length beside chunks smuggles requests past a proxy.
 	// The server has removed the length before we could see it, so no second
 	// request is read from a connection that sent chunks.
 	w.closes = len(r.TransferEncoding) > 0
@@ -106,7 +106,7 @@ func isJSON(h http.Header) bool {
 	return true
 }
 
-// maxShown is how much of a header a message repeats.
+// maxShown limits how much of a header a message repeats.
 const maxShown = 100
 
 // PlainBody limits a body without files, and withFiles one that may have some, in bytes.

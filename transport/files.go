@@ -52,8 +52,8 @@ func WithFiles(r *http.Request, end bridge.Step) *bridge.Error {
 	return end.Err.Detail(DetailFiles, FilesOf(r, end.Files))
 }
 
-// LinkFiles names the files of a call in the header, for replies that are nothing but data (RFC 8288,
-// the relation enclosure).
+// LinkFiles names the files of a call in the header, for replies that are nothing but data (RFC
+// 8288, the relation enclosure).
 func LinkFiles(w http.ResponseWriter, r *http.Request, all []bridge.File) {
 	for i, f := range FilesOf(r, all) {
 		if f.State == "" {

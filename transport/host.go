@@ -83,8 +83,8 @@ func (rule hostRule) allows(h host) bool {
 	return rule.any || rule.names[h.name] || rule.exact[h.or80()]
 }
 
-// publicHost returns the host of a public URL: an origin of https, or of http on this machine. It has
-// no port when that is the scheme's own.
+// publicHost returns the host of a public URL: an origin of https, or of http on this machine. It
+// has no port when that is the scheme's own.
 func publicHost(public string) (h host, ok bool) {
 	u, err := url.Parse(public)
 	if err != nil || origin.OfURL(u) != public {

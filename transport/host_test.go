@@ -46,7 +46,8 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// TestPublicURL: the host of the public URL is ours, with its scheme's own port or none, and no other.
+// TestPublicURL: the host of the public URL is ours, with its scheme's own port or none, and no
+// other.
 func TestPublicURL(t *testing.T) {
 	t.Parallel()
 	callers := []transport.Credential{{Caller: bridge.Caller{Name: "agent"}, Token: "secret"}}

@@ -45,14 +45,14 @@ type Options struct {
 	MaxBody int64
 	// MaxBodyUnder overrides MaxBody for a path and what is below it.
 	MaxBodyUnder map[string]int64
-	// BodyTimeout is how long a body may take to arrive; zero means 10 s.
+	// BodyTimeout limits how long a body may take to arrive; zero means 10 s.
 	BodyTimeout time.Duration
-	// WriteTimeout is how long a client may take to read a JSON reply; zero
+	// WriteTimeout limits how long a client may take to read a JSON reply; zero
 	// means 30 s.
 	WriteTimeout time.Duration
 	// JSONRPCUnder lists the paths at and below which errors have the form of JSON-RPC.
 	JSONRPCUnder []string
-	// Words are those of errors and refusals, for whoever chose the options.
+	// Words words errors and refusals for whoever chose the options.
 	Words text.Words
 	// Metrics counts the requests; nil counts none.
 	Metrics *Metrics

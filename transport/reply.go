@@ -169,7 +169,7 @@ func WriteErrorAs(w http.ResponseWriter, r *http.Request, e *bridge.Error, statu
 	WriteJSON(w, r, status, v)
 }
 
-// afterDraining is how many seconds a client waits before it tries again: a supervisor has
+// afterDraining sets how many seconds a client waits before it tries again: a supervisor has
 // started another process by then.
 const afterDraining = "5"
 

@@ -8,8 +8,8 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// Verifier finds the callers of tokens that are none of Options.Callers, such as those that an issuer
-// signed. It is safe for concurrent use.
+// Verifier finds the callers of tokens that are none of Options.Callers, such as those that an
+// issuer signed. It is safe for concurrent use.
 type Verifier interface {
 	// Verify returns the caller of a token for a request, or why it has none.
 	Verify(r *http.Request, token string) (bridge.Caller, *Refusal)
@@ -17,8 +17,8 @@ type Verifier interface {
 	Challenge(r *http.Request) string
 }
 
-// ErrIssuerAway is the cause of an Error about a token that cannot be verified now, because its issuer
-// does not answer.
+// ErrIssuerAway is the cause of an Error about a token that cannot be verified now, because its
+// issuer does not answer.
 var ErrIssuerAway = errors.New("the issuer of a token does not answer")
 
 // Refusal says why a token does not count.
@@ -28,8 +28,8 @@ type Refusal struct {
 	Challenge string
 }
 
-// ResourceMetadata begins the paths at which a server says where to log in (RFC 9728). They are open
-// to everybody, pages of every origin included.
+// ResourceMetadata begins the paths at which a server says where to log in (RFC 9728). They are
+// open to everybody, pages of every origin included.
 const ResourceMetadata = "/.well-known/oauth-protected-resource"
 
 // isMetadata reports whether a path is one of the metadata, in a server that has it.

@@ -62,8 +62,8 @@ func (r *Router) Add(name string, decls ...bridge.Declaration) *Router {
 // Echo answers with the input.
 func Echo(_ context.Context, inv bridge.Invocation) bridge.Step { return bridge.Step{Data: inv.Input} }
 
-// Saving answers with a text, and saves files as a page would: one for which there is no room is told
-// as too large.
+// Saving answers with a text, and saves files as a page would: one for which there is no room is
+// told as too large.
 func Saving(saved ...bridge.File) Handler {
 	return func(_ context.Context, inv bridge.Invocation) bridge.Step {
 		s := bridge.Step{Data: json.RawMessage(`"saved"`)}
@@ -143,7 +143,7 @@ func (r *Router) Calls() []Recorded {
 	return slices.Clone(r.calls)
 }
 
-// Waiting is how many questions of pages are open.
+// Waiting returns how many questions of pages are open.
 func (r *Router) Waiting() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -170,7 +170,7 @@ func (r *Router) Views() []*View {
 	return slices.Clone(r.views)
 }
 
-// Leases is how many pages are held now.
+// Leases returns how many pages are held now.
 func (r *Router) Leases() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

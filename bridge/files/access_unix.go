@@ -14,8 +14,8 @@ import (
 // that is there stays as it is.
 func MakePrivate(dir string) error { return os.MkdirAll(dir, 0o700) }
 
-// Writers says why another user can write to a file or a folder, such as "has mode 0777". It returns
-// "" where only this one and the system's own can.
+// Writers says why another user can write to a file or a folder, such as "has mode 0777". It
+// returns "" where only this one and the system's own can.
 func Writers(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {

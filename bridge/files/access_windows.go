@@ -162,8 +162,8 @@ func IsFull(err error) bool {
 // IsReadOnly reports whether something could not be written because nothing can be there.
 func IsReadOnly(err error) bool { return errors.Is(err, windows.ERROR_WRITE_PROTECT) }
 
-// patiently does something again, for at most two seconds, that fails as long as another program has
-// the file open: one that reads it, or one that looks for viruses.
+// patiently does something again, for at most two seconds, that fails as long as another program
+// has the file open: one that reads it, or one that looks for viruses.
 func patiently(do func() error) error {
 	for end := time.Now().Add(2 * time.Second); ; <-time.After(5 * time.Millisecond) {
 		err := do()

@@ -10,8 +10,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/files"
 )
 
-// TestPrivateFolder: a folder that we make is closed to others, and one that was opened to everybody
-// is known.
+// TestPrivateFolder: a folder that we make is closed to others, and one that was opened to
+// everybody is known.
 func TestPrivateFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "above", "private")
 	for range 2 { // one that is there stays

@@ -29,6 +29,6 @@ func lock(f *os.File, how uint32) error {
 	return windows.LockFileEx(windows.Handle(f.Fd()), how, 0, 1, 0, lockedByte())
 }
 
-// lockedByte names the byte at 2^62: nobody else can read what is locked, so that it must lie behind
-// the end of the file.
+// lockedByte names the byte at 2^62: nobody else can read what is locked, so that it must lie
+// behind the end of the file.
 func lockedByte() *windows.Overlapped { return &windows.Overlapped{OffsetHigh: 1 << 30} }

@@ -18,7 +18,7 @@ type About struct {
 	Title, Version string
 	// Root is x-llm at the root; nil when the document has none.
 	Root *Root
-	// Operations are how many the document has, and Omitted those that are no tools.
+	// Operations counts those of the document, and Omitted those that are no tools.
 	Operations int
 	Omitted    Omitted
 	// Logins are the security schemes that its tools need.

@@ -11,7 +11,7 @@ import (
 	"github.com/pquerna/cachecontrol/cacheobject"
 )
 
-// defaultFresh is how long a document is fresh of which its site says nothing (B8), and mostFresh
+// defaultFresh says how long a document is fresh of which its site says nothing (B8), and mostFresh
 // the longest that counts.
 const defaultFresh, mostFresh = 5 * time.Minute, 24 * time.Hour
 

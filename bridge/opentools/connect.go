@@ -149,7 +149,7 @@ func (s *Site) Call(ctx context.Context, tool string, arguments json.RawMessage)
 	return Result{Data: data}, err
 }
 
-// A Dialect is how an API of models takes tools.
+// A Dialect says how an API of models takes tools.
 type Dialect string
 
 // The dialects.

@@ -50,7 +50,7 @@ type Location struct {
 	// Instead explains why the requested address has no document though it looks like one; "" when
 	// it has this document.
 	Instead string
-	// Fresh is how long the document may be used without asking again (RFC 9111, 4.2).
+	// Fresh limits how long the document may be used without asking again (RFC 9111, 4.2).
 	Fresh time.Duration
 
 	tag, changed string            // ETag and Last-Modified of the answer; "" is none
@@ -73,10 +73,10 @@ type Discoverer struct {
 	Quick bool
 }
 
-// stepTime is how long a step may take.
+// stepTime limits how long a step may take.
 const stepTime = 10 * time.Second
 
-// mostSlow is how many steps may take too long; after one more no other is tried.
+// mostSlow limits how many steps may take too long; after one more no other is tried.
 const mostSlow = 1
 
 // guesses are addresses that frameworks use.
@@ -290,7 +290,8 @@ func looksLikeDocument(text []byte) bool {
 	})
 }
 
-// versionOf reads the version of OpenAPI, whose quotes people forget, or write a v into; "" is none.
+// versionOf reads the version of OpenAPI, whose quotes people forget, or write a v into; "" is
+// none.
 func versionOf(text json.RawMessage) (version string) {
 	if json.Unmarshal(text, &version) != nil {
 		version = strings.Trim(string(text), "{}[]")

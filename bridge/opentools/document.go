@@ -76,7 +76,7 @@ type Place struct {
 // String returns method and path, as messages have them.
 func (p Place) String() string { return text.Short(text.Line(p.Method+" "+p.Path), maxShown) }
 
-// maxShown is how much of a stranger's text a message repeats, in bytes.
+// maxShown limits how much of a stranger's text a message repeats, in bytes.
 const maxShown = 200
 
 // member is one of an object: its name, and its value as it is written.
@@ -346,7 +346,7 @@ func step(text json.RawMessage, token string) (json.RawMessage, bool) {
 	return list[i], true
 }
 
-// maxHops is how many references lead from one to the next.
+// maxHops limits how many references lead from one to the next.
 const maxHops = 10
 
 // resolved follows the references that an object of the document is.

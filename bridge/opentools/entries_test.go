@@ -200,8 +200,8 @@ func TestServersOfOneOrigin(t *testing.T) {
 	}
 }
 
-// TestPlacesAreReadOnce: operations with the same servers and the same security share what was read of
-// them, and what is wrong with it is noted for each.
+// TestPlacesAreReadOnce: operations with the same servers and the same security share what was read
+// of them, and what is wrong with it is noted for each.
 func TestPlacesAreReadOnce(t *testing.T) {
 	t.Parallel()
 	const security = `"security":[{"key":[]},{"none":[]}]`

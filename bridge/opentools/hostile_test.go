@@ -236,7 +236,8 @@ func TestHostileYAML(t *testing.T) { //nolint:paralleltest // it measures memory
 	}
 }
 
-// heap is how much more is held while a function runs, at most: the collector runs often meanwhile.
+// heap returns how much more is held while a function runs, at most: the collector runs often
+// meanwhile.
 func heap(t *testing.T, f func() any) uint64 {
 	t.Helper()
 	defer debug.SetGCPercent(debug.SetGCPercent(30))

@@ -172,8 +172,8 @@ func (d *Document) tool(p Place, e Expose, in, out *schema.Bundler) (*Tool, stri
 	return t, cmp.Or(o.ID, strings.ToLower(p.Method)+"_"+strings.Trim(p.Path, "/")), nil
 }
 
-// readPlace reads the servers and the security of a tool, and says what is wrong with them. A list of
-// which nothing can be read counts as one that is not there.
+// readPlace reads the servers and the security of a tool, and says what is wrong with them. A list
+// of which nothing can be read counts as one that is not there.
 func (d *Document) readPlace(t *Tool, servers, security json.RawMessage) {
 	t.servers = d.serversOf(servers)
 	for _, w := range t.servers.wrong {

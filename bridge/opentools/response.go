@@ -22,7 +22,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// read makes an answer the step of the call. wait is when the site wants to be asked again; 0 is
+// read makes an answer the step of the call. wait says when the site wants to be asked again; 0 is
 // not said.
 func (o *outgoing) read(ctx context.Context, res *http.Response) (step bridge.Step, wait time.Duration) {
 	defer func() { _ = res.Body.Close() }()

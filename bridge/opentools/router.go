@@ -19,7 +19,7 @@ import (
 // SiteOptions is one site whose API is used.
 type SiteOptions struct {
 	bridge.Site
-	// URL is where its document is looked for; see [Discoverer].
+	// URL says where its document is looked for; see [Discoverer].
 	URL string
 	// Pages is true when the site has pages besides, in RouterOptions.Pages: then only what the
 	// origin says at the well-known places counts, and an API that is not there is no error.
@@ -36,7 +36,7 @@ type SiteOptions struct {
 	Transport func(certificate *tls.Certificate) http.RoundTripper
 	// Keeper adds credentials; nil adds none.
 	Keeper *oauth.Keeper
-	// Words are those of findings, for whoever chose the options.
+	// Words words findings for whoever chose the options.
 	Words text.Words
 }
 
@@ -57,7 +57,7 @@ type RouterOptions struct {
 	Now func() time.Time
 }
 
-// maxTools is how many operations of a document are offered, unless the limits say otherwise: a
+// maxTools limits how many operations of a document are offered, unless the limits say otherwise: a
 // document is read by who publishes it, and searched by who calls.
 const maxTools = 2048
 

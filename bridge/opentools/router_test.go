@@ -89,7 +89,7 @@ func (s *served) change(f func()) {
 	f()
 }
 
-// count is how often something was asked.
+// count returns how often something was asked.
 func (s *served) count(what string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -31,7 +31,8 @@ func (d *Document) alternatives(t *Tool) [][]oauth.Scheme {
 	return t.security.all
 }
 
-// securityList holds what was read of a list of Security Requirement Objects, and what is wrong with it.
+// securityList holds what was read of a list of Security Requirement Objects, and what is wrong
+// with it.
 type securityList struct {
 	all   [][]oauth.Scheme
 	wrong []string

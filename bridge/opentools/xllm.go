@@ -76,9 +76,9 @@ func Window(d time.Duration) string {
 
 // Discovery is /.well-known/llm.json.
 type Discovery struct {
-	// OpenAPI is where the document is, relative to this one's address.
+	// OpenAPI says where the document is, relative to this one's address.
 	OpenAPI string `json:"openapi"`
-	// Auth is how to sign in: "none" or "bearer", among others.
+	// Auth says how to sign in: "none" or "bearer", among others.
 	Auth string `json:"auth"`
 }
 

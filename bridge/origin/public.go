@@ -22,8 +22,8 @@ func endsIn(host string, names []string) bool {
 }
 
 // Reserved reports whether a host is a name that the public DNS does not have: of this machine, one
-// that a standard reserves, or one that only a network gives to its own machines, such as "router" or
-// "metadata.google.internal".
+// that a standard reserves, or one that only a network gives to its own machines, such as "router"
+// or "metadata.google.internal".
 func Reserved(host string) bool {
 	if endsIn(host, reserved) || endsIn(host, privateNames) || Loopback(host) {
 		return true

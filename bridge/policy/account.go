@@ -43,7 +43,7 @@ func (a *Account) Close() {
 	}
 }
 
-// Room is how many bytes could be taken now; a nil account has room for anything.
+// Room returns how many bytes could be taken now; a nil account has room for anything.
 func (a *Account) Room() int64 {
 	room := int64(math.MaxInt64)
 	for ; a != nil; a = a.above {
@@ -52,5 +52,5 @@ func (a *Account) Room() int64 {
 	return room
 }
 
-// Used is how many bytes are taken.
+// Used returns how many bytes are taken.
 func (a *Account) Used() int64 { return a.used.Load() }

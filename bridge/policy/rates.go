@@ -114,8 +114,8 @@ func (r *Rates) Take(caller, site, tool string, now time.Time) (refused Limit, w
 	return r.TakeOwn(Rate{}, caller, site, tool, now)
 }
 
-// TakeOwn is Take for a caller that comes with a rate of its own, in place of the one that it has by
-// name. A rate that limits nothing is none.
+// TakeOwn is Take for a caller that comes with a rate of its own, in place of the one that it has
+// by name. A rate that limits nothing is none.
 func (r *Rates) TakeOwn(own Rate, caller, site, tool string, now time.Time) (refused Limit, wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,8 +146,8 @@ func (r *Rates) TakeOwn(own Rate, caller, site, tool string, now time.Time) (ref
 	return refused, wait
 }
 
-// ownOf returns the callers that come with a rate, each with all of it. A rate that nobody came with
-// of late is forgotten: the operator chose another one. Called with mu held.
+// ownOf returns the callers that come with a rate, each with all of it. A rate that nobody came
+// with of late is forgotten: the operator chose another one. Called with mu held.
 func (r *Rates) ownOf(own Rate, now time.Time) *shared {
 	s := r.own[own]
 	if s == nil {

@@ -21,7 +21,7 @@ const Redacted = "[redacted]"
 // Results holds the operator's rules for the results of one site, applied before any caller gets
 // them. The zero value leaves them as they are. It is immutable, and safe for concurrent use.
 type Results struct {
-	// Budget is how many characters (Unicode code points) of the text of a result a caller
+	// Budget says how many characters (Unicode code points) of the text of a result a caller
 	// gets; 0 means all. See Cut.
 	Budget int
 	// Redact names what no caller gets; see JSON.

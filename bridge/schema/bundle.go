@@ -50,7 +50,7 @@ const (
 	manners
 )
 
-// as returns the text with so much of it; depth is how far it is from the root of the bundle.
+// as returns the text with so much of it; depth says how far it is from the root of the bundle.
 func (d *def) as(much, depth int) []byte {
 	if d.text[much] == nil {
 		v := parseOwn(d.text[wholly])

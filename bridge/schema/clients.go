@@ -203,7 +203,7 @@ func unportableWord(key string, v *value, root bool) string {
 	return ""
 }
 
-// maxWordsAt is how many levels of a schema Words looks at.
+// maxWordsAt limits how many levels of a schema Words looks at.
 const maxWordsAt = 16
 
 // Words returns the names of properties at every level of the schema, and the texts that describe

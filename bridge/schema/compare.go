@@ -184,7 +184,7 @@ type comparison struct {
 	hidden []place // what was compared for a note about something around it
 }
 
-// place is where the documents differ: in a keyword of two schemas, or in the schemas themselves
+// place says where the documents differ: in a keyword of two schemas, or in the schemas themselves
 // when there is no key. Others are keywords that were looked at together with it.
 type place struct {
 	a, b   *value

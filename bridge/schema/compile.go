@@ -91,7 +91,7 @@ func compile(raw []byte, l Limits, arguments bool, m *mender) (*Schema, error) {
 // their order. The caller must not change it.
 func (s *Schema) JSON() json.RawMessage { return s.raw }
 
-// Subschemas is how many there are, the schema itself included: what it costs to compile.
+// Subschemas returns how many there are, the schema itself included: what it costs to compile.
 func (s *Schema) Subschemas() int { return s.nodes }
 
 // noLoader refuses whatever the library would like to read.

@@ -62,7 +62,7 @@ func (c *conversion) convert(v *value, at jsontext.Pointer) error {
 	return nil
 }
 
-// exactDigits is how many characters every whole number may have without a look.
+// exactDigits limits how many characters every whole number may have without a look.
 const exactDigits = 15
 
 // asDouble returns the number as a double is written, "" where that is the same number, or what

@@ -109,8 +109,8 @@ func accepts(accept string, file *value) bool {
 	return !known
 }
 
-// FileTexts returns, by JSON pointer, what stands for the files of a value where people read it: how
-// many bytes they have, and their digest.
+// FileTexts returns, by JSON pointer, what stands for the files of a value where people read it:
+// how many bytes they have, and their digest.
 func FileTexts(schema, v Value) map[string]string {
 	texts := map[string]string{}
 	w := &walk{root: schema.tree, meet: func(schema, part *value, at []string) bool {

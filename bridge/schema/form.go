@@ -25,7 +25,7 @@ type machine struct {
 	engine *engine
 }
 
-// spareMachines is how many compiled copies a schema with patterns keeps for concurrent
+// spareMachines sets how many compiled copies a schema with patterns keeps for concurrent
 // validations.
 const spareMachines = 4
 

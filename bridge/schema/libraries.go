@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Objects of libraries that do not follow Standard Schema (yup, joi, superstruct, io-ts, runtypes), or
-// that write themselves as JSON of their own (arktype), are read here.
+// Objects of libraries that do not follow Standard Schema (yup, joi, superstruct, io-ts, runtypes),
+// or that write themselves as JSON of their own (arktype), are read here.
 
 // vendorOf names the library of such an object, or is "".
 func vendorOf(v *value) string {

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestLibraries (L7): objects of libraries in the place of a schema, as these libraries (yup 1.7, joi 18,
-// superstruct 2, io-ts 2, runtypes 7, arktype 2, valibot 1) wrote them as JSON, become the schemas
-// that they mean. testdata/libraries.txt has one on a line.
+// TestLibraries (L7): objects of libraries in the place of a schema, as these libraries (yup 1.7,
+// joi 18, superstruct 2, io-ts 2, runtypes 7, arktype 2, valibot 1) wrote them as JSON, become the
+// schemas that they mean. testdata/libraries.txt has one on a line.
 func TestLibraries(t *testing.T) {
 	want := map[string]string{
 		"yup": `{"type":"object","properties":{"title":{"type":"string","title":"T"},"n":{"type":"integer"},"k":{"type":"string","enum":["a","b"]},` +

@@ -24,7 +24,7 @@ type adapter struct {
 }
 
 const (
-	// maxOpen is how often a schema is written inside of itself.
+	// maxOpen limits how often a schema is written inside of itself.
 	maxOpen = 2
 	// maxSteps bounds the schemas that are read for one form. References can lead to one schema
 	// from many places.

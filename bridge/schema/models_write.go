@@ -139,7 +139,7 @@ func (a *adapter) stub(f *facts, kinds []typeSet) *value {
 var nameOf = map[typeSet]string{typeString: "string", typeInteger | typeFraction: "number", typeBool: "boolean",
 	typeArray: "array", typeObject: "object", typeNull: "null"}
 
-// typeName is how a schema names a type.
+// typeName returns how a schema names a type.
 func (f *facts) typeName(kind typeSet) string {
 	if kind == typeInteger|typeFraction && (f.types&kind == typeInteger || f.chosen && f.kinds()&kind == typeInteger) {
 		return "integer"

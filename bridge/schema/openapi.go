@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// maxOpenAPI is how many bytes a schema may have in a document of OpenAPI, with its components: one
-// that refers to places inside of each other is written once for each.
+// maxOpenAPI limits how many bytes a schema may have in a document of OpenAPI, with its components:
+// one that refers to places inside of each other is written once for each.
 const maxOpenAPI = 256 << 10
 
 // ForOpenAPI returns the schema as documents of OpenAPI 3.1 have it (their section 4.8.24): in the

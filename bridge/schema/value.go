@@ -146,7 +146,7 @@ func (v Value) Bytes() int64 {
 	return 2*int64(len(v.text)) + int64(v.tree.size)*bytesOfTree // the texts in the tree are copies
 }
 
-// Len is how many members or elements there are.
+// Len returns how many members or elements there are.
 func (v Value) Len() int {
 	if v.tree == nil {
 		return 0

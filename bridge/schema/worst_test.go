@@ -13,7 +13,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// hang is how long a step may take before it counts as one that never ends. The
+// hang limits how long a step may take before it counts as one that never ends. The
 // figures themselves are logged: `go test -v -run Worst ./bridge/schema` prints
 // them, and only a quiet machine without the race detector makes them mean
 // anything.

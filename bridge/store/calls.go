@@ -125,7 +125,7 @@ func (s *sqlCalls) write(records []*bridge.CallRecord) error {
 	return nil
 }
 
-// pruneAtOnce is how many rows one transaction removes at most: it must not keep
+// pruneAtOnce limits how many rows one transaction removes at most: it must not keep
 // calls waiting.
 const pruneAtOnce = 1000
 

@@ -22,7 +22,7 @@ type database struct {
 
 const readers = 4
 
-// idleTime is how long a connection stays that nobody uses: it keeps pages of the file, and as
+// idleTime sets how long a connection stays that nobody uses: it keeps pages of the file, and as
 // much memory as the largest document took.
 const idleTime = 20 * time.Second
 

@@ -86,7 +86,7 @@ func fileKind(err error) error {
 	return nil
 }
 
-// failure is why something cannot be written, until it is written again. The log
+// failure says why something cannot be written, until it is written again. The log
 // gets the first error, and a line when writing works again.
 type failure struct {
 	what string

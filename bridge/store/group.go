@@ -8,13 +8,13 @@ import (
 // This file is shared by the goroutines that write in groups.
 
 const (
-	// linger is how long what comes is collected before it is written.
+	// linger sets how long what comes is collected before it is written.
 	linger = 5 * time.Millisecond
-	// retryEvery is how often what failed is tried again.
+	// retryEvery sets how often what failed is tried again.
 	retryEvery = 500 * time.Millisecond
 )
 
-// await returns when there is something to do: somebody flushes, it is the last
+// await says when there is something to do: somebody flushes, it is the last
 // time, the timer says so, or wake said so a moment ago.
 func await(stop <-chan struct{}, flushes <-chan chan error, wake <-chan struct{},
 	timer *time.Timer) (chan<- error, bool) {

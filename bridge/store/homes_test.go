@@ -163,8 +163,8 @@ func TestEndedInTheFolder(t *testing.T) {
 	}
 }
 
-// The benchmarks measure what a request of a session of MCP costs, a call of a named session that is
-// not here, and the opening and closing of one.
+// The benchmarks measure what a request of a session of MCP costs, a call of a named session that
+// is not here, and the opening and closing of one.
 func BenchmarkChanges(b *testing.B) {
 	s := toMeasure(b)
 	for b.Loop() {

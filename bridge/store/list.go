@@ -86,7 +86,7 @@ func (f archive) list() ([]mark, error) {
 }
 
 // enlist adds marks to the list, in the place of earlier ones of their files. The
-// files must be on the disk; the list is when this returns.
+// files must be on the disk; the list is there when this returns.
 func (f archive) enlist(marks ...mark) error {
 	lock, err := openOwn(f.root, lockFile, os.O_RDWR)
 	if err != nil {

@@ -124,7 +124,7 @@ func (o *owner) dead(id string) bool {
 	return files.TryShare(f) == nil
 }
 
-// homeOf is how an owner is called in what it makes: by its first 40 bits.
+// homeOf returns how an owner is called in what it makes: by its first 40 bits.
 func homeOf(id string) string {
 	b, err := hex.DecodeString(id)
 	if err != nil || len(b) < 5 {

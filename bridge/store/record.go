@@ -112,7 +112,7 @@ func unseal(line []byte) (body []byte, hash string, err error) {
 	return append(bytes.Clone(line[:n]), '}'), hash, nil
 }
 
-// recordDepth is how deep records are nested: not at all.
+// recordDepth sets how deep records are nested: not at all.
 const recordDepth = 1
 
 func decodeRecord(body []byte) (*record, error) {

@@ -19,16 +19,16 @@ import (
 //	go test ./bridge/store -run TestDataOfReleases -release v1.2.3
 var writeRelease = flag.String("release", "", "write the data of this release, such as v1.2.3, into testdata/schema")
 
-// releaseTime is when the calls of the data were made: it is never too old for what is kept.
+// releaseTime says when the calls of the data were made: it is never too old for what is kept.
 var releaseTime = time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 
 func releaseOptions(dir string) Options {
 	return Options{Dir: dir, Now: func() time.Time { return releaseTime }}
 }
 
-// TestDataOfReleases opens the data that each release left, and finds versions, consent, replies, the
-// log and the audit in it. testdata/schema/vX.Y.Z.sql has the database; the folder beside it, the
-// files of the audit, with a key that nothing else uses.
+// TestDataOfReleases opens the data that each release left, and finds versions, consent, replies,
+// the log and the audit in it. testdata/schema/vX.Y.Z.sql has the database; the folder beside it,
+// the files of the audit, with a key that nothing else uses.
 func TestDataOfReleases(t *testing.T) {
 	t.Parallel()
 	if *writeRelease != "" {

@@ -21,14 +21,14 @@ type Options struct {
 	Log *slog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Busy is how long to wait for another process that writes. Zero means 5 s.
+	// Busy says how long to wait for another process that writes. Zero means 5 s.
 	Busy time.Duration
 
 	// MaxCalls and CallAge bound the log of calls. Zero means 100,000 and 30
 	// days.
 	MaxCalls int
 	CallAge  time.Duration
-	// ReplyAge is how long an idempotency key is remembered. Zero means 24 h.
+	// ReplyAge says how long an idempotency key is remembered. Zero means 24 h.
 	ReplyAge time.Duration
 	// MaxKeys bounds the idempotency keys that one caller has in use. Zero means
 	// 10,000.
@@ -49,7 +49,7 @@ type Options struct {
 	maxPages int
 	// maxPending bounds the records that are not written yet. Zero means 8,192.
 	maxPending int
-	// maxPart is how many bytes of audit end a file. Zero means 16 MiB.
+	// maxPart limits how many bytes of audit end a file. Zero means 16 MiB.
 	maxPart int64
 }
 

@@ -27,7 +27,7 @@ const (
 
 // Report holds the results of Verify. Without a data folder it is the zero Report.
 type Report struct {
-	// Records is how many records are good, and Checkpoints how many checkpoints
+	// Records says how many records are good, and Checkpoints how many checkpoints
 	// agree with them, in the chains of all processes.
 	Records     int64 `json:"records"`
 	Checkpoints int   `json:"checkpoints"`
@@ -37,18 +37,18 @@ type Report struct {
 	// Bad has the first record of each chain that is not as it was written, and
 	// the list of checkpoints when it is not.
 	Bad []BadRecord `json:"bad,omitempty"`
-	// Unsigned is how many records no checkpoint covers yet: when the last of them
+	// Unsigned says how many records no checkpoint covers yet: when the last of them
 	// are removed, nothing shows it.
 	Unsigned int64 `json:"unsigned"`
 	// Removed are files that are gone, and older than all files that are there.
 	Removed []RemovedFile `json:"removed"`
 	// Open are intents without an outcome, the oldest 1,000: calls that run now,
-	// or whose process was killed. OpenCount is how many there are.
+	// or whose process was killed. OpenCount says how many there are.
 	Open      []OpenIntent `json:"open"`
 	OpenCount int          `json:"openCount"`
-	// Lost is how many records could not be kept while writing failed.
+	// Lost says how many records could not be kept while writing failed.
 	Lost int64 `json:"lost"`
-	// Torn is how many lines are cut off: a full disk, or the end of a process in
+	// Torn says how many lines are cut off: a full disk, or the end of a process in
 	// the middle of a write, leaves them.
 	Torn int `json:"torn"`
 	// Others are files that belong to no chain. They are not verified.

@@ -2,7 +2,7 @@ package text
 
 import "strings"
 
-// farthest is how many characters a misspelled word may be away from the one that was meant.
+// farthest limits how many characters a misspelled word may be away from the one that was meant.
 const farthest = 2
 
 // Nearest returns the word that was probably meant: the one that the given word begins, or the

@@ -45,7 +45,7 @@ func Bytes(s string, most int) string {
 // text it reads no more than it may need.
 func Brief(s string, most int) string { return Short(Line(Short(s, 4*most)), most) }
 
-// maxQuoted is how many characters of a text Quote returns.
+// maxQuoted limits how many characters of a text Quote returns.
 const maxQuoted = 80
 
 // Quote returns the beginning of a text in quotes that it cannot end, with what cannot be seen as

@@ -147,7 +147,7 @@ type servedAdapter struct {
 	File string `json:"file"`
 }
 
-// shortDigest is how much of a digest people compare.
+// shortDigest sets how much of a digest people compare.
 const shortDigest = 12
 
 func (a servedAdapter) String() string {

@@ -112,13 +112,14 @@ func aim(verb string, t *target) string {
 	return "`pagetools " + verb + " " + word + "`"
 }
 
-// installAdvice says how to get a browser when none was found: a whole one, where nothing else does.
+// installAdvice says how to get a browser when none was found: a whole one, where nothing else
+// does.
 func installAdvice(o chrome.Options) string {
 	whole := o.Headful || o.Kind == chrome.Chromium
 	return "Install one: " + chrome.HowToInstall(runtime.GOOS, whole) + ". Or name one with --executable-path."
 }
 
-// maxNamed is how many tools fit into an error.
+// maxNamed limits how many tools fit into an error.
 const maxNamed = 12
 
 // noTool says which tools there are besides one that did not come, and what to do.

@@ -135,7 +135,7 @@ func (a *approver) holder(ctx context.Context, id string) (http.RoundTripper, st
 	return holder, whole, err
 }
 
-// minPrefix is how much of an ID names a question, or kept consent.
+// minPrefix sets how much of an ID names a question, or kept consent.
 const minPrefix = 3
 
 // beginning returns the one ID that begins so, in whatever case, or "" where none does.

@@ -41,7 +41,7 @@ type attached struct {
 	API   *attachedAPI   `json:"api,omitempty"`
 	Page  *attachedPage  `json:"page,omitempty"`
 	Tools []attachedTool `json:"tools"`
-	// Findings are what went wrong in both.
+	// Findings lists what went wrong in both.
 	Findings []bridge.Finding `json:"findings,omitempty"`
 }
 
@@ -69,7 +69,7 @@ type attachedPage struct {
 type attachedTool struct {
 	Name string `json:"name"`
 	From string `json:"from"` // api or page
-	// Request is what a call of an API sends.
+	// Request holds what a call of an API sends.
 	Request     string `json:"request,omitempty"`
 	Consent     string `json:"consent"` // auto, ask-once, ask or never
 	Destructive bool   `json:"destructive,omitempty"`

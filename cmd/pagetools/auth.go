@@ -262,8 +262,8 @@ func (a *auth) keepKey(ctx context.Context, s *authSite, at oauth.Target, scheme
 	return nil
 }
 
-// client is the client that the flags name, or else the file for the site. A secret of the file is
-// that of the client of the file.
+// client is the client that the flags name, or else the file for the site. A secret of the file
+// belongs to the client of the file.
 func (a *auth) client(t *target) (id string, secret oauth.Secret, err error) {
 	of := t.config.Auth
 	if a.f.clientID != "" || a.f.secretFile != "" {

@@ -33,7 +33,7 @@ import (
 // hang is a bound that only a defect reaches: what is wrong is refused at once.
 const hang = 30 * time.Second
 
-// leastWrong is how many wrong uses the table has at least.
+// leastWrong sets how many wrong uses the table has at least.
 const leastWrong = 130
 
 // gosOwn are words of Go and of its libraries, which say nothing to people.
@@ -104,7 +104,7 @@ func (w *wrongUses) holds(t *testing.T, line, said string) {
 	}
 }
 
-// wrongUses is where wrong things are typed.
+// wrongUses says where wrong things are typed.
 type wrongUses struct {
 	dir    string
 	names  *strings.Replacer // of what differs from run to run, to the names that the table has
@@ -186,7 +186,7 @@ func (w *wrongUses) typed(t *testing.T, line string) string {
 	return w.request(t, kind, path, body)
 }
 
-// words are those of a command line; single quotes keep spaces.
+// words splits a command line; single quotes keep spaces.
 func words(line string) (all []string) {
 	for i, part := range strings.Split(line, "'") {
 		if i%2 == 1 {
@@ -223,7 +223,7 @@ func (w *wrongUses) command(t *testing.T, args []string) string {
 	return fmt.Sprintf("%d %s", code, oneLine(t, args, said.String()))
 }
 
-// oneLine is what a failure says. Which file was read is said before.
+// oneLine returns what a failure says. Which file was read is said before.
 func oneLine(t *testing.T, args []string, said string) string {
 	t.Helper()
 	if first, rest, ok := strings.Cut(said, "\n"); ok && strings.HasPrefix(first, "pagetools: settings read from") {

@@ -171,7 +171,7 @@ func partLine(p *bridge.Progress) string {
 	return strings.TrimSuffix("pagetools: "+at+" "+said.Message, " ")
 }
 
-// lateTool is how long a call waits for a tool that the page does not have yet.
+// lateTool sets how long a call waits for a tool that the page does not have yet.
 const lateTool = 5 * time.Second
 
 // awaitTool waits until an open page has a tool, and returns what it has then, with the tool

@@ -18,8 +18,8 @@ import (
 	"github.com/pagetools/pagetools/transport/oauth"
 )
 
-// callers holds the callers of a process that serves. SIGHUP, `pagetools reload` and a change of the
-// file with --watch read them again from the configuration file.
+// callers holds the callers of a process that serves. SIGHUP, `pagetools reload` and a change of
+// the file with --watch read them again from the configuration file.
 type callers struct {
 	p *program
 	// again has who asks for it; nil where the process reads no file again.
@@ -37,8 +37,8 @@ type callers struct {
 // consoleTokenName is the file of the console's credential.
 const consoleTokenName = "console.token"
 
-// newCallers returns the callers of a process. One that follows reads its file, if there is one, again
-// when it is asked to.
+// newCallers returns the callers of a process. One that follows reads its file, if there is one,
+// again when it is asked to.
 func newCallers(p *program, follows bool) *callers {
 	token, err := kept(p.conf, consoleTokenName, func() []byte { return []byte(rand.Text()) })
 	if err != nil {
@@ -74,8 +74,9 @@ func (c *callers) guards(addr net.Addr) (transport.Options, error) {
 	return o, nil
 }
 
-// setTools takes over the modes in which the callers of a file see tools over MCP. A host keeps the list that it
-// read first, for days: through an issuer, only hybrid lets it reach the tools of today.
+// setTools takes over the modes in which the callers of a file see tools over MCP. A host keeps the
+// list that it read first, for days: through an issuer, only hybrid lets it reach the tools of
+// today.
 func (c *callers) setTools(f *config.Config) {
 	tools := map[string]string{"": f.OAuth.MCPTools}
 	if tools[""] == "" && c.p.conf.MCPTools == "auto" {
@@ -155,8 +156,8 @@ func (c *callers) follow(ctx context.Context, a *app.App) (stop func()) {
 	}
 }
 
-// ask has who follows the callers read them again, and returns what that said; not ok when ctx or the
-// program ends first. c must follow.
+// ask has who follows the callers read them again, and returns what that said; not ok when ctx or
+// the program ends first. c must follow.
 func (c *callers) ask(ctx context.Context, ended <-chan struct{}) (r reloaded, ok bool) {
 	reply := make(chan reloaded, 1)
 	select {

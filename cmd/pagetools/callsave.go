@@ -73,8 +73,8 @@ func (p *program) sayFile(format string, args ...any) {
 // maxSameName bounds the files of one name in a folder.
 const maxSameName = 1000
 
-// saveAs writes a file under the name, or with a number where there is a file of that name. It returns
-// the name that it has.
+// saveAs writes a file under the name, or with a number where there is a file of that name. It
+// returns the name that it has.
 func saveAs(into *os.Root, name string, data []byte) (string, error) {
 	end := path.Ext(name)
 	begin := strings.TrimSuffix(name, end)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestSafeNames: whatever a page calls a file, its cleaned name means a file in the folder, on every
-// system, and is clean already.
+// TestSafeNames: whatever a page calls a file, its cleaned name means a file in the folder, on
+// every system, and is clean already.
 func TestSafeNames(t *testing.T) {
 	long := strings.Repeat("é", 150)
 	for name, want := range map[string]string{

@@ -163,7 +163,7 @@ func afterCollection(percent int) {
 	}, percent)
 }
 
-// pace is how much garbage there may be beside what lives, and how much memory both may take
+// pace returns how much garbage there may be beside what lives, and how much memory both may take
 // with what was not returned to the system yet: beyond it the runtime returns what is free.
 func pace() (percent int, limit int64) {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}

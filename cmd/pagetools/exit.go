@@ -23,7 +23,7 @@ var exitCodes = map[bridge.Code]int{
 	bridge.InputRequired: terminal.ExitConsent,
 }
 
-// unreachableReasons are those of the site, the browser and the engine.
+// unreachableReasons lists the reasons of the site, the browser and the engine.
 var unreachableReasons = []bridge.Reason{
 	bridge.Unreachable, bridge.Certificate, bridge.OriginBlocked, bridge.BrowserLost,
 	bridge.Draining, bridge.Overload,
@@ -43,7 +43,7 @@ func exitCode(e *bridge.Error) int {
 	return terminal.ExitTool
 }
 
-// failure is the one line that a failure prints with --format json.
+// failure holds the line that a failure prints with --format json.
 type failure struct {
 	Error failureBody `json:"error"`
 }

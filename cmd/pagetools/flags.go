@@ -129,7 +129,7 @@ func sayUnknownVariables(w io.Writer) {
 	}
 }
 
-// maxShown is how many bytes of what was typed a message repeats.
+// maxShown limits how many bytes of what was typed a message repeats.
 const maxShown = 64
 
 // readInput builds the arguments of a call from --input and key=value. A value

@@ -34,7 +34,7 @@ const (
 	portSuffix   = ".json"
 	// maxSocketPath is the longest path of a socket that every system takes.
 	maxSocketPath = 100
-	// deadAfter is how old a door is at least whose process is taken for dead when it
+	// deadAfter sets how old a door is at least whose process is taken for dead when it
 	// does not answer: one that has just begun may not listen yet.
 	deadAfter = 10 * time.Second
 )
@@ -54,7 +54,7 @@ func openInbox(c *config.Config) (inbox, error) {
 	return inbox{folder: filepath.Join(dir, runFolder), byPorts: runtime.GOOS == "windows"}, nil
 }
 
-// door is how this process is reached.
+// door says how this process is reached.
 type door struct {
 	net.Listener
 	key   string   // of each request; "" where the file system guards the door

@@ -98,8 +98,8 @@ func TestInboxByPorts(t *testing.T) {
 	}
 }
 
-// TestInboxOfTheDead: nobody sends a key to the port of a process that is dead, which may be another
-// program's by now, and its file goes; one that lives, or has just begun, stays.
+// TestInboxOfTheDead: nobody sends a key to the port of a process that is dead, which may be
+// another program's by now, and its file goes; one that lives, or has just begun, stays.
 func TestInboxOfTheDead(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "run")

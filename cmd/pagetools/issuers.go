@@ -12,8 +12,8 @@ import (
 	"github.com/pagetools/pagetools/transport/oauth"
 )
 
-// issuers verifies the tokens of the file's issuers. They are reached as pages reach the network: at
-// public addresses, and at those that the operator named.
+// issuers verifies the tokens of the file's issuers. They are reached as pages reach the network:
+// at public addresses, and at those that the operator named.
 type issuers struct {
 	*oauth.Verifier
 

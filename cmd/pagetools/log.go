@@ -26,7 +26,7 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
-// followEvery is how often log --follow looks for new calls.
+// followEvery sets how often log --follow looks for new calls.
 const followEvery = 250 * time.Millisecond
 
 func logCommand(p *program) *cobra.Command {

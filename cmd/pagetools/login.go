@@ -193,7 +193,7 @@ func (s stateTarget) save(ctx context.Context, p *program, page *session.Page) e
 	return nil
 }
 
-// saveTime is how long a browser may take to say what it holds.
+// saveTime limits how long a browser may take to say what it holds.
 const saveTime = 30 * time.Second
 
 // emptyState is the login of a page that has none.

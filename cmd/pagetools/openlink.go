@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// linkTime is how long a link waits to be opened.
+	// linkTime sets how long a link waits to be opened.
 	linkTime = time.Minute
-	// lookForUse is how often the process that made it is asked whether it was.
+	// lookForUse sets how often the process that made it is asked whether it was.
 	lookForUse = 100 * time.Millisecond
 
 	linkPrefix, linkSuffix = "open-", ".html"

@@ -89,7 +89,7 @@ type operators struct {
 	servers []*http.Server
 }
 
-// retryConsole is how often an address that was taken is tried again.
+// retryConsole sets how often an address that was taken is tried again.
 const retryConsole = 2 * time.Second
 
 // serveOperators begins to serve. What cannot be served is a warning: calls need

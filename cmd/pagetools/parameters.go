@@ -20,8 +20,8 @@ type parameter struct {
 	of          []shape // what says so
 }
 
-// shape lists what one place of a schema says of a value: the subschema there, what it refers to, and
-// the parts of its allOf. What comes first wins.
+// shape lists what one place of a schema says of a value: the subschema there, what it refers to,
+// and the parts of its allOf. What comes first wins.
 type shape []bridge.Value
 
 // maxNesting bounds how deep parameters are listed, maxListed how many of a tool, maxChoices the
@@ -125,8 +125,8 @@ func (d *outline) perhaps(s shape) []shape {
 	return all
 }
 
-// members returns the properties of a value that may have any of these shapes. One is required where
-// the first shape of all says so.
+// members returns the properties of a value that may have any of these shapes. One is required
+// where the first shape of all says so.
 func (d *outline) members(of []shape) (out []parameter) {
 	required := map[string]bool{}
 	add := func(s shape, always bool) {
@@ -461,8 +461,8 @@ func typesFor(schema json.RawMessage, name string) []string {
 	return []string{"any"}
 }
 
-// misspelled calls a function with each argument, at any depth, that the schema does not declare, and
-// with what was probably meant.
+// misspelled calls a function with each argument, at any depth, that the schema does not declare,
+// and with what was probably meant.
 func misspelled(schema json.RawMessage, given bridge.Value, say func(name, near string)) {
 	d, of := describing(schema)
 	d.misspelled(of, given, "", maxNesting, say)

@@ -26,7 +26,7 @@ type program struct {
 	flags          *config.Flags
 	conf           *config.Config // nil until the flags were read
 	target         *target        // of a command that has one, and nil
-	endsBySignal   bool           // a signal is how the command ends
+	endsBySignal   bool           // a signal ends the command
 	log            *slog.Logger
 	logFile        *os.File
 	hangups        hangups

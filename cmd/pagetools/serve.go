@@ -27,7 +27,7 @@ import (
 	"github.com/pagetools/pagetools/transport/mcp"
 )
 
-// drainTime is how long calls in flight may still take after SIGTERM.
+// drainTime limits how long calls in flight may still take after SIGTERM.
 const drainTime = 25 * time.Second
 
 func serveCommand(p *program) *cobra.Command {
@@ -382,7 +382,7 @@ func box(text []string, width int) string {
 	return b.String()
 }
 
-// mcpDrainTime is how long calls in flight may still take after stdin closed.
+// mcpDrainTime limits how long calls in flight may still take after stdin closed.
 const mcpDrainTime = time.Second
 
 func mcpCommand(p *program) *cobra.Command {
@@ -447,7 +447,7 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 	return context.Cause(ctx)
 }
 
-// recordTime is how long calls that are recorded may take after the last of them was typed or
+// recordTime limits how long calls that are recorded may take after the last of them was typed or
 // piped.
 const recordTime = 30 * time.Second
 

@@ -38,7 +38,7 @@ type plan struct {
 	patient bool
 	// engine is the kind of engine for all of them; "" leaves it to the settings.
 	engine string
-	// api is how APIs are looked for, where it is not as the settings say.
+	// api says how APIs are looked for, where it is not as the settings say.
 	api app.API
 	// observe gets the calls; nil is nobody.
 	observe func(bridge.Observed)
@@ -46,7 +46,7 @@ type plan struct {
 	remember bool
 	// watched has adapters, and the callers of serve, be read again when their files change.
 	watched bool
-	// locked is what tools must be like; nil means whatever they are.
+	// locked holds what tools must be like; nil means whatever they are.
 	locked *kit.Lock
 	// files serve a target that is embedded, by name.
 	files map[string]fs.FS

@@ -61,7 +61,7 @@ type toolList struct {
 	Origin  string     `json:"origin"`
 	Version string     `json:"version"`
 	Tools   []toolItem `json:"tools"`
-	// Findings are what went wrong in the page and with its declarations.
+	// Findings lists what went wrong in the page and with its declarations.
 	Findings []bridge.Finding `json:"findings,omitempty"`
 
 	left []string // tools that the page offered, and took back

@@ -33,7 +33,8 @@ type versionInfo struct {
 	Browser  string `json:"browser"` // path, or "none"
 	// Kind tells the browser's: shell or chromium; empty without one.
 	Kind chrome.Kind `json:"browserKind,omitempty"`
-	// BrowserFrom is the cache that the browser is in, such as "Playwright's cache"; empty elsewhere.
+	// BrowserFrom is the cache that the browser is in, such as "Playwright's cache"; empty
+	// elsewhere.
 	BrowserFrom string `json:"browserFrom,omitempty"`
 }
 

@@ -26,7 +26,7 @@ const (
 	OnlyAPI Mode = "only" // without its pages: no browser is needed
 )
 
-// API is how the API of a site is used.
+// API says how the API of a site is used.
 type API struct {
 	Mode Mode
 	// Expose says which operations become tools, and Guess whether a document is also looked for

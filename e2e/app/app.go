@@ -76,12 +76,12 @@ type Site struct {
 	Engine string
 	// Files are served in the place of a folder.
 	Files fs.FS
-	// Page is how its pages are opened; the site, its URL, its engine and the origins that its
+	// Page says how its pages are opened; the site, its URL, its engine and the origins that its
 	// pages reach are filled in.
 	Page session.SiteOptions
 	// Tools holds the operator's decisions about its tools.
 	Tools bridge.SiteOptions
-	// API is how what it publishes as OpenTools is used; the zero value does not.
+	// API says how what it publishes as OpenTools is used; the zero value does not.
 	API API
 }
 
@@ -94,7 +94,7 @@ type App struct {
 	Router  bridge.Router
 	Bridge  *bridge.Bridge
 	Metrics *transport.Metrics
-	// Proxy is how pages reach the network; nil with a remote browser, whose ways are its own.
+	// Proxy says how pages reach the network; nil with a remote browser, whose ways are its own.
 	Proxy *egress.Proxy
 	// Engine opens the pages of the first site, and Kind names its kind; nil where no site has
 	// a page.

@@ -179,7 +179,7 @@ func (p *play) perform() {
 	p.check()
 }
 
-// browserPlays is how many interleavings are played in a browser.
+// browserPlays sets how many interleavings are played in a browser.
 var browserPlays = flag.Int("browser-interleavings", 2, "how many random interleavings TestNothingRunsUnagreedInBrowser plays")
 
 // consentPage is document, for a browser. START, TITLE and ALSO are filled in.

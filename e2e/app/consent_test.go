@@ -51,7 +51,7 @@ type play struct {
 	byID   map[string]*askedCall
 	asked  map[string]*asking // by the question's id
 	tokens map[string]int     // the credential of each caller
-	// rotated is when each caller got another one.
+	// rotated says when each caller got another one.
 	rotated map[string][]int
 	held    []string
 	all     sync.WaitGroup

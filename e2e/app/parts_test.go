@@ -17,8 +17,8 @@ document.modelContext.registerTool({name: 'endless', description: 'Yields.', ann
 	try { for (let i = 1; ; i++) { yield i; await new Promise((r) => setTimeout(r, 10)) } } finally { await fetch('/closed', {method: 'POST'}) } }});
 </script>`
 
-// TestPartsEndWithTheirPage (anyone 6): the end of a session, and of the browser, closes what a tool
-// yields from once; its caller learns that the call may have run. TestMain finds what is left.
+// TestPartsEndWithTheirPage (anyone 6): the end of a session, and of the browser, closes what a
+// tool yields from once; its caller learns that the call may have run. TestMain finds what is left.
 func TestPartsEndWithTheirPage(t *testing.T) {
 	t.Parallel()
 	closed := make(chan struct{}, 10)

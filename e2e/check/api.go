@@ -12,13 +12,13 @@ import (
 
 // API is a document of OpenAPI with x-llm, as it was read.
 type API struct {
-	// URL is where it is: an address, or a file.
+	// URL says where it is: an address, or a file.
 	URL string `json:"url"`
 	// Auth quotes what llm.json says of signing in; "" means nothing.
 	Auth string `json:"auth,omitempty"`
 	// Document is its text as JSON.
 	Document json.RawMessage `json:"document"`
-	// Problem is why it cannot be read as a whole; "" is nothing.
+	// Problem says why it cannot be read as a whole; "" is nothing.
 	Problem string `json:"problem,omitempty"`
 	// Left are the operations that a model does not get, or not wholly.
 	Left []Left `json:"left,omitempty"`

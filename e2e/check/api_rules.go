@@ -279,7 +279,7 @@ func findSchemes(r *run) {
 	})
 }
 
-// kindOf is how llm.json calls a scheme.
+// kindOf returns how llm.json calls a scheme.
 func kindOf(kind, scheme string) string {
 	switch kind {
 	case "apiKey":

@@ -152,7 +152,7 @@ func findNameValid(r *run, t *tool) {
 	}
 }
 
-// longestName is how many characters the name of a tool may have.
+// longestName limits how many characters the name of a tool may have.
 const longestName = 128
 
 func isName(name string) bool {
@@ -290,8 +290,8 @@ func findLength(r *run, t *tool) {
 	}
 }
 
-// dense is how many characters more a text would have in Latin letters: a Chinese character says
-// as much as about three of them, and one of Japanese or Korean as two.
+// dense returns how many characters more a text would have in Latin letters: a Chinese character
+// says as much as about three of them, and one of Japanese or Korean as two.
 func dense(s string) (more float64) {
 	for _, r := range s {
 		switch {

@@ -156,8 +156,8 @@ func TestSlipsAreFound(t *testing.T) {
 	}
 }
 
-// TestMisnamed (L4): members that browsers do not read, because other interfaces have their names, or
-// they are misspelled, are found at their places, with what was meant; others are left alone.
+// TestMisnamed (L4): members that browsers do not read, because other interfaces have their names,
+// or they are misspelled, are found at their places, with what was meant; others are left alone.
 func TestMisnamed(t *testing.T) {
 	t.Parallel()
 	const form = `{"type":"object","properties":{}}`

@@ -12,7 +12,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// mostFindings is how many findings a rule may have on one page. What is more is counted.
+// mostFindings limits how many findings a rule may have on one page. What is more is counted.
 const mostFindings = 50
 
 // Judge holds a snapshot against the rules, and returns the findings: without duplicates,

@@ -10,8 +10,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// This file finds members of declarations that no browser reads, because other interfaces have their
-// names, or they are misspelled. What they say is judged as if it was written rightly.
+// This file finds members of declarations that no browser reads, because other interfaces have
+// their names, or they are misspelled. What they say is judged as if it was written rightly.
 
 var memberRule = Rule{
 	ID: "member-misnamed", Severity: Error, find: each((*run).declarations, findMisnamed),

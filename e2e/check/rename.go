@@ -94,8 +94,8 @@ func numbered(words []string, numbers map[string]int) []int {
 // says reports whether a tool has anything that tells it from others.
 func (t *traits) says() bool { return len(t.words)+len(t.params) > 0 }
 
-// like is how much a new tool is like one that is gone: 0 when it is another tool. The texts must
-// be alike by 80 %, and the names of parameters by half; or the parameters are the same, there
+// like returns how much a new tool is like one that is gone: 0 when it is another tool. The texts
+// must be alike by 80 %, and the names of parameters by half; or the parameters are the same, there
 // are some, and the texts are alike by half.
 func (t *traits) like(n traits) float64 {
 	const mostly, half = 0.8, 0.5

@@ -138,7 +138,7 @@ func Explain(id string) (string, error) {
 	return b.String(), nil
 }
 
-// corpusTools is how many tools the applications of docs/corpus.md have.
+// corpusTools sets how many tools the applications of docs/corpus.md have.
 const corpusTools = 166
 
 // corpus counts, for rules on which opinions differ, their findings in these applications,

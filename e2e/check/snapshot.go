@@ -59,9 +59,9 @@ type Tool struct {
 	Input       json.RawMessage `json:"inputSchema,omitempty"`
 	Output      json.RawMessage `json:"outputSchema,omitempty"`
 	Annotations json.RawMessage `json:"annotations,omitempty"`
-	// Others are the members that no browser reads, as a JSON object in which a function is null. An
-	// inputSchema that is a function is among them, or a list of the names under which it has types of
-	// JavaScript, such as String.
+	// Others are the members that no browser reads, as a JSON object in which a function is null.
+	// An inputSchema that is a function is among them, or a list of the names under which it has
+	// types of JavaScript, such as String.
 	Others json.RawMessage `json:"others,omitempty"`
 	// ExposedTo are the origins that the tool is offered to, as the page wrote them.
 	ExposedTo []string `json:"exposedTo,omitempty"`
@@ -70,10 +70,10 @@ type Tool struct {
 	Frame  string `json:"frame,omitempty"`
 	// Adapter is the operator's script that adds it to the page; nil is none.
 	Adapter *bridge.Adapter `json:"adapter,omitempty"`
-	// Surface is how it was registered: "document", "navigator", "provideContext", "form",
+	// Surface says how it was registered: "document", "navigator", "provideContext", "form",
 	// "manifest"; "" is unknown.
 	Surface string `json:"surface,omitempty"`
-	// Script is where it was registered; nil where the browser does not know.
+	// Script says where it was registered; nil where the browser does not know.
 	Script *Position `json:"script,omitempty"`
 }
 

@@ -84,7 +84,8 @@ func findExplicit(r *run, t *tool) {
 	}
 }
 
-// mostNotes is how long annotations may be, in bytes; the bridge offers no tool with longer ones.
+// mostNotes limits how long annotations may be, in bytes; the bridge offers no tool with longer
+// ones.
 const mostNotes = 4 << 10
 
 func findLiteral(r *run, t *tool) {

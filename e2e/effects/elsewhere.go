@@ -28,10 +28,10 @@ const (
 	elsewhereTime = 3 * time.Second // for all together
 )
 
-// Elsewhere returns the paths of pages that pages of a site link to and that seem to declare tools: a
-// form in their document says so, or a script that the pages themselves do not have. They are read
-// and not opened: within bounds, without the login of the site, and no script runs. Pages are all of
-// one origin; those that are given are not told.
+// Elsewhere returns the paths of pages that pages of a site link to and that seem to declare tools:
+// a form in their document says so, or a script that the pages themselves do not have. They are
+// read and not opened: within bounds, without the login of the site, and no script runs. Pages are
+// all of one origin; those that are given are not told.
 func Elsewhere(ctx context.Context, site []*app.Target) (paths []string) {
 	ctx, cancel := context.WithTimeout(ctx, elsewhereTime)
 	defer cancel()

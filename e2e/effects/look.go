@@ -107,7 +107,7 @@ func noted(words string) json.RawMessage {
 	return json.RawMessage(words)
 }
 
-// surface is how a tool came that no script of the top document registered.
+// surface returns how a tool came that no script of the top document registered.
 func surface(seen *session.Seen, name string) string {
 	isForm := func(f session.RecordedForm) bool { return f.Declares && f.Name == name }
 	if slices.ContainsFunc(seen.Record.Forms, isForm) {
@@ -174,7 +174,7 @@ func split(seen *session.Seen, declared []check.Tool) (offered []check.Tool, ref
 	return offered, refused
 }
 
-// maxFindingName is how long the name of a tool is in a finding.
+// maxFindingName limits how long the name of a tool is in a finding.
 const maxFindingName = 64
 
 // reason is the rule of the finding about a tool that was refused, or "".

@@ -29,17 +29,17 @@ type SmokeOptions struct {
 }
 
 const (
-	// quiet is how long a page must do nothing until what a call touched counts as known.
+	// quiet sets how long a page must do nothing until what a call touched counts as known.
 	quiet = 100 * time.Millisecond
-	// abortAfter is how long a call runs that is aborted, and slow from which time on one is.
+	// abortAfter sets how long a call runs that is aborted, and slow from which time on one is.
 	abortAfter = 50 * time.Millisecond
 	slow       = 250 * time.Millisecond
 	// maxResult bounds results that do not go through the bridge, in bytes.
 	maxResult = 1 << 20
 	// afterAbort is for how long a tool is watched that was aborted.
 	afterAbort = 3 * time.Second
-	// mostTools is how many tools are called, callTime how long a call may take, which is more than
-	// the rule slow allows, and toolTime for how long calls of one tool are begun.
+	// mostTools limits how many tools are called, callTime how long a call may take, which is more
+	// than the rule slow allows, and toolTime for how long calls of one tool are begun.
 	mostTools = 100
 	callTime  = 31 * time.Second
 	toolTime  = 40 * time.Second
@@ -227,7 +227,7 @@ func (s *smoke) call(ctx context.Context, tool string, args schema.Sample,
 	return c, nil
 }
 
-// wait is how long a page must be quiet after a call.
+// wait returns how long a page must be quiet after a call.
 func (s *smoke) wait() time.Duration {
 	if s.o.Effects {
 		return quiet

@@ -85,7 +85,7 @@ type Post struct {
 	Encoding string `json:"_encoding,omitempty"`
 }
 
-// Response is the recorded response. With a zero Status there was no response, and Failed is
+// Response is the recorded response. With a zero Status there was no response, and Failed says
 // why.
 type Response struct {
 	Status      int     `json:"status"`

@@ -235,8 +235,8 @@ func schemas(t *testing.T) (all []*schema.Schema) {
 	return all
 }
 
-// TestAdaptedListsBreakNoRule: what clients get unless they are to get the page's own schemas breaks
-// no rule of any client. The page's own do: that is the control.
+// TestAdaptedListsBreakNoRule: what clients get unless they are to get the page's own schemas
+// breaks no rule of any client. The page's own do: that is the control.
 func TestAdaptedListsBreakNoRule(t *testing.T) {
 	t.Parallel()
 	all := schemas(t)
@@ -246,7 +246,8 @@ func TestAdaptedListsBreakNoRule(t *testing.T) {
 	clients, missing := load(t).Clients(), map[string]bool{}
 	for _, c := range clients {
 		for _, r := range c.Rules {
-			// The page's own schemas are objects, too, and what no draft allows was taken out of them.
+			// The page's own schemas are objects, too, and what no draft allows was taken out of
+			// them.
 			missing[c.Name+" "+r.What] = r.subset != "" && r.What != "object" && r.What != "invalid"
 		}
 	}

@@ -10,10 +10,11 @@
 //	table := hosts.Matrix(page.Tools, hosts.Facts(page), []hosts.Host{chatgpt})
 //	fmt.Print(table.Text())
 //
-// Clients of MCP get a list of ours instead: [Set.Client] returns the rules of one, each with a public
-// source, and [Client.Judge] holds a tool of that list against them. Limits come from the hosts'
-// files, and what a schema may have is a [github.com/pagetools/pagetools/bridge/schema.Subset].
+// Clients of MCP get a list of ours instead: [Set.Client] returns the rules of one, each with a
+// public source, and [Client.Judge] holds a tool of that list against them. Limits come from the
+// hosts' files, and what a schema may have is a
+// [github.com/pagetools/pagetools/bridge/schema.Subset].
 //
-// Tools are judged as they were declared by [Matrix]. A bridge between page and host may rename them or
-// rewrite their schemas; that is not looked at here.
+// Tools are judged as they were declared by [Matrix]. A bridge between page and host may rename
+// them or rewrite their schemas; that is not looked at here.
 package hosts

@@ -76,7 +76,7 @@ type Limit struct {
 	pattern *regexp.Regexp
 }
 
-// Timeout is how long a call may take.
+// Timeout limits how long a call may take.
 type Timeout struct {
 	Max    time.Duration `yaml:"max"`
 	Over   Over          `yaml:"over"`

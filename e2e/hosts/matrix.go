@@ -21,7 +21,7 @@ const (
 	Refused State = "refused" // nothing of the page is there
 )
 
-// Reason is why something is not as it was declared, or what the host complains about.
+// Reason says why something is not as it was declared, or what the host complains about.
 type Reason struct {
 	// Limit is the key of what was passed in the host's file, such as "tools".
 	Limit string

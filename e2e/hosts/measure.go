@@ -16,7 +16,7 @@ import (
 // are written.
 var members = []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations"}
 
-// deepest is how far values of a declaration are read. The rest of one that goes deeper is not.
+// deepest limits how far values of a declaration are read. The rest of one that goes deeper is not.
 const deepest = 256
 
 // descriptorBytes is the length of a tool as compact JSON of the named members, in UTF-8. Members
@@ -134,11 +134,11 @@ type Page struct {
 	URL string
 	// Insecure is true when the origin is known not to be secure.
 	Insecure bool
-	// Changes is how often the list of tools changed after it was first complete.
+	// Changes says how often the list of tools changed after it was first complete.
 	Changes int
 }
 
-// moment is how long changes of a list count as one.
+// moment sets how long changes of a list count as one.
 const moment = 100 * time.Millisecond
 
 // Facts returns what a page that was opened says to hosts: its address and origin, and how often

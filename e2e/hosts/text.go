@@ -14,7 +14,7 @@ import (
 // RuleHostOff is the rule of findings about hosts.
 const RuleHostOff = "host-off"
 
-// mostFindings is how many tools of one host have a finding of their own.
+// mostFindings limits how many tools of one host have a finding of their own.
 const mostFindings = 20
 
 // Findings returns host-off for each host that refuses the page and for each tool that one drops
@@ -201,5 +201,5 @@ func (r Row) details() []string {
 	return lines
 }
 
-// longest is how many characters of a stranger's name a sentence holds.
+// longest limits how many characters of a stranger's name a sentence holds.
 const longest = 80

@@ -27,8 +27,8 @@ const (
 	allPictures    = 32 << 20
 )
 
-// writeHTML writes one page that needs nothing else: no script, no address, pictures inside. It is a
-// tree of nodes and no template: text/template keeps every method of the program in the binary.
+// writeHTML writes one page that needs nothing else: no script, no address, pictures inside. It is
+// a tree of nodes and no template: text/template keeps every method of the program in the binary.
 func writeHTML(run *Run) ([]byte, error) {
 	verdict := "passed"
 	if run.Failed() {

@@ -159,7 +159,7 @@ func (r *Run) FindingsText() string {
 	return text.ForRunner(b.String())
 }
 
-// line is where the case failed, or where it begins.
+// line returns where the case failed, or where it begins.
 func (c *Case) line() int {
 	if c.Failure == nil {
 		return c.Line

@@ -18,7 +18,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
-// Run is all that one command found. The reporters read it, and change nothing.
+// Run holds all that one command found. The reporters read it, and change nothing.
 type Run struct {
 	// Command is "check", "test" or "diff"; Version is the version of pagetools.
 	Command, Version string
@@ -59,7 +59,7 @@ type Site struct {
 	Tools  int    `json:"tools"`
 }
 
-// Status is how a case ended.
+// Status says how a case ended.
 type Status string
 
 // How a case can end.
@@ -101,7 +101,7 @@ type Failure struct {
 	Step    string `json:"step,omitempty"`
 	Line    int    `json:"line,omitempty"`
 	Message string `json:"message"`
-	// Path is where expected and actual differ, such as "content[0].text".
+	// Path says where expected and actual differ, such as "content[0].text".
 	Path string `json:"path,omitempty"`
 	// Expected and Actual are indented JSON, in which the line of the path begins with "> ".
 	Expected string `json:"expected,omitempty"`
@@ -112,7 +112,7 @@ type Failure struct {
 	// Before and After are pictures of the page, as PNG; nil is none.
 	Before []byte `json:"-"`
 	After  []byte `json:"-"`
-	// BeforePath and AfterPath are where they were written; "" is nowhere.
+	// BeforePath and AfterPath say where they were written; "" is nowhere.
 	BeforePath string `json:"before,omitempty"`
 	AfterPath  string `json:"after,omitempty"`
 	// Again is the command line that repeats just this case.

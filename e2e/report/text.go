@@ -242,7 +242,7 @@ func at[T any](list *[]T, fits func(*T) bool) *T {
 	return &(*list)[len(*list)-1]
 }
 
-// helpURL is where a rule is documented, or "" for an id that cannot be one.
+// helpURL returns where a rule is documented, or "" for an id that cannot be one.
 func helpURL(id string) string {
 	for _, r := range id {
 		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' {

@@ -13,7 +13,7 @@ import (
 	"github.com/pagetools/pagetools/session"
 )
 
-// settleTime is how long a page does nothing whose call is over.
+// settleTime sets how long a page does nothing whose call is over.
 const settleTime = 100 * time.Millisecond
 
 // comparison looks at what a call touched, after it.

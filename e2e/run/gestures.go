@@ -29,12 +29,12 @@ const (
 	pagePatience    = scenario.DefaultWait
 )
 
-// mostKeys bounds the characters that are typed key by key; a longer text is inserted as a whole, as
-// when it is pasted.
+// mostKeys bounds the characters that are typed key by key; a longer text is inserted as a whole,
+// as when it is pasted.
 const mostKeys = 64
 
-// perform does in the page what is written, in order. It ends with ctx, such as with the question. The
-// error says which gesture a person cannot do, and why.
+// perform does in the page what is written, in order. It ends with ctx, such as with the question.
+// The error says which gesture a person cannot do, and why.
 func (p *person) perform(ctx context.Context, all []scenario.Gesture) error {
 	for i := range all {
 		g := &all[i]
@@ -86,8 +86,8 @@ func (p *person) aim(ctx context.Context, do, selector, with string) (to session
 	return to, nil
 }
 
-// inputs sends what a person's mouse and keyboard do. An end of ctx while the page has not taken one
-// is no error: the page asked something else because of it, or went on.
+// inputs sends what a person's mouse and keyboard do. An end of ctx while the page has not taken
+// one is no error: the page asked something else because of it, or went on.
 func (p *person) inputs(ctx context.Context, all ...bridge.Input) error {
 	for i := range all {
 		if err := p.hand.Act(ctx, all[i]); err != nil && ctx.Err() == nil {
@@ -140,8 +140,8 @@ func (p *person) fill(ctx context.Context, selector, with string, to session.Tar
 	return err
 }
 
-// choose opens a list with the keyboard, goes to an option, and takes it; in a list that is open, it
-// clicks the option.
+// choose opens a list with the keyboard, goes to an option, and takes it; in a list that is open,
+// it clicks the option.
 func (p *person) choose(ctx context.Context, selector, with string, to session.Target) error {
 	var err error
 	switch {
@@ -170,7 +170,8 @@ func (p *person) choose(ctx context.Context, selector, with string, to session.T
 // mostFile bounds a file that the person chooses, in bytes.
 const mostFile = 1 << 20
 
-// give chooses a file in a field that takes files. The page gets its content, and the browser no path.
+// give chooses a file in a field that takes files. The page gets its content, and the browser no
+// path.
 func (p *person) give(ctx context.Context, selector, name string) error {
 	content, err := p.content(name)
 	if err != nil {
@@ -185,8 +186,8 @@ func (p *person) give(ctx context.Context, selector, name string) error {
 	return err
 }
 
-// content reads a file beside the scenario. A scenario that was found and that nobody named gives no
-// file away that is outside of the folder in which it was found.
+// content reads a file beside the scenario. A scenario that was found and that nobody named gives
+// no file away that is outside of the folder in which it was found.
 func (p *person) content(name string) ([]byte, error) {
 	path := beside(p.from, name)
 	if p.from.Within != "" && files.Inside(p.from.Within, path) != nil {
@@ -211,8 +212,8 @@ func (p *person) respond(ctx context.Context, q *bridge.Question) (a scenario.An
 	return p.actIn(ctx, q, a)
 }
 
-// actIn does in the page what an answer says, while the question is open. It returns what is left to
-// answer: nothing where the page goes on by itself, and that the person declines where a person
+// actIn does in the page what an answer says, while the question is open. It returns what is left
+// to answer: nothing where the page goes on by itself, and that the person declines where a person
 // cannot do it, or the page waits for something else.
 func (p *person) actIn(ctx context.Context, q *bridge.Question, a scenario.Answer) (scenario.Answer, bool) {
 	open, end := context.WithCancel(ctx)

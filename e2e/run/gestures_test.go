@@ -15,8 +15,8 @@ import (
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
-// gestures lists what a person does in checkout.html, with what comes of it: the result as expected,
-// or a part of the failure.
+// gestures lists what a person does in checkout.html, with what comes of it: the result as
+// expected, or a part of the failure.
 var gestures = []struct{ name, tool, human, expect, fails string }{
 	{"clicks (K3)", "pay", `{on: interact, answer: {click: "#far"}}`, `{trusted: true, name: nobody}`, ""},
 	{"types", "pay", `{answer: [{fill: "#name", with: Ada é!}, {click: "#far"}]}`, `{name: Ada é!, keys: Ada é!}`, ""},
@@ -76,8 +76,8 @@ var gestures = []struct{ name, tool, human, expect, fails string }{
 	{"is not asked", "order", `{on: interact, answer: accept}, {answer: {click: "#far"}}`, "", "an answer was not asked for: in the page"},
 }
 
-// absent lists the cases that the page's own way does not have: it asks nobody, and waits for nobody
-// to submit a form.
+// absent lists the cases that the page's own way does not have: it asks nobody, and waits for
+// nobody to submit a form.
 var absent = []string{"acts and accepts", "acts and declines", "submits", "fills and submits", "is not asked"}
 
 // TestPeopleAct: the person of a case clicks, types and chooses in the page, by trusted input, in
@@ -128,7 +128,8 @@ func TestPeopleAct(t *testing.T) {
 	}
 }
 
-// TestNoElement (K8): what a selector does not find is said in words, and is never accepted as null.
+// TestNoElement (K8): what a selector does not find is said in words, and is never accepted as
+// null.
 func TestNoElement(t *testing.T) {
 	t.Parallel()
 	looks := []struct{ look, want string }{
@@ -163,8 +164,8 @@ func TestNoElement(t *testing.T) {
 	}
 }
 
-// TestNoFileElsewhere (S1): the person of a scenario that was found, and that nobody named, chooses no file
-// outside of the folder in which it was found; one of a scenario that was named does.
+// TestNoFileElsewhere (S1): the person of a scenario that was found, and that nobody named, chooses
+// no file outside of the folder in which it was found; one of a scenario that was named does.
 func TestNoFileElsewhere(t *testing.T) {
 	t.Parallel()
 	outside := t.TempDir()

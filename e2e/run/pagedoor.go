@@ -82,7 +82,8 @@ func (d *pageDoor) call(ctx context.Context, tool string, with json.RawMessage) 
 }
 
 // resultOfPage returns the result of executeTool: a string, or an error without words. A form
-// returns its outcome, as in the other doors; null stands for one in a frame, which is not followed.
+// returns its outcome, as in the other doors; null stands for one in a frame, which is not
+// followed.
 func resultOfPage(step bridge.Step) result {
 	if e := step.Err; e != nil {
 		return result{err: failure(e), silent: e.Code == bridge.ToolError && e.Reason == ""}
@@ -97,8 +98,9 @@ func resultOfPage(step bridge.Step) result {
 	return result{forms: formsOfText(text)}
 }
 
-// attend lets the person act in the page whenever a tool that runs asks for that, until the function
-// that it returns is called. Nobody attends to a page in whose case the person does nothing there.
+// attend lets the person act in the page whenever a tool that runs asks for that, until the
+// function that it returns is called. Nobody attends to a page in whose case the person does
+// nothing there.
 func (d *pageDoor) attend(ctx context.Context) (leave func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -181,8 +181,8 @@ func (r *result) ended(s *scenario.Step, mustFail bool) *report.Failure {
 	return f
 }
 
-// shown returns the result as a report has it. Two ways that fail alike read alike: the members of an
-// error are in one order, and the ID of the call is left out.
+// shown returns the result as a report has it. Two ways that fail alike read alike: the members of
+// an error are in one order, and the ID of the call is left out.
 func (r *result) shown() json.RawMessage {
 	if r.err == nil {
 		return r.text()

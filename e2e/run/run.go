@@ -35,10 +35,10 @@ type Options struct {
 	Model func(ctx context.Context, r *scenario.ModelRequest) (*scenario.ModelCall, error)
 	// Env returns a variable of the environment, as in [scenario.Scope].
 	Env func(name string) (string, bool)
-	// Retries is how often a case is repeated that fails, unless it says so itself. With Repeat,
+	// Retries says how often a case is repeated that fails, unless it says so itself. With Repeat,
 	// each case runs that many times, and fails when one of them does; zero means one.
 	Retries, Repeat int
-	// Parallel is how many cases of a file run at once; zero means one.
+	// Parallel says how many cases of a file run at once; zero means one.
 	Parallel int
 	// MinCoverage is the least part of the tools of a site that the cases of a file call, in
 	// percent; zero asks for none.

@@ -262,7 +262,7 @@ cases: [{name: there, steps: [{call: text}]}]`)
 	}
 }
 
-// doors are those of tests for which one does by day.
+// doors lists those of tests for which one does by day.
 func doors() []scenario.Door {
 	return gatetest.Amount([]scenario.Door{scenario.ThroughMCP}, scenario.Doors())
 }

@@ -28,8 +28,8 @@ func written(secret string) []string {
 		strings.NewReplacer("&", "&amp;", "<", "&lt;").Replace(secret)}
 }
 
-// TestTracesHideSecrets holds S2: no file of a trace, and no report, has an argument that the schema
-// marks as secret, wherever the page repeats it. What is not marked is there.
+// TestTracesHideSecrets holds S2: no file of a trace, and no report, has an argument that the
+// schema marks as secret, wherever the page repeats it. What is not marked is there.
 func TestTracesHideSecrets(t *testing.T) {
 	t.Parallel()
 	const password, pin, user = `p&ss "w/ord"`, "90210", "anna-of-the-test"
@@ -82,8 +82,8 @@ document.modelContext.registerTool({name: 'login', description: 'Logs in.',
   }});
 </script>`
 
-// TestRecordingsHideSecrets holds S2: the recording of a network has no argument that a schema marks,
-// and is played for that one and for another.
+// TestRecordingsHideSecrets holds S2: the recording of a network has no argument that a schema
+// marks, and is played for that one and for another.
 func TestRecordingsHideSecrets(t *testing.T) {
 	t.Parallel()
 	const password, other, user = `p&ss "w/ord"`, "an%other", "anna-of-the-test"

@@ -240,8 +240,8 @@ func credential(name string, may ...bridge.Right) transport.Credential {
 	return transport.Credential{Caller: bridge.Caller{Name: name, May: may}, Token: rand.Text()}
 }
 
-// questionTime is how long questions stay open where people do not answer, or too late; 0 leaves
-// them their usual time.
+// questionTime returns how long questions stay open where people do not answer, or too late; 0
+// leaves them their usual time.
 func (on *Stand) questionTime() time.Duration {
 	var longest time.Duration
 	anySilent := false

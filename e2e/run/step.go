@@ -358,7 +358,7 @@ func (t *attempt) look(ctx context.Context, l *scenario.Look) (json.RawMessage, 
 	return schema.AppendString(nil, strings.ToValidUTF8(e.Text, "\uFFFD")), true, nil
 }
 
-// quietTime is how long a page sends no request that is idle.
+// quietTime sets how long a page sends no request that is idle.
 const quietTime = 500 * time.Millisecond
 
 func (t *attempt) idle(ctx context.Context, s *scenario.Step, patience time.Duration) *report.Failure {

@@ -38,7 +38,8 @@ const (
 	filmPace     = 100 * time.Millisecond
 )
 
-// tracePictureTime is how long a picture for a trace may take: a page that hangs holds up no case.
+// tracePictureTime limits how long a picture for a trace may take: a page that hangs holds up no
+// case.
 const tracePictureTime = time.Second
 
 // tracing collects the trace of one attempt. A nil one collects nothing.

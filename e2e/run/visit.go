@@ -234,7 +234,7 @@ func (c *Called) Effects(ctx context.Context) (*check.Effects, error) {
 	return touched(all, &v.alone), nil
 }
 
-// mostIdle is how old a page gets at most that is left alone.
+// mostIdle limits how old a page gets at most that is left alone.
 const mostIdle = 5 * time.Second
 
 // observe adds what a page did that was left alone, until it is as old as one that was not: then it

@@ -250,7 +250,7 @@ func (d *decoder) integer(n *yaml.Node, f field) {
 	f.value.SetInt(int64(i))
 }
 
-// DefaultWait is how long a step waits, with wait-for or eventually, that names no time.
+// DefaultWait sets how long a step waits, with wait-for or eventually, that names no time.
 const DefaultWait = 5 * time.Second
 
 // mostDuration bounds what a file may wait for.

@@ -29,7 +29,7 @@ type Draft struct {
 
 // DraftPage is a page of a draft.
 type DraftPage struct {
-	// Path is where it is, such as /cart; "" is the first page of the app.
+	// Path says where it is, such as /cart; "" is the first page of the app.
 	Path  string
 	Tools []check.Tool
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// Gesture holds one thing that the person does in the page. Exactly one of Click, Fill and Choose is
-// set: a CSS selector of one element.
+// Gesture holds one thing that the person does in the page. Exactly one of Click, Fill and Choose
+// is set: a CSS selector of one element.
 type Gesture struct {
 	Position
 	Click  string

@@ -18,7 +18,7 @@ import (
 // Mismatch says where and why a value differs from the expected one. All its texts are fit
 // for a terminal: invisible characters are escaped.
 type Mismatch struct {
-	// Path is where they differ, such as content[0].text; "" is the whole value.
+	// Path says where they differ, such as content[0].text; "" is the whole value.
 	Path string
 	// Why is one sentence with the path.
 	Why string

@@ -97,7 +97,7 @@ type Case struct {
 	Retries *int     `key:"retries" min:"0" max:"10" help:"how often the case is repeated when it fails, in the place of what holds for the run"`
 	Steps   []Step   `key:"steps" required:"yes" help:"what is done and expected, in order"`
 
-	// Eval is where the case came from, when it is of an evals.json.
+	// Eval says where the case came from, when it is of an evals.json.
 	Eval *Eval `key:"-"`
 }
 
@@ -199,7 +199,7 @@ type Tools struct {
 	Eventually Eventually `key:"eventually" help:"waits for it: true is 5s"`
 }
 
-// Eventually is how long something may take to become true; 0 means that it must be true now.
+// Eventually limits how long something may take to become true; 0 means that it must be true now.
 type Eventually time.Duration
 
 // Look is a look at the page. Exactly one of Text, Value, Count and Visible is set: a CSS selector.

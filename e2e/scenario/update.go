@@ -163,7 +163,7 @@ func isBlock(n *yaml.Node) bool {
 	return n.Kind != yaml.ScalarNode && n.Style&yaml.FlowStyle == 0
 }
 
-// offsetOf is where a place is in the text. Columns count characters.
+// offsetOf returns where a place is in the text. Columns count characters.
 func offsetOf(text []byte, where Position) (int, bool) {
 	offset := 0
 	for range where.Line - 1 {
@@ -183,8 +183,8 @@ func offsetOf(text []byte, where Position) (int, bool) {
 	return 0, false
 }
 
-// endOf is where a value ends that begins at an offset, or -1. parent is the column of the mapping
-// or list that it is in.
+// endOf returns where a value ends that begins at an offset, or -1. parent is the column of the
+// mapping or list that it is in.
 func endOf(text []byte, from int, n *yaml.Node, parent int, inFlow bool) int {
 	switch {
 	case n.Kind == yaml.ScalarNode && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0, isBlock(n):

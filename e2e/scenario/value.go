@@ -21,7 +21,7 @@ type Value struct{ n *node }
 // Exists reports whether there is a value; null is one.
 func (v Value) Exists() bool { return v.n != nil }
 
-// Position is where the value begins in its file.
+// Position returns where the value begins in its file.
 func (v Value) Position() Position {
 	if v.n == nil {
 		return Position{}

@@ -51,7 +51,8 @@ func NewIssuer() *Issuer {
 	return i
 }
 
-// Token signs the claims of a person, good for an hour, with further ones in the place of the usual.
+// Token signs the claims of a person, good for an hour, with further ones in the place of the
+// usual.
 func (i *Issuer) Token(who string, more map[string]any) string {
 	claims := map[string]any{"iss": i.URL, "sub": who, "aud": PublicURL, "scope": "pagetools.call",
 		"exp": time.Now().Add(time.Hour).Unix(), "iat": time.Now().Unix(), "client_id": "host"}

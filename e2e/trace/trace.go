@@ -21,7 +21,7 @@ import (
 type Trace struct {
 	// Title is shown at the top, and URL as the address of pictures.
 	Title, URL string
-	// Began is when the case began. What is said to have been earlier is shown at that time.
+	// Began says when the case began. What is said to have been earlier is shown at that time.
 	Began    time.Time
 	Actions  []*Action
 	Frames   []Frame // of the film strip
@@ -42,7 +42,7 @@ type Action struct {
 	Error string
 	// Log are lines about it.
 	Log []string
-	// File and Line are where it is written. File is a key of Sources; "" is nowhere.
+	// File and Line say where it is written. File is a key of Sources; "" is nowhere.
 	File string
 	Line int
 	// Before and After are pictures of the page; nil is none.
@@ -72,7 +72,7 @@ type Message struct {
 	// Level is log, info, warning, error or debug.
 	Level, Text string
 	Uncaught    bool
-	// URL and Line are where; "" and 0 are unknown. Lines count from 1.
+	// URL and Line say where; "" and 0 are unknown. Lines count from 1.
 	URL  string
 	Line int
 }
@@ -82,7 +82,7 @@ type Request struct {
 	At          time.Time
 	Took        time.Duration
 	Method, URL string
-	// Status is zero without a response; Failed is why there is none.
+	// Status is zero without a response; Failed says why there is none.
 	Status     int
 	StatusText string
 	Failed     string

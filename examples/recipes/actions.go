@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// action is where an action is, below /page and /api, and the scope that the API asks for.
+// action says where an action is, below /page and /api, and the scope that the API asks for.
 type action struct{ route, scope string }
 
 const (

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Recipe is how a dish is made.
+// Recipe says how a dish is made.
 type Recipe struct {
 	ID          string   `json:"id"`
 	Title       string   `json:"title"`

@@ -178,7 +178,7 @@ func redirect(to string) reply {
 	return reply{http.StatusSeeOther, http.Header{"Location": {to}}, nil}
 }
 
-// html shows a template of pages.html. formAction is where its form may lead.
+// html shows a template of pages.html. formAction says where its form may lead.
 func (s *server) html(status int, name, formAction string, data any) reply {
 	var page bytes.Buffer
 	if err := s.pages.ExecuteTemplate(&page, name, data); err != nil {

@@ -50,7 +50,7 @@ func TestTemplateOfSeveralLinesIsError(t *testing.T) {
 	}
 }
 
-// maxShim is how large the script for pages may get, readable as it is.
+// maxShim limits how large the script for pages may get, readable as it is.
 const maxShim = 109_000
 
 func TestSizeOfShim(t *testing.T) {

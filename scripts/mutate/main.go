@@ -44,7 +44,7 @@ type mutation struct {
 	old, new      string
 }
 
-// patience is how long a test may take with a mutation: one that hangs has failed, too.
+// patience limits how long a test may take with a mutation: one that hangs has failed, too.
 const patience = 5 * time.Minute
 
 func main() {

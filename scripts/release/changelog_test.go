@@ -46,7 +46,8 @@ func TestChangelog(t *testing.T) {
 	}
 }
 
-// TestCutAndRefusals works in a repository of its own: cut makes one commit, build refuses what it must.
+// TestCutAndRefusals works in a repository of its own: cut makes one commit, build refuses what it
+// must.
 func TestCutAndRefusals(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -67,7 +67,8 @@ func debian(t *testing.T) string {
 	return root
 }
 
-// archiveOf returns where this machine gets Debian's packages from; empty: wherever debootstrap does.
+// archiveOf returns where this machine gets Debian's packages from; empty: wherever debootstrap
+// does.
 func archiveOf(t *testing.T) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "apt-get", "indextargets", "--format", "$(CODENAME) $(REPO_URI)", "Created-By: Packages").Output()
@@ -84,9 +85,9 @@ func archiveOf(t *testing.T) string {
 
 func last(text string, n int) string { return text[max(0, len(text)-n):] }
 
-// inside runs a command in another root folder, in namespaces of its own for mounts and processes, as
-// a container would: what it starts ends with it. The shell stays, because a process that becomes another
-// user does not end with its parent any more.
+// inside runs a command in another root folder, in namespaces of its own for mounts and processes,
+// as a container would: what it starts ends with it. The shell stays, because a process that
+// becomes another user does not end with its parent any more.
 func inside(t *testing.T, root string, user uint32, env []string, command ...string) *exec.Cmd {
 	t.Helper()
 	const script = `mount -t proc proc "$0/proc" && mount -t tmpfs -o mode=1777 tmpfs "$0/dev/shm" && ` +
@@ -104,8 +105,8 @@ func inside(t *testing.T, root string, user uint32, env []string, command ...str
 
 const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// TestContainerfile does what Containerfile says in a folder with a Debian: it installs the deb, with
-// the browser that it recommends, makes the user, and starts pagetools as it says.
+// TestContainerfile does what Containerfile says in a folder with a Debian: it installs the deb,
+// with the browser that it recommends, makes the user, and starts pagetools as it says.
 func TestContainerfile(t *testing.T) {
 	p := publishedRelease(t)
 	if !*chroots {
@@ -165,7 +166,8 @@ func TestContainerfile(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(root, "srv/page"), os.DirFS(page(t))); err != nil {
 		t.Fatal(err)
 	}
-	// In another root folder no user may make namespaces, so that the browser's sandbox cannot work.
+	// In another root folder no user may make namespaces, so that the browser's sandbox cannot
+	// work.
 	env = append(env, "PAGETOOLS_NO_SANDBOX=1")
 	run := func(more []string, args ...string) *exec.Cmd {
 		return inside(t, root, user, slices.Concat(env, more), append([]string{"env", "-C", dir, start[0]}, args...)...)
@@ -186,7 +188,8 @@ func TestContainerfile(t *testing.T) {
 	must(t, inside(t, root, 0, env, "/bin/sh", "-c", "dpkg --remove pagetools && ! test -e /usr/bin/pagetools && ! test -e /usr/lib/systemd/system/pagetools.service"))
 }
 
-// alone installs the deb where nothing else is: it needs no other package, and says how to get a browser.
+// alone installs the deb where nothing else is: it needs no other package, and says how to get a
+// browser.
 func alone(t *testing.T, p published, root string) {
 	t.Helper()
 	data, err := os.ReadFile(p.file(t, "pagetools_VERSION_"+runtime.GOARCH+".deb"))
@@ -288,7 +291,8 @@ func TestRPM(t *testing.T) {
 	}
 }
 
-// TestImageRuns unpacks the image's layer, and runs its entry as its user: the browser is elsewhere.
+// TestImageRuns unpacks the image's layer, and runs its entry as its user: the browser is
+// elsewhere.
 func TestImageRuns(t *testing.T) {
 	p := publishedRelease(t)
 	if os.Geteuid() != 0 {

@@ -78,8 +78,8 @@ var completions = map[string]string{
 	"fish": "completions/pagetools.fish", "powershell": "completions/pagetools.ps1",
 }
 
-// readDocs collects what goes beside the program. The completions come from the program, and the man
-// pages from a test of its command line.
+// readDocs collects what goes beside the program. The completions come from the program, and the
+// man pages from a test of its command line.
 func (r *release) readDocs(ctx context.Context, temp string) error {
 	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
 		data, err := os.ReadFile(filepath.Join(r.dir, name))
@@ -197,8 +197,8 @@ func licences(dir string) (texts []string, err error) {
 	return texts, nil
 }
 
-// fromFile is the name of the file of one word that says which package the program came with. It lies
-// beside the program; where programs of others lie there, it is from in share/pagetools.
+// fromFile is the name of the file of one word that says which package the program came with. It
+// lies beside the program; where programs of others lie there, it is from in share/pagetools.
 const fromFile = "pagetools.from"
 
 func (r *release) packArchives(context.Context) error {

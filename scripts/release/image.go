@@ -10,7 +10,8 @@ import (
 // imageUser runs the program in the image; nothing there is root's to run.
 const imageUser = 65532
 
-// The types of the parts of an image: https://github.com/opencontainers/image-spec/blob/main/media-types.md
+// The types of the parts of an image:
+// https://github.com/opencontainers/image-spec/blob/main/media-types.md
 const (
 	typeIndex    = "application/vnd.oci.image.index.v1+json"
 	typeManifest = "application/vnd.oci.image.manifest.v1+json"
@@ -100,8 +101,8 @@ func (r *release) labels() map[string]string {
 	}
 }
 
-// packImage writes an image layout for each architecture of Linux: the program alone, for a browser in
-// another container, named with --browser-url.
+// packImage writes an image layout for each architecture of Linux: the program alone, for a browser
+// in another container, named with --browser-url.
 func (r *release) packImage(context.Context) error {
 	all := imageIndex{SchemaVersion: 2, MediaType: typeIndex, Annotations: r.labels()}
 	for _, p := range r.programs {

@@ -146,7 +146,8 @@ func TestBundle(t *testing.T) {
 	mainJob(t, "mcpb", p, words[0])
 }
 
-// mainJob asks an installed program what it is, whether there is a browser, and for the tools of a page.
+// mainJob asks an installed program what it is, whether there is a browser, and for the tools of a
+// page.
 func mainJob(t *testing.T, from string, p published, program ...string) {
 	t.Helper()
 	start := func(args ...string) *exec.Cmd {

@@ -1,5 +1,6 @@
-// Command release makes what a release consists of. It is a module of its own, so that what packages
-// are written with stays out of the product. The same commit and the same Go yield the same bytes.
+// Command release makes what a release consists of. It is a module of its own, so that what
+// packages are written with stays out of the product. The same commit and the same Go yield the
+// same bytes.
 //
 //	go -C scripts/release run . build -version 1.2.3 [-out dist] [-platforms linux/amd64,…]
 //	go -C scripts/release run . check [-once] [-out bin/release] [-platforms linux/amd64,…]
@@ -154,8 +155,8 @@ func build(ctx context.Context, root string, o options, out io.Writer) error {
 	return nil
 }
 
-// check builds the commit that is checked out twice, in two folders, compares what came, and has the
-// readers of the packages judge them.
+// check builds the commit that is checked out twice, in two folders, compares what came, and has
+// the readers of the packages judge them.
 func check(ctx context.Context, root string, o options, out io.Writer) error {
 	commit, err := git(ctx, root, "rev-parse", "HEAD")
 	if err != nil {

@@ -125,7 +125,8 @@ type transport struct {
 // serverName is the name in the registry of MCP servers.
 const serverName = "io.github.pagetools/pagetools"
 
-// newServer lists npm's package first: most clients take it. What a bundle is given is in its manifest.
+// newServer lists npm's package first: most clients take it. What a bundle is given is in its
+// manifest.
 func newServer(version string, bundles []bundle) server {
 	s := server{
 		Schema: "https://static.modelcontextprotocol.io/schemas/" + schemaVersion + "/server.schema.json",
@@ -144,7 +145,7 @@ func newServer(version string, bundles []bundle) server {
 	return s
 }
 
-// downloads is where the files of a release are.
+// downloads returns where the files of a release are.
 func downloads(version string) string { return repositoryURL + "/releases/download/v" + version + "/" }
 
 // packBundles writes an MCPB for each platform: a manifest can vary by system, and not by CPU.

@@ -16,7 +16,8 @@ const (
 	description = "The tools that a web page declares through WebMCP, for any agent, in a browser of its own"
 )
 
-// npmPackage is a package.json. npm runs nothing when it installs one of ours: there are no scripts.
+// npmPackage is a package.json. npm runs nothing when it installs one of ours: there are no
+// scripts.
 type npmPackage struct {
 	Name        string            `json:"name"`
 	Version     string            `json:"version"`

@@ -32,7 +32,8 @@ func sorted(files []file) []file {
 	return slices.SortedFunc(slices.Values(files), func(a, b file) int { return cmp.Compare(a.name, b.name) })
 }
 
-// tarOf packs files in the order of their names. Nothing in it depends on when and where it is made.
+// tarOf packs files in the order of their names. Nothing in it depends on when and where it is
+// made.
 func tarOf(files []file, at time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)

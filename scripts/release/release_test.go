@@ -105,7 +105,8 @@ func TestSameFiles(t *testing.T) {
 	}
 }
 
-// TestPack looks at archives as their readers do: in order, owned by root, of one time, without names.
+// TestPack looks at archives as their readers do: in order, owned by root, of one time, without
+// names.
 func TestPack(t *testing.T) {
 	t.Parallel()
 	files := []file{{name: "b/run", mode: 0o755, data: []byte("b")}, {name: "a", mode: 0o644, data: []byte("a")},
@@ -145,8 +146,8 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// TestNPMPackages: npm runs nothing of ours, takes the package that fits, and the version is the same
-// everywhere.
+// TestNPMPackages: npm runs nothing of ours, takes the package that fits, and the version is the
+// same everywhere.
 func TestNPMPackages(t *testing.T) {
 	t.Parallel()
 	r := made(t)
@@ -189,8 +190,8 @@ func TestNPMPackages(t *testing.T) {
 	}
 }
 
-// TestShops: each shop's file has the address and the digest of each archive for its system, and only
-// those that were built.
+// TestShops: each shop's file has the address and the digest of each archive for its system, and
+// only those that were built.
 func TestShops(t *testing.T) {
 	t.Parallel()
 	r := made(t, allPlatforms...)
@@ -220,7 +221,8 @@ func TestShops(t *testing.T) {
 	}
 }
 
-// TestImage follows the image from its index to the program, and checks every digest and size on the way.
+// TestImage follows the image from its index to the program, and checks every digest and size on
+// the way.
 func TestImage(t *testing.T) {
 	t.Parallel()
 	r := made(t, platform{"linux", "amd64"}, platform{"linux", "arm64"}, platform{"windows", "amd64"})

@@ -114,8 +114,8 @@ func (page shopPage) scoop() scoop {
 	return s
 }
 
-// packShops writes what Homebrew, Scoop and winget take: for a tap, a bucket, a pull request. A shop
-// for whose system nothing is built gets nothing.
+// packShops writes what Homebrew, Scoop and winget take: for a tap, a bucket, a pull request. A
+// shop for whose system nothing is built gets nothing.
 func (r *release) packShops(context.Context) error {
 	page := r.shopPage()
 	files := map[string]string{}

@@ -220,7 +220,7 @@ func (s *source) moduleFolders(ctx context.Context, p platform) (map[string]stri
 	return folders, nil
 }
 
-// goRoot is where Go itself is, with its licence.
+// goRoot returns where Go itself is, with its licence.
 func (s *source) goRoot(ctx context.Context) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", "env", "GOROOT")
 	cmd.Env = s.env

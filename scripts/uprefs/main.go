@@ -120,10 +120,10 @@ func list(ctx context.Context, patterns []string) ([]listed, error) {
 	}
 }
 
-// graph is how often the files of a package use what others declare.
+// graph says how often the files of a package use what others declare.
 type graph struct {
 	files []string
-	uses  [][]int // uses[a][b] is how often a uses b
+	uses  [][]int // uses[a][b] counts a's uses of b
 }
 
 func read(fset *token.FileSet, imports types.Importer, p listed) (*graph, *types.Package, error) {
@@ -200,7 +200,7 @@ func (g *graph) best() (order []int, up, all int) {
 	return order, up, all
 }
 
-// used is how much more a file is used than it uses.
+// used returns how much more a file is used than it uses.
 func (g *graph) used(f int) (n int) {
 	for other := range g.files {
 		n += g.uses[other][f] - g.uses[f][other]

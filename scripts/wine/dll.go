@@ -13,8 +13,8 @@ const (
 	sectionSize = 0x200
 )
 
-// writeDLL writes a library for 64 bits whose one function, ProcessPrng, is another library's. It has
-// no code.
+// writeDLL writes a library for 64 bits whose one function, ProcessPrng, is another library's. It
+// has no code.
 func writeDLL(path string) error {
 	le := binary.LittleEndian
 	var exports bytes.Buffer

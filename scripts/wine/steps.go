@@ -64,7 +64,7 @@ func adapters(ctx context.Context, r *rig) error {
 	if err := r.says(ctx, "from adapter corner-shop", "tools", site, "--adapter", open); err != nil {
 		return err
 	}
-	if err := os.Chmod(open, 0o666); err != nil { //nolint:gosec // that is what is tried
+	if err := os.Chmod(open, 0o666); err != nil { //nolint:gosec // that is tried here
 		return err
 	}
 	_, err = r.run(ctx, "tools", site, "--adapter", open)

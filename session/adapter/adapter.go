@@ -28,7 +28,7 @@ type Adapter struct {
 	File string
 	// Frames has it run in frames of the page's own origin, too.
 	Frames bool
-	// At is when it runs: start, end or idle, of the document.
+	// At says when it runs: start, end or idle, of the document.
 	At string
 	// Ignored lists the keys of the header that mean nothing, with their lines.
 	Ignored []Key
@@ -101,7 +101,8 @@ var (
 	header    = regexp.MustCompile(`^//\s*@([A-Za-z-]+)(?:\s+(.*))?$`)
 )
 
-// loads are the keys by which scripts of browser extensions load something, or get more than a page.
+// loads are the keys by which scripts of browser extensions load something, or get more than a
+// page.
 var loads = []string{"grant", "require", "resource", "updateURL"}
 
 // Parse reads the text of an adapter. Errors are *HeaderError.

@@ -34,7 +34,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestParseRefuses: each error names the file, the line where there is one, and what would be right.
+// TestParseRefuses: each error names the file, the line where there is one, and what would be
+// right.
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	head := []string{"@name shop", "@version 1.0.0"}

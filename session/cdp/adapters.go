@@ -17,8 +17,8 @@ import (
 	"github.com/pagetools/pagetools/shim"
 )
 
-// adapterScripts are the commands by which the documents of a tab get its adapters, those that are not
-// JavaScript left out: parse has told of them.
+// adapterScripts are the commands by which the documents of a tab get its adapters, those that are
+// not JavaScript left out: parse has told of them.
 func adapterScripts(name string, o session.TabOptions, parsed *sync.Map) (commands []wire.Command) {
 	if len(o.Adapters) == 0 {
 		return nil
@@ -63,8 +63,8 @@ func asError(e *adapter.HeaderError) error {
 	return e
 }
 
-// parse finds out whether the adapters of a tab are JavaScript, while it shows an empty document: of
-// a script that is none, its pages hear nothing.
+// parse finds out whether the adapters of a tab are JavaScript, while it shows an empty document:
+// of a script that is none, its pages hear nothing.
 func (t *tab) parse(ctx context.Context, all []*adapter.Adapter, parsed *sync.Map) error {
 	for _, a := range all {
 		known, ok := parsed.Load(a.SHA256)

@@ -86,8 +86,9 @@ func (s *shown) found(what string) (f bridge.Finding) {
 	return f
 }
 
-// TestAdapterInStrictPage (anyone 4.1, 4.2): an adapter registers tools in a page whose policy allows no
-// script, at each of the times, also after a navigation, and only in the pages that match.
+// TestAdapterInStrictPage (anyone 4.1, 4.2): an adapter registers tools in a page whose policy
+// allows no script, at each of the times, also after a navigation, and only in the pages that
+// match.
 func TestAdapterInStrictPage(t *testing.T) {
 	t.Parallel()
 	origin := site(t, map[string]http.HandlerFunc{
@@ -120,8 +121,8 @@ func TestAdapterInStrictPage(t *testing.T) {
 	})
 }
 
-// TestAdapterMarks (anyone 4.3): what is registered through the adapter's modelContext, or in its first
-// synchronous part, has its mark; nothing else has.
+// TestAdapterMarks (anyone 4.3): what is registered through the adapter's modelContext, or in its
+// first synchronous part, has its mark; nothing else has.
 func TestAdapterMarks(t *testing.T) {
 	t.Parallel()
 	origin := site(t, map[string]http.HandlerFunc{"/": html(`<script>tool('own', () => 1)</script>`)})
@@ -139,8 +140,8 @@ func TestAdapterMarks(t *testing.T) {
 	})
 }
 
-// TestPageWins (anyone 4.2): a name that the page has, or takes later, is the page's; its older methods
-// leave the tools of adapters alone.
+// TestPageWins (anyone 4.2): a name that the page has, or takes later, is the page's; its older
+// methods leave the tools of adapters alone.
 func TestPageWins(t *testing.T) {
 	t.Parallel()
 	origin := site(t, map[string]http.HandlerFunc{"/": html(`<title>t</title><script>
@@ -172,8 +173,8 @@ func TestPageWins(t *testing.T) {
 	})
 }
 
-// TestAdapterFaults (anyone 4.2): what an adapter throws is told with file and line, and one that does not
-// parse leaves the page and the others whole.
+// TestAdapterFaults (anyone 4.2): what an adapter throws is told with file and line, and one that
+// does not parse leaves the page and the others whole.
 func TestAdapterFaults(t *testing.T) {
 	t.Parallel()
 	origin := site(t, map[string]http.HandlerFunc{"/": html(`<script>tool('own', () => 1)</script>`)})
@@ -212,8 +213,8 @@ func TestAdapterFaults(t *testing.T) {
 	}
 }
 
-// TestAdapterFrames (anyone 4.2): frames of the page's origin run an adapter that says so, and no others;
-// a page of another origin runs none, whatever @match says.
+// TestAdapterFrames (anyone 4.2): frames of the page's origin run an adapter that says so, and no
+// others; a page of another origin runs none, whatever @match says.
 func TestAdapterFrames(t *testing.T) {
 	t.Parallel()
 	inner := html(`<title>in</title><script>tool('inner', () => 1)</script>`)
@@ -239,7 +240,8 @@ func TestAdapterFrames(t *testing.T) {
 	})
 }
 
-// serverPage is a page with an MCP server of its own, as MCP-B's TabServerTransport speaks, written by us.
+// serverPage is a page with an MCP server of its own, as MCP-B's TabServerTransport speaks, written
+// by us.
 const serverPage = `<title>t</title><script>
 	const channel = 'mcp-default', tools = [{name: 'greet', description: 'Greets.', inputSchema: {type: 'object', properties: {name: {type: 'string'}}}},
 		{name: 'mirrored', description: 'The page has it, too.', inputSchema: {type: 'object'}}, {name: 'hang', description: 'Never answers.', inputSchema: {type: 'object'}}];
@@ -271,8 +273,9 @@ const serverPage = `<title>t</title><script>
 	send('mcp-server-ready');
 </script>`
 
-// TestPageServers (anyone 4.5): the tools of an MCP server in the page are registered, called and renewed; what
-// the page registers itself is left to it, without a finding. Without the adapter there is a finding.
+// TestPageServers (anyone 4.5): the tools of an MCP server in the page are registered, called and
+// renewed; what the page registers itself is left to it, without a finding. Without the adapter
+// there is a finding.
 func TestPageServers(t *testing.T) {
 	t.Parallel()
 	origin := site(t, map[string]http.HandlerFunc{"/": html(serverPage)})

@@ -168,8 +168,8 @@ func (a *pageAnswer) fail(reason bridge.Reason, outcome bridge.Outcome, what str
 	return bridge.Errorf(bridge.ToolError, reason, outcome, "%s.", what).Detail("page", a)
 }
 
-// handled makes a step of a page whose script took the submit, and sent requests or none. fault says
-// what the script threw, if it did.
+// handled makes a step of a page whose script took the submit, and sent requests or none. fault
+// says what the script threw, if it did.
 func handled(d *document, p *shim.Page, sent []request, fault string) bridge.Step {
 	a := &pageAnswer{Page: *p}
 	a.Status = 0 // of the document that was there before
@@ -199,8 +199,8 @@ func handled(d *document, p *shim.Page, sent []request, fault string) bridge.Ste
 	return s
 }
 
-// threw makes the error of a page whose script took a submit and failed. What it had done until then
-// nobody knows, where it did anything.
+// threw makes the error of a page whose script took a submit and failed. What it had done until
+// then nobody knows, where it did anything.
 func (a *pageAnswer) threw(fault string, read bool) *bridge.Error {
 	outcome, what := bridge.Failed, "nothing was sent"
 	if len(a.Changed) > 0 {

@@ -46,9 +46,10 @@ type instance struct {
 
 	// keepsProfile is true when the profile belongs to the operator.
 	keepsProfile bool
-	// saves is true since a page of the operator's profile may save files: it counts for all of them.
+	// saves is true since a page of the operator's profile may save files: it counts for all of
+	// them.
 	saves atomic.Bool
-	// proxy is how pages reach the network; nil is the browser's own way.
+	// proxy says how pages reach the network; nil is the browser's own way.
 	proxy *egress.Proxy
 	// common is the credential of all pages of an operator's profile, which has one store of
 	// credentials; it reaches what any of them may.
@@ -254,9 +255,9 @@ func (b *instance) admit(reach *policy.Reach,
 	return g, g.End
 }
 
-// forgot reports whether the process that knew the credentials of the pages was replaced since it was
-// seen last: the browser starts another one when it dies. It says so of none that was not seen before,
-// because to log in again ends the navigations of pages.
+// forgot reports whether the process that knew the credentials of the pages was replaced since it
+// was seen last: the browser starts another one when it dies. It says so of none that was not seen
+// before, because to log in again ends the navigations of pages.
 func (b *instance) forgot(ctx context.Context) bool {
 	if b.proxy == nil {
 		return false
@@ -274,8 +275,8 @@ func (b *instance) forgot(ctx context.Context) bool {
 	return false
 }
 
-// learn notes, once a page has reached the network, by which process it did: that may die before the
-// browser is asked the next time.
+// learn notes, once a page has reached the network, by which process it did: that may die before
+// the browser is asked the next time.
 func (b *instance) learn(ctx context.Context) {
 	if b.network.Load() == 0 {
 		b.forgot(ctx)

@@ -20,7 +20,7 @@ import (
 	"github.com/pagetools/pagetools/shim"
 )
 
-// interactionPatience is how long an interaction may go on after a dialog in it
+// interactionPatience limits how long an interaction may go on after a dialog in it
 // was answered, before a person is asked to act in it again.
 const interactionPatience = 100 * time.Millisecond
 
@@ -151,7 +151,8 @@ func (c *call) wait(ctx context.Context) bridge.Step {
 	}
 }
 
-// heard reads what the page said. When those are parts of the result, it listens for what comes next.
+// heard reads what the page said. When those are parts of the result, it listens for what comes
+// next.
 func (c *call) heard(ctx context.Context, r wire.Reply, ok bool) answer {
 	a := c.read(ctx, r, ok)
 	if a.partial && c.listen(ctx) != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/pagetools/pagetools/shim"
 )
 
-// times are how long things may take. Tests shorten them.
+// times limits how long things may take. Tests shorten them.
 type times struct {
 	// A page that said nothing for silence is asked whether it lives before a
 	// call is dispatched to it, so that a call to a hung page is known not to
@@ -112,8 +112,8 @@ func (cs *calls) atWork() bool {
 	return cs.count > 0 || len(cs.leaving) > 0
 }
 
-// closePatience limits how long a page may take to close the iterators of calls that are over, which
-// its script gives a second each, before it is left.
+// closePatience limits how long a page may take to close the iterators of calls that are over,
+// which its script gives a second each, before it is left.
 const closePatience = 1200 * time.Millisecond
 
 // left waits until the page has closed what the aborted calls were at work with, for closePatience

@@ -114,7 +114,8 @@ func TestDropped(t *testing.T) {
 		{"kept alive", `fetch('/drop', {method: 'POST', body: 'x', keepalive: true})`, `"TypeError"`},
 		{"XMLHttpRequest", `new Promise((done) => { const x = new XMLHttpRequest(); x.open('PATCH', '/drop'); x.onloadend = () => done(x.status); x.send('x') })`, `0`},
 	} {
-		// The connection to the proxy is one that was used, on which browsers repeat what got no answer.
+		// The connection to the proxy is one that was used, on which browsers repeat what got no
+		// answer.
 		script := `fetch('/ok').then((r) => r.text()).then(() => ` + row.script + `).then((r) => r.status ?? r, (e) => e.name)`
 		in, _ := json.Marshal(map[string]string{"script": script})
 		before := asked.Load()

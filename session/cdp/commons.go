@@ -2,9 +2,9 @@ package cdp
 
 import "time"
 
-// commons weighs what pages take in the processes that they share: the bytes of blobs, the states of
-// a history, what a graphics process draws with. No page owns it by the browser's word, so that what
-// was taken is held against the renderers that ran meanwhile. One goroutine uses it.
+// commons weighs what pages take in the processes that they share: the bytes of blobs, the states
+// of a history, what a graphics process draws with. No page owns it by the browser's word, so that
+// what was taken is held against the renderers that ran meanwhile. One goroutine uses it.
 type commons struct {
 	began, before float64           // bytes, at the first look and at the last one
 	ran           map[int64]float64 // seconds that each renderer had run, at the last look

@@ -54,7 +54,7 @@ type document struct {
 	newest atomic.Int64
 }
 
-// revisions is how many changes that only the browser knows of fit between two
+// revisions sets how many changes that only the browser knows of fit between two
 // revisions of a page script.
 const revisions = 1 << 20
 
@@ -109,7 +109,7 @@ func (d *document) lost(o bridge.Outcome) *bridge.Error {
 	return navigatedError(reason)
 }
 
-// commitPatience is how long a navigation or a crash may take to be reported
+// commitPatience limits how long a navigation or a crash may take to be reported
 // after it failed an evaluation.
 const commitPatience = 300 * time.Millisecond
 

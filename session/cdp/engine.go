@@ -23,13 +23,13 @@ import (
 type LocalOptions struct {
 	chrome.Options
 
-	// Proxy is how pages reach the network. With nil they reach whatever the machine does, which
+	// Proxy says how pages reach the network. With nil they reach whatever the machine does, which
 	// is for tests and for pages that can be trusted.
 	Proxy *egress.Proxy
 	// AdoptWindows makes pages able to bridge the windows that they open.
 	AdoptWindows bool
-	// RecycleAfter is how many tabs a browser opens before another takes over;
-	// zero means 200. RecycleAge is how old it gets; zero means 24 hours. A browser with a
+	// RecycleAfter says how many tabs a browser opens before another takes over;
+	// zero means 200. RecycleAge says how old it gets; zero means 24 hours. A browser with a
 	// profile of the operator is not replaced while it runs.
 	RecycleAfter int
 	RecycleAge   time.Duration

@@ -50,7 +50,7 @@ func (w *watcher) findings(d *document) []bridge.Finding {
 	return out
 }
 
-// longestName is how many characters the name of a tool may have in a browser.
+// longestName limits how many characters the name of a tool may have in a browser.
 const longestName = 128
 
 // unsaid stands for the words of an exception that has none.

@@ -24,8 +24,8 @@ const sayInShadow = `const outer = document.body.appendChild(document.createElem
 	const inner = outer.appendChild(document.createElement('div')).attachShadow({mode: 'open'}), p = inner.appendChild(document.createElement('p'));
 	p.setAttribute('role', 'alert'); const tell = (text) => { p.textContent = text };`
 
-// handledForms holds the forms of TestFormHandled: what their script does, what comes of it, and what
-// the message of an error says.
+// handledForms holds the forms of TestFormHandled: what their script does, what comes of it, and
+// what the message of an error says.
 var handledForms = []handledForm{
 	{"sent", `handle(async () => { await post('/200'); say('status', 'Saved as note 12') })`,
 		`ok statuses=[Saved as note 12] changed=[document] POST /200 200`, ``},

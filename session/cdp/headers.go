@@ -92,7 +92,7 @@ func (s *settings) goOn(from *wire.Session, ev *fetch.EventRequestPaused, ours b
 	_, _ = from.Send(context.Background(), fetch.CommandContinueRequest, params)
 }
 
-// tellPatience is how long a request waits for the renderer to tell what its frame
+// tellPatience sets how long a request waits for the renderer to tell what its frame
 // shows. One that waits for the request itself cannot.
 const tellPatience = time.Second
 

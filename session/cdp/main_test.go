@@ -23,7 +23,7 @@ import (
 // shared is the browser of every test that leaves it whole.
 var shared *Engine
 
-// base is where the tests' profiles go, so that what is left is seen.
+// base says where the tests' profiles go, so that what is left is seen.
 var base string
 
 func TestMain(m *testing.M) {

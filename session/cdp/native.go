@@ -170,7 +170,7 @@ func (n *native) dispatch(ctx context.Context, d *document, x nativeTool,
 	return c, nil
 }
 
-// nextPatience is how long the document that a form led to may take to answer for
+// nextPatience limits how long the document that a form led to may take to answer for
 // the form.
 const nextPatience = 10 * time.Second
 

@@ -226,8 +226,8 @@ func TestNativeFormsAreUnsure(t *testing.T) {
 	}
 }
 
-// TestNativeFormsAreFollowed: what becomes of a form that leads to no document, for which the browser
-// waits without end, is told as by the page script; and the form can be called again.
+// TestNativeFormsAreFollowed: what becomes of a form that leads to no document, for which the
+// browser waits without end, is told as by the page script; and the form can be called again.
 func TestNativeFormsAreFollowed(t *testing.T) {
 	t.Parallel()
 	needsWhole(t)
@@ -269,9 +269,9 @@ func TestNativeFormsAreFollowed(t *testing.T) {
 	}
 }
 
-// TestNativeFormsAsk: a dialog that a page opens while a form is called is a question to the caller, as
-// through the page script, and not one that nobody hears; what it opens when its submit was taken is
-// answered with no.
+// TestNativeFormsAsk: a dialog that a page opens while a form is called is a question to the
+// caller, as through the page script, and not one that nobody hears; what it opens when its submit
+// was taken is answered with no.
 func TestNativeFormsAsk(t *testing.T) {
 	t.Parallel()
 	needsWhole(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/pagetools/pagetools/shim"
 )
 
-// firstForm is where the ids of forms begin: above those of a page script, and within
+// firstForm says where the ids of forms begin: above those of a page script, and within
 // what JavaScript counts to.
 const firstForm = 1 << 52
 
@@ -77,7 +77,7 @@ func (s *nativeState) tell() {
 	s.wait = nil
 }
 
-// busyPatience is how long a page that does something else may take to answer what belongs to a
+// busyPatience limits how long a page that does something else may take to answer what belongs to a
 // call that has ended.
 const busyPatience = 3 * time.Second
 

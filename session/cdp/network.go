@@ -38,15 +38,15 @@ type reaching struct {
 	grant *egress.Grant // nil: the browser has no proxy of ours
 	end   func()        // takes the credential back
 	ours  bool          // we started the browser
-	// attended is true when somebody can log in at the browser's windows, and silent when the browser
-	// tells nobody that a site asks for a login.
+	// attended is true when somebody can log in at the browser's windows, and silent when the
+	// browser tells nobody that a site asks for a login.
 	attended, silent bool
 	words            text.Words            // for whoever chose what it may reach
 	refuse           func(session.Refused) // reports it; the owner calls it
 	between          *between              // nil: nobody stands between the page and the network
-	// coming is true from the request for a document at the top until that is there, and early holds
-	// what was refused meanwhile: the proxy may hear of a document's requests before we hear of the
-	// document. Only the owner uses them.
+	// coming is true from the request for a document at the top until that is there, and early
+	// holds what was refused meanwhile: the proxy may hear of a document's requests before we hear
+	// of the document. Only the owner uses them.
 	coming bool
 	early  []session.Refused
 

@@ -35,7 +35,8 @@ const yieldingPage = `<script>
 	tool('much', async function* () { for (;;) yield 'x'.repeat(1 << 16) });
 </script>`
 
-// follows runs a tool and returns its end, and what is told of its parts. heard is called with each.
+// follows runs a tool and returns its end, and what is told of its parts. heard is called with
+// each.
 func (s *shown) follows(ctx context.Context, name string, heard func(bridge.Progress)) (bridge.Step, []bridge.Progress) {
 	s.t.Helper()
 	d := s.find(name)
@@ -95,8 +96,8 @@ func TestYieldedParts(t *testing.T) {
 	}
 }
 
-// TestCancelledParts (anyone 6): a caller that leaves, and a deadline, which no part moves, close the
-// iterator once. It has time for that, also when the page is closed right after.
+// TestCancelledParts (anyone 6): a caller that leaves, and a deadline, which no part moves, close
+// the iterator once. It has time for that, also when the page is closed right after.
 func TestCancelledParts(t *testing.T) {
 	t.Parallel()
 	closed := make(chan struct{}, 10)
@@ -142,8 +143,8 @@ func TestCancelledParts(t *testing.T) {
 	}
 }
 
-// TestClosedParts (anyone 6): whatever ends a page while its tool yields, the iterator is closed once
-// before the page goes, and the call says what happened. What does not close keeps nobody.
+// TestClosedParts (anyone 6): whatever ends a page while its tool yields, the iterator is closed
+// once before the page goes, and the call says what happened. What does not close keeps nobody.
 func TestClosedParts(t *testing.T) {
 	t.Parallel()
 	own, err := NewLocal(localOptions())
@@ -208,8 +209,8 @@ func TestRefusedParts(t *testing.T) {
 	}
 }
 
-// TestPartsBesideCalls: while a tool yields, the page takes other calls, and a part that comes after
-// one of them is told.
+// TestPartsBesideCalls: while a tool yields, the page takes other calls, and a part that comes
+// after one of them is told.
 func TestPartsBesideCalls(t *testing.T) {
 	t.Parallel()
 	base := site(t, map[string]http.HandlerFunc{"/": html(yieldingPage), "/closed": func(http.ResponseWriter, *http.Request) {}})

@@ -22,9 +22,9 @@ import (
 	"github.com/pagetools/pagetools/shim"
 )
 
-// savePatience is how long a call waits, after its tool, for the files that began in it, and for the
-// links of a server that it clicked. startPatience bounds the part of it in which a navigation may
-// become a file, nearPatience that for what the page has itself, and leftPatience that after a
+// savePatience says how long a call waits, after its tool, for the files that began in it, and for
+// the links of a server that it clicked. startPatience bounds the part of it in which a navigation
+// may become a file, nearPatience that for what the page has itself, and leftPatience that after a
 // navigation that led to no document.
 const (
 	savePatience, startPatience = 10 * time.Second, 3 * time.Second
@@ -40,9 +40,9 @@ const maxSaves = 8
 // maxFileName bounds the bytes of a file's name.
 const maxFileName = 255
 
-// saver lets a page save files while calls are under way. Between calls the browser denies them, or,
-// until the page has tried, they are cancelled as soon as they begin. The calls and their files are
-// behind the lock; the rest is the owner's.
+// saver lets a page save files while calls are under way. Between calls the browser denies them,
+// or, until the page has tried, they are cancelled as soon as they begin. The calls and their files
+// are behind the lock; the rest is the owner's.
 type saver struct {
 	root    *wire.Session // on the browser
 	in      cdp.BrowserContextID
@@ -156,8 +156,8 @@ func (v *saver) tell(params browser.SetDownloadBehaviorParams) <-chan wire.Reply
 	return reply
 }
 
-// deny has the browser save nothing any more. The owner calls it. What began before the browser heeds
-// it is cancelled when that is told.
+// deny has the browser save nothing any more. The owner calls it. What began before the browser
+// heeds it is cancelled when that is told.
 func (v *saver) deny() {
 	if !v.allowed || v.shared {
 		return
@@ -361,8 +361,8 @@ func (v *saver) awaited(s *saves, clicks int64) bool {
 	return s.begun < clicks && !s.full || slices.ContainsFunc(s.all, func(x save) bool { return !x.ended })
 }
 
-// weigh cancels the files of a call that have become too large: the browser tells their size twice a
-// second.
+// weigh cancels the files of a call that have become too large: the browser tells their size twice
+// a second.
 func (v *saver) weigh(s *saves) {
 	v.mu.Lock()
 	dir, all := v.dir, slices.Clone(s.all)
@@ -476,8 +476,8 @@ func (v *saver) close() {
 // fileName returns the name that the browser proposes for a file, in the page's words, on one line.
 func fileName(proposed string) string { return text.Line(text.Bytes(proposed, maxFileName)) }
 
-// underWay reports whether a frame is on its way to another document since so many events, or to what
-// becomes a file.
+// underWay reports whether a frame is on its way to another document since so many events, or to
+// what becomes a file.
 func (fs *frames) underWay(after int64) bool {
 	for _, f := range fs.all {
 		asked := max(f.requested, f.started)

@@ -120,8 +120,8 @@ func (s *shown) kept() (names []string) {
 	return names
 }
 
-// TestSaves: what a page saves in a call is the call's, with the page's name, whichever way it saves;
-// what is no file any more costs nothing.
+// TestSaves: what a page saves in a call is the call's, with the page's name, whichever way it
+// saves; what is no file any more costs nothing.
 func TestSaves(t *testing.T) {
 	t.Parallel()
 	s := showSaving(t, shared, nil)
@@ -202,8 +202,8 @@ func TestSavesAreBounded(t *testing.T) {
 	}
 }
 
-// TestSavesOfNobody: between calls, and of calls of two callers, files are nobody's, and none stays; a
-// page that goes on with it for ever gets the next call's own file through.
+// TestSavesOfNobody: between calls, and of calls of two callers, files are nobody's, and none
+// stays; a page that goes on with it for ever gets the next call's own file through.
 func TestSavesOfNobody(t *testing.T) {
 	t.Parallel()
 	s := showSaving(t, shared, nil)
@@ -275,8 +275,8 @@ func TestSavesOfForms(t *testing.T) {
 	}
 }
 
-// TestSavesInKeptProfile: in the operator's profile, whose pages share a browser context, a call has its
-// own page's files, and pages without downloads have none.
+// TestSavesInKeptProfile: in the operator's profile, whose pages share a browser context, a call
+// has its own page's files, and pages without downloads have none.
 func TestSavesInKeptProfile(t *testing.T) {
 	t.Parallel()
 	dir := folders(t)

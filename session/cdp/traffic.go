@@ -33,7 +33,7 @@ type request struct {
 	ended  bool
 	failed bool // no response came as a whole
 	given  bool // up, by the page or by the browser
-	wrote  bool // it is where a request that may change something was redirected to
+	wrote  bool // a request that may change something was redirected to it
 }
 
 // said is the text of a JavaScript alert.
@@ -79,7 +79,8 @@ func (t *traffic) done(after int64) (all []string) {
 // What the page does besides, in the words of Page.Changed.
 const doesStore, doesDownload, doesOpen = "storage", "download", "window"
 
-// stores makes a target report when documents of the origin write to a database or a cache, or stop.
+// stores makes a target report when documents of the origin write to a database or a cache, or
+// stop.
 func stores(of *wire.Session, at string, on bool) {
 	if at == "" || at == "null" {
 		return

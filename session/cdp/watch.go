@@ -25,7 +25,7 @@ const (
 	retryTime = 50 * time.Millisecond
 )
 
-// foreignPatience is how long the load event waits for frames of other sites: a
+// foreignPatience sets how long the load event waits for frames of other sites: a
 // busy machine needs some time for another process, and one that hangs must not hold
 // up the page.
 const foreignPatience = time.Second
@@ -34,7 +34,7 @@ const foreignPatience = time.Second
 // those of the document whose turn it is, in bytes.
 const anyRoom, mostRoom = 256 << 10, 8 << 20
 
-// largePatience is how long a document that says much may keep the others from it.
+// largePatience limits how long a document that says much may keep the others from it.
 const largePatience = 10 * time.Second
 
 // watcher keeps one awaited evaluation outstanding on every document that may have

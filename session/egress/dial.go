@@ -81,7 +81,7 @@ func (g *Grant) reachFar(ctx context.Context, address string) (net.Conn, error) 
 	return conn, err
 }
 
-// literal judges what needs no connection: with an operator's proxy it is all that can be.
+// literal judges what needs no connection: with an operator's proxy nothing else can be judged.
 func (g *Grant) literal(host, port string) error {
 	if !g.exit.isFar(host) {
 		return nil // the dialer judges

@@ -32,7 +32,7 @@ type Options struct {
 	// that pages write are judged here, and what names resolve to by that proxy. It is
 	// http, https, socks5 or socks5h; nil means none.
 	Upstream *url.URL
-	// Words are those of a [Refusal], for whoever may allow what it refuses.
+	// Words words a [Refusal] for whoever may allow what it refuses.
 	Words text.Words
 	Log   *slog.Logger // nil is silent
 }

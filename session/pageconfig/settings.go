@@ -81,7 +81,7 @@ type Cookie struct {
 	// Domain is the site's host, or empty: only that host gets the cookie. In a
 	// Stored it may begin with a dot: hosts below it get the cookie too.
 	Domain string `json:"domain,omitempty"`
-	// Path is where the cookie is sent; empty means "/".
+	// Path says where the cookie is sent; empty means "/".
 	Path     string `json:"path,omitempty"`
 	Secure   bool   `json:"secure,omitempty"`
 	HTTPOnly bool   `json:"httpOnly,omitempty"`
@@ -102,7 +102,7 @@ type Viewport struct {
 	// Width and Height are in CSS pixels.
 	Width  int `json:"width"`
 	Height int `json:"height"`
-	// DeviceScaleFactor is how many pixels of the device are one of CSS; zero
+	// DeviceScaleFactor says how many pixels of the device are one of CSS; zero
 	// means one.
 	DeviceScaleFactor float64 `json:"deviceScaleFactor,omitempty"`
 	// Mobile makes the page use its meta viewport, and touch take the place of

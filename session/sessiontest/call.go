@@ -13,7 +13,7 @@ import (
 
 // Call is one run of a tool of a fake document.
 type Call struct {
-	// Document is where the tool was registered.
+	// Document says where the tool was registered.
 	Document *Document
 	// Input is the arguments as they crossed.
 	Input json.RawMessage

@@ -32,7 +32,7 @@ type Page struct {
 // Pages are the addresses of a site by path.
 type Pages map[string]Page
 
-// Harness is how TestEngine reaches an engine. The functions that break
+// Harness says how TestEngine reaches an engine. The functions that break
 // something may be nil for an engine that cannot be broken so.
 type Harness struct {
 	// Engine is shared by tests that leave it whole.
@@ -110,7 +110,7 @@ func TestEngine(t *testing.T, h Harness) {
 	}
 }
 
-// patience is how long anything may take that has no bound of its own.
+// patience limits how long anything may take that has no bound of its own.
 const patience = 30 * time.Second
 
 // watched is a tab with all that it reported.

@@ -68,14 +68,14 @@ func (e *Engine) Tabs() []*Tab {
 	return slices.Clone(e.tabs)
 }
 
-// Opened is how many tabs were opened so far.
+// Opened returns how many tabs were opened so far.
 func (e *Engine) Opened() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.opened
 }
 
-// Runs is how often tools of the name began to run.
+// Runs returns how often tools of the name began to run.
 func (e *Engine) Runs(tool string) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -111,9 +111,9 @@ func (p *peer) timed(status int, method, path, body, header string) (time.Durati
 	return time.Since(began), h
 }
 
-// BenchmarkAccepted makes a plain call and one that is answered by 202, in turns over one connection,
-// and prints how many times as long the second takes ("of-plain"), and how long a change takes to
-// whoever waits for it ("change-µs").
+// BenchmarkAccepted makes a plain call and one that is answered by 202, in turns over one
+// connection, and prints how many times as long the second takes ("of-plain"), and how long a
+// change takes to whoever waits for it ("change-µs").
 func BenchmarkAccepted(b *testing.B) {
 	x := newBench(b)
 	p, waits := x.dial(b, 0), x.dial(b, 0)
@@ -145,9 +145,9 @@ func quantile(all []time.Duration, q int) time.Duration {
 	return all[(len(all)-1)*q/100]
 }
 
-// BenchmarkThousandWait lets 1,000 requests of 32 callers wait for their calls, and prints the memory
-// that they take ("MiB"), and the p99 of another caller's plain call beside what it was before
-// ("p99-of-before").
+// BenchmarkThousandWait lets 1,000 requests of 32 callers wait for their calls, and prints the
+// memory that they take ("MiB"), and the p99 of another caller's plain call beside what it was
+// before ("p99-of-before").
 func BenchmarkThousandWait(b *testing.B) {
 	x := newBench(b)
 	other := x.dial(b, benchCallers)

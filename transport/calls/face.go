@@ -116,8 +116,8 @@ func (f *Face) get(w http.ResponseWriter, r *http.Request) {
 // tag is the ETag of a state.
 func tag(s *bridge.State) string { return `"` + strconv.FormatInt(s.Version, 10) + `"` }
 
-// news reports whether a request that waits has waited enough: for another state than the one that it
-// names or, where it names none, until somebody has to do something.
+// news reports whether a request that waits has waited enough: for another state than the one that
+// it names or, where it names none, until somebody has to do something.
 func news(r *http.Request, s *bridge.State) bool {
 	known := r.Header["If-None-Match"]
 	return s.IsOver() || len(known) > 0 && !transport.MatchesETag(known, tag(s)) ||

@@ -104,8 +104,8 @@ func TestClientsGoAway(t *testing.T) {
 	}
 }
 
-// TestEventsEndWithTheCredential (reach 3): a stream ends when the credential expires that it was asked for
-// with; the call goes on.
+// TestEventsEndWithTheCredential (reach 3): a stream ends when the credential expires that it was
+// asked for with; the call goes on.
 func TestEventsEndWithTheCredential(t *testing.T) {
 	w := newWorld(t)
 	at := w.begin(t, "read")
@@ -172,8 +172,8 @@ func TestEvents(t *testing.T) {
 	w.send(t, agent, http.MethodGet, at, "", "Accept: application/json, text/event-stream").want(t, http.StatusOK, bridge.Completed)
 }
 
-// TestCancelled (rule 10): DELETE aborts what runs, which is an end of its own, and nothing runs that
-// call again: neither GET, nor DELETE, nor its key.
+// TestCancelled (rule 10): DELETE aborts what runs, which is an end of its own, and nothing runs
+// that call again: neither GET, nor DELETE, nor its key.
 func TestCancelled(t *testing.T) {
 	w := newWorld(t)
 	at := w.begin(t, "read", "Idempotency-Key: k")
@@ -213,7 +213,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestDeclined: DELETE of a call that waits in its page is a no, and the page makes something of it.
+// TestDeclined: DELETE of a call that waits in its page is a no, and the page makes something of
+// it.
 func TestDeclined(t *testing.T) {
 	w := newWorld(t)
 	at := w.begin(t, "read")

@@ -13,8 +13,8 @@ import (
 	"github.com/pagetools/pagetools/transport"
 )
 
-// beatEvery is how often a stream without news shows that it lives, and patience how long a client
-// may take to read what was written.
+// beatEvery sets how often a stream without news shows that it lives, and patience how long a
+// client may take to read what was written.
 const beatEvery, patience = 15 * time.Second, 30 * time.Second
 
 const eventStream = "text/event-stream"

@@ -24,7 +24,7 @@ type Options struct {
 	Named bool
 	// Links make addresses of the page that log in once; nil makes none.
 	Links *Links
-	// Words are those of refusals, for whoever may call again.
+	// Words words refusals for whoever may call again.
 	Words text.Words
 	// Log gets a line for each answer, with the name of its giver; nil is silent.
 	Log *slog.Logger

@@ -14,8 +14,8 @@ import (
 	"github.com/pagetools/pagetools/transport/console"
 )
 
-// TestFilesInQuestions: the card of a question gets a file's name, type, size and SHA-256, and none of
-// its bytes.
+// TestFilesInQuestions: the card of a question gets a file's name, type, size and SHA-256, and none
+// of its bytes.
 func TestFilesInQuestions(t *testing.T) {
 	w := open(t, person)
 	w.Router.Declare("shop", bridgetest.Asking("buy", `{"type":"object","properties":{"f":{"type":"object","properties":{"name":{"type":"string"},"type":{"type":"string"},"data":{"type":"string","contentEncoding":"base64"}}}}}`))

@@ -100,7 +100,7 @@ func (f *Face) followOwn(ctx context.Context, c bridge.Caller, out chan<- change
 	}
 }
 
-// lookEvery is how often it is seen whether another process has begun.
+// lookEvery sets how often it is seen whether another process has begun.
 const lookEvery = time.Second
 
 // followPeers sends what other processes ask.
@@ -178,7 +178,7 @@ func followPeer(ctx context.Context, peer http.RoundTripper, out chan<- change) 
 	}
 }
 
-// heartbeat is how often a stream without news shows that it lives.
+// heartbeat sets how often a stream without news shows that it lives.
 const heartbeat = 15 * time.Second
 
 // events streams what opens and closes. A slow reader misses questions that were open for

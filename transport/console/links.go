@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// linkLife is how long a link can be opened, and maxLinks how many wait for it.
+// linkLife says how long a link can be opened, and maxLinks how many wait for it.
 const (
 	linkLife = time.Minute
 	maxLinks = 16

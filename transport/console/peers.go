@@ -15,7 +15,7 @@ import (
 	"github.com/pagetools/pagetools/transport"
 )
 
-// peerTime is how long another process may take for a short answer.
+// peerTime limits how long another process may take for a short answer.
 const peerTime = 2 * time.Second
 
 // fromPeer makes a request to another process. The status of the reply is 200.

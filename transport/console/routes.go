@@ -51,7 +51,7 @@ func (f *Face) waits(w http.ResponseWriter, r *http.Request, _ bridge.Caller) {
 	}{f.links.Waits(r.PathValue("id"), time.Now())})
 }
 
-// login gives the credential to whoever has the code of a link.
+// login returns the credential for the code of a link.
 func (f *Face) login(w http.ResponseWriter, r *http.Request) {
 	body, err := transport.ReadBody(r)
 	if err != nil {

@@ -41,7 +41,7 @@ func (r *record) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// count is how many pieces have a text.
+// count returns how many pieces have a text.
 func (r *record) count(text string) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -152,7 +152,7 @@ func checkProgress(t *testing.T, token string, began time.Time, took time.Durati
 	}
 }
 
-// dueProgress is when the progress i is due: 0.1 s, 1 s, 2 s and so on to 10 s, 15 s, 20 s.
+// dueProgress returns when the progress i is due: 0.1 s, 1 s, 2 s and so on to 10 s, 15 s, 20 s.
 func dueProgress(i int) time.Duration {
 	switch {
 	case i == 0:
@@ -400,7 +400,7 @@ func (s *sessions) weakly() (all []weak.Pointer[httpSession]) {
 	return all
 }
 
-// alive is how many of them are in memory.
+// alive returns how many of them are in memory.
 func alive(all []weak.Pointer[httpSession]) (n int) {
 	runtime.GC()
 	runtime.GC() // what the first one finalised

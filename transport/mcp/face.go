@@ -51,10 +51,10 @@ type Options struct {
 	Files bool
 	// Done ends streams when it is closed; nil means never.
 	Done <-chan struct{}
-	// Finish is how long what still runs when stdin closes may take to finish; 0 means 2.5 s,
+	// Finish limits how long what still runs when stdin closes may take to finish; 0 means 2.5 s,
 	// because clients kill a server that does not end.
 	Finish time.Duration
-	// TaskAfter is how long a call is waited for before it becomes a task, for clients that take
+	// TaskAfter says how long a call is waited for before it becomes a task, for clients that take
 	// tasks; 0 means 2 s.
 	TaskAfter time.Duration
 	// Log gets what clients do wrong; nil is silent.

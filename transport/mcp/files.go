@@ -103,7 +103,8 @@ type resourceResult struct {
 	TTL        *int64           `json:"ttlMs,omitempty"`
 }
 
-// resources answers a request about resources: the files that pages saved in the calls of the caller.
+// resources answers a request about resources: the files that pages saved in the calls of the
+// caller.
 func (x *exchange) resources() (json.RawMessage, *rpcError) {
 	var out resourceResult
 	if err := x.face.b.Count(x.scope.ref()); err != nil {

@@ -31,8 +31,9 @@ func (c *client) reads(uri string) answer {
 	return c.call(4, "resources/read", fmt.Sprintf(`{"uri":%q}`, uri))
 }
 
-// TestSavedFiles: what a page saves in a call follows the page's blocks, in each protocol version: what
-// a model reads at once is in the result, anything else is a resource that its caller alone reads.
+// TestSavedFiles: what a page saves in a call follows the page's blocks, in each protocol version:
+// what a model reads at once is in the result, anything else is a resource that its caller alone
+// reads.
 func TestSavedFiles(t *testing.T) {
 	const png = "\x89PNG\r\n\x1a\n"
 	long := strings.Repeat("x", maxEmbedded)
@@ -131,8 +132,8 @@ func reading(t *testing.T, w *world, c *client, version, uri string) {
 	}
 }
 
-// TestFilesIntoCalls: a file reaches the page through MCP as it is, up to the largest, and one that is
-// larger does not.
+// TestFilesIntoCalls: a file reaches the page through MCP as it is, up to the largest, and one that
+// is larger does not.
 func TestFilesIntoCalls(t *testing.T) {
 	for version := range fileVersions {
 		w := newWorld(t, Options{})

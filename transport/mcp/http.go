@@ -338,7 +338,7 @@ func (f *Face) sessionOf(w http.ResponseWriter, r *http.Request, sc scope) *http
 	return session
 }
 
-// eventTime is how long a client may take to read one event.
+// eventTime limits how long a client may take to read one event.
 const eventTime = 10 * time.Second
 
 // httpStream is the response to a request: one JSON text, or a stream of events as

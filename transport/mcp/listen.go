@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// coalesce is how long changes are collected before a client is told: pages
+	// coalesce sets how long changes are collected before a client is told: pages
 	// register many tools in a row.
 	coalesce = 30 * time.Millisecond
-	// beatEvery is how often a stream without news shows that it lives.
+	// beatEvery sets how often a stream without news shows that it lives.
 	beatEvery = 15 * time.Second
 )
 
@@ -54,8 +54,8 @@ func (w *watch) knows(digest string) *watch {
 }
 
 // run tells of every change, and shows that the stream lives, until ctx ends, the
-// credential of the caller expires or is revoked, the process stops, or telling fails. What a client is told last is never older than
-// the list.
+// credential of the caller expires or is revoked, the process stops, or telling fails. What a
+// client is told last is never older than the list.
 func (w *watch) run(ctx context.Context, tell, beat func() error) {
 	ctx, end := w.scope.caller.Until(ctx)
 	defer end()

@@ -30,7 +30,7 @@ type list struct {
 	*toolset.List
 }
 
-// patience is how long a list waits for a site that is being opened, where there is no
+// patience says how long a list waits for a site that is being opened, where there is no
 // other, and patienceAmong where there are: their tools are not held up by a site that is
 // silent, and its own are told of when they come.
 const patience, patienceAmong = 15 * time.Second, 5 * time.Second
@@ -70,8 +70,8 @@ func (f *Face) usedIn(key listKey) *used {
 	return u
 }
 
-// maxScopes bounds the scopes of all callers of which something is kept: issuers can name any number
-// of callers.
+// maxScopes bounds the scopes of all callers of which something is kept: issuers can name any
+// number of callers.
 const maxScopes = 10_000
 
 // makeRoom forgets the scope that nobody has looked at for longest where there are too many. Called

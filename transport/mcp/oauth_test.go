@@ -15,8 +15,9 @@ import (
 	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
 
-// TestExpiry (reach 3): what streams to a caller ends when its credential expires, and a call goes on
-// to its end, also one that waits for a person: its outcome goes to whoever comes with a new one.
+// TestExpiry (reach 3): what streams to a caller ends when its credential expires, and a call goes
+// on to its end, also one that waits for a person: its outcome goes to whoever comes with a new
+// one.
 func TestExpiry(t *testing.T) {
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
@@ -70,8 +71,8 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// TestToolsOfCallers (reach 3): what a caller sees of tools over MCP can differ from what others see,
-// over one list.
+// TestToolsOfCallers (reach 3): what a caller sees of tools over MCP can differ from what others
+// see, over one list.
 func TestToolsOfCallers(t *testing.T) {
 	w := newWorld(t, Options{ToolsOf: func(c bridge.Caller) string {
 		return map[string]string{agent.Name: "hybrid", quiet.Name: "meta"}[c.Name]
@@ -92,8 +93,8 @@ func TestToolsOfCallers(t *testing.T) {
 	}
 }
 
-// TestScopesAreBounded (reach 3): issuers can name any number of callers; what is kept for those that
-// were here is bounded, and the one goes that was here first.
+// TestScopesAreBounded (reach 3): issuers can name any number of callers; what is kept for those
+// that were here is bounded, and the one goes that was here first.
 func TestScopesAreBounded(t *testing.T) {
 	w := newFace(t, Options{})
 	first, last := scope{caller: bridge.Caller{Name: "acme:0"}}, scope{}

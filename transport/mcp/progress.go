@@ -22,7 +22,7 @@ const (
 	oftenUntil    = 10 * time.Second
 )
 
-// nextProgress is when progress follows on what was told after a time.
+// nextProgress returns when progress follows on what was told after a time.
 func nextProgress(after time.Duration) time.Duration {
 	switch {
 	case after < atOnce:
@@ -107,8 +107,8 @@ func (r *reporter) part(p *bridge.Progress) {
 	r.tell(at, said.Total, said.Message)
 }
 
-// rest returns how long no part may be told: maxProgress times in a second is enough, and the last of
-// them is for the part with which the call ends.
+// rest returns how long no part may be told: maxProgress times in a second is enough, and the last
+// of them is for the part with which the call ends.
 func (r *reporter) rest() time.Duration {
 	return max(0, progressOften-time.Since(r.told[(r.next+1)%maxProgress]))
 }

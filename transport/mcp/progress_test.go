@@ -15,8 +15,8 @@ import (
 )
 
 // TestProgressOfParts (B9; anyone 6): a client that waits for a result which arrives in parts hears
-// each of them in the words of the site, cleaned and cut; the progress is their count, or the number
-// of a page whose numbers grow. It always grows.
+// each of them in the words of the site, cleaned and cut; the progress is their count, or the
+// number of a page whose numbers grow. It always grows.
 func TestProgressOfParts(t *testing.T) {
 	long := strings.Repeat("x", 4000)
 	for name, x := range map[string]struct {
@@ -53,8 +53,8 @@ func TestProgressOfParts(t *testing.T) {
 	}
 }
 
-// progressHeard calls a tool and returns its progress as "progress/total message". It grows, at most
-// maxProgress times in a second, and the reply is the last thing that the client hears.
+// progressHeard calls a tool and returns its progress as "progress/total message". It grows, at
+// most maxProgress times in a second, and the reply is the last thing that the client hears.
 func progressHeard(t *testing.T, w *world) (all []string) {
 	t.Helper()
 	c := w.as(agent)

@@ -16,7 +16,7 @@ import (
 // inputKey names the one question of an input_required result.
 const inputKey = "question"
 
-// urlPatience is how long a call waits for a person who acts in the page, before it asks
+// urlPatience sets how long a call waits for a person who acts in the page, before it asks
 // again: clients give up after a minute.
 const urlPatience = 45 * time.Second
 
@@ -59,7 +59,7 @@ func inputRequired(params mcpgo.ElicitationParams, state string) *mcpgo.CallTool
 	return r
 }
 
-// keptFor is how long the outcome of a call is kept after its question.
+// keptFor sets how long the outcome of a call is kept after its question.
 const keptFor = 15 * time.Minute
 
 // metaQuestion is the key of a question's id in _meta, for the client of our test kit. No other
@@ -149,7 +149,7 @@ func (x *exchange) elicitation(q *bridge.Question) (params mcpgo.ElicitationPara
 }
 
 // canAsk reports whether the client can be asked on the stream of this request, where
-// that is how it is asked.
+// it is asked so.
 func (x *exchange) canAsk() bool {
 	return x.protocol.Modern() || x.peer != nil && x.protocol.Since(mcpgo.ProtocolVersion20250618)
 }

@@ -15,9 +15,9 @@ const (
 	// maxSessions bounds the sessions of older protocol versions that are kept, maxOfCaller
 	// those of one caller: the one that was used least recently goes.
 	maxSessions, maxOfCaller = 10_000, 1000
-	// sessionIdle is how long a session is kept that nobody uses.
+	// sessionIdle sets how long a session is kept that nobody uses.
 	sessionIdle = 30 * time.Minute
-	// sessionAge is how long an id can be taken up again.
+	// sessionAge sets how long an id can be taken up again.
 	sessionAge = 30 * 24 * time.Hour
 	// unknownList is the digest of a list that another process told the client.
 	unknownList = "unknown"

@@ -35,7 +35,7 @@ func ofTasks(method string) bool {
 	return method == methodTasksGet || method == methodTasksUpdate || method == methodTasksCancel
 }
 
-// defaultTaskAfter is how long a call is waited for before it becomes a task, and pollEvery how
+// defaultTaskAfter says how long a call is waited for before it becomes a task, and pollEvery how
 // often a client should look for it.
 const defaultTaskAfter, pollEvery = 2 * time.Second, time.Second
 

@@ -140,8 +140,8 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-// TestQuickCallIsNoTask: what ends in time is answered as ever, and nothing of it is kept. Equal calls
-// at once are two.
+// TestQuickCallIsNoTask: what ends in time is answered as ever, and nothing of it is kept. Equal
+// calls at once are two.
 func TestQuickCallIsNoTask(t *testing.T) {
 	w := newWorld(t, Options{TaskAfter: hang})
 	next := w.steps()
@@ -338,8 +338,8 @@ func TestTaskRefused(t *testing.T) {
 	c.until(id, "completed")
 }
 
-// TestTasksAreFollowed: a stream has each change of the tasks that are the caller's own, and ends with
-// them.
+// TestTasksAreFollowed: a stream has each change of the tasks that are the caller's own, and ends
+// with them.
 func TestTasksAreFollowed(t *testing.T) {
 	w := newWorld(t, Options{TaskAfter: time.Millisecond})
 	next := w.steps()

@@ -248,7 +248,7 @@ var masks = []struct {
 
 var stateText = regexp.MustCompile(`"requestState":"([^"]*)"`)
 
-// longest is how much of a message is written out; its digest stands for the rest.
+// longest limits how much of a message is written out; its digest stands for the rest.
 const longest = 6000
 
 func (tr *transcript) write(text string) {

@@ -402,7 +402,7 @@ func (p *pipe) next() string {
 	}
 }
 
-// count is how many there are.
+// count returns how many there are.
 func (s *sessions) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

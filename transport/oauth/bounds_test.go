@@ -41,8 +41,9 @@ type tripper func(*http.Request) (*http.Response, error)
 
 func (t tripper) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
-// TestSlowIssuer (rules 8, 9): an issuer that hangs holds each request for 5 seconds at most, however
-// many wait, is asked once for all of them, and no caller of another one or with a kept token waits.
+// TestSlowIssuer (rules 8, 9): an issuer that hangs holds each request for 5 seconds at most,
+// however many wait, is asked once for all of them, and no caller of another one or with a kept
+// token waits.
 func TestSlowIssuer(t *testing.T) {
 	slow, quick := newIssuer(t), newIssuer(t) // outside of the bubble: they have listeners
 	synctest.Test(t, func(t *testing.T) {

@@ -192,8 +192,8 @@ func TestEveryMethod(t *testing.T) {
 	}
 }
 
-// TestAudienceOfPaths: neither escapes nor slashes make a path another one's, and only resources that
-// the metadata has are audiences.
+// TestAudienceOfPaths: neither escapes nor slashes make a path another one's, and only resources
+// that the metadata has are audiences.
 func TestAudienceOfPaths(t *testing.T) {
 	i := newIssuer(t)
 	s := server(t, oauth.New(i.options()))

@@ -72,8 +72,8 @@ func (s *keySet) kept(name, algorithm string) (found []jose.JSONWebKey, fresh bo
 // known reports whether keys are kept that may be used. Called with mu held.
 func (s *keySet) known() bool { return !s.had.IsZero() && s.now().Sub(s.had) <= keysKept }
 
-// refresh asks the issuer for its keys, unless that was done of late, or waits for whoever asks now.
-// The error is errAway when there are none.
+// refresh asks the issuer for its keys, unless that was done of late, or waits for whoever asks
+// now. The error is errAway when there are none.
 func (s *keySet) refresh(ctx context.Context) error {
 	s.mu.Lock()
 	if asking := s.asking; asking != nil {
@@ -142,15 +142,15 @@ func (s *keySet) ask(ctx context.Context, doc *document) (_ *document, keys []jo
 	return doc, keys, nil
 }
 
-// maxKeys is how many keys of an issuer count. The sizes of those of RSA, in bytes, bound what is
-// too weak (RFC 7518, 3.3), and what takes too long.
+// maxKeys limits how many keys of an issuer count. The sizes of those of RSA, in bytes, bound what
+// is too weak (RFC 7518, 3.3), and what takes too long.
 const (
 	maxKeys      = 32
 	minRSA, most = 2048 / 8, 8192 / 8
 )
 
-// usable returns the public keys for signatures. Those of a kind that is not known here are left out
-// (RFC 7517, 5).
+// usable returns the public keys for signatures. Those of a kind that is not known here are left
+// out (RFC 7517, 5).
 func usable(all []json.RawMessage) (keys []jose.JSONWebKey) {
 	for _, text := range all {
 		var k jose.JSONWebKey

@@ -17,8 +17,8 @@ type metadata struct {
 	Name     string   `json:"resource_name"`
 }
 
-// Routes are the paths of the metadata: of the whole server, and of those below it that clients name
-// as a resource. A site that is not there is answered like one that is.
+// Routes are the paths of the metadata: of the whole server, and of those below it that clients
+// name as a resource. A site that is not there is answered like one that is.
 func (v *Verifier) Routes() []transport.Route {
 	var all []transport.Route
 	for _, of := range []string{"", "/mcp", "/mcp/{site}", "/webtools/{site}"} {

@@ -46,8 +46,8 @@ type Issuer struct {
 	// Scope lists the scopes that a token needs for calls, with spaces between; empty wants none.
 	Scope string
 	// ClientID and ClientSecret authenticate us when we ask about a token without the form of a JWT
-	// (RFC 7662). Without them nobody asks. At most one issuer may have them: such a token does not say
-	// whose it is, and an issuer must not see those of another one.
+	// (RFC 7662). Without them nobody asks. At most one issuer may have them: such a token does not
+	// say whose it is, and an issuer must not see those of another one.
 	ClientID, ClientSecret string
 	// Grants say who may what. The first that matches counts, and without one nobody may.
 	Grants []Grant

@@ -21,13 +21,13 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// maxToken is how long a token may be.
+// maxToken limits how long a token may be.
 const maxToken = 8 << 10
 
-// skew is how far clocks may differ.
+// skew limits how far clocks may differ.
 const skew = 30 * time.Second
 
-// maxName is how long the name of a caller may be.
+// maxName limits how long the name of a caller may be.
 const maxName = 128
 
 // errToken says that a token does not count. What is wrong with it is for the log only.
@@ -65,8 +65,8 @@ type given struct {
 	revoked chan struct{}
 }
 
-// read verifies a token against what the sources publish. An error is errToken, or errAway when that
-// cannot be told now.
+// read verifies a token against what the sources publish. An error is errToken, or errAway when
+// that cannot be told now.
 func (v *Verifier) read(ctx context.Context, sources []*source, token string) (*identity, error) {
 	if len(token) > maxToken {
 		return nil, bad("it has %d bytes", len(token))
@@ -124,8 +124,8 @@ func kindOf(head jose.Header) (string, error) {
 	return kind, nil
 }
 
-// ask asks the issuer that has introspection about a token that is no JWT. It is asked about a few at
-// a time, so that nobody can have us flood it.
+// ask asks the issuer that has introspection about a token that is no JWT. It is asked about a few
+// at a time, so that nobody can have us flood it.
 func (v *Verifier) ask(ctx context.Context, sources []*source, token string) (*identity, error) {
 	at := slices.IndexFunc(sources, func(s *source) bool { return s.ClientID != "" })
 	if at < 0 {
@@ -157,7 +157,7 @@ func (v *Verifier) ask(ctx context.Context, sources []*source, token string) (*i
 // kindVouched is the type of tokens that their issuer was asked about.
 const kindVouched = "introspection"
 
-// notSaid is how long a token lives of which its issuer does not say that.
+// notSaid sets how long a token lives of which its issuer does not say that.
 const notSaid = time.Hour
 
 // identify holds claims that are proved against the clock and the issuer, and finds the grant.

@@ -19,8 +19,8 @@ import (
 	"github.com/pagetools/pagetools/transport"
 )
 
-// How long a token that was verified is believed, and how many are. How many an issuer is asked about
-// at a time.
+// How long a token that was verified is believed, and how many are. How many an issuer is asked
+// about at a time.
 const (
 	believed    = time.Minute
 	mostTokens  = 1_000
@@ -239,7 +239,7 @@ func (g *given) same(o *Grant) bool {
 		slices.Equal(g.Sites, o.Sites) && (g.Sites == nil) == (o.Sites == nil) && g.Rate == o.Rate
 }
 
-// place is where a request goes: a face, and the site of it that the path names, if it names one.
+// place says where a request goes: a face, and the site of it that the path names, if it names one.
 type place struct{ face, site string }
 
 // placeOf reads a path as the routes do: what is escaped stays in its segment.
@@ -255,7 +255,8 @@ func placeOf(u *url.URL) (p place) {
 	return p
 }
 
-// isOfCaller reports whether a place has what a caller began, on whichever site: it is looked at there.
+// isOfCaller reports whether a place has what a caller began, on whichever site: it is looked at
+// there.
 func (p place) isOfCaller() bool { return p.face == "calls" || p.face == "files" }
 
 // isFor reports whether a token is meant for a place: it is for all of the server, for MCP, or for

@@ -164,7 +164,7 @@ func (p *part) digest() string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// mostSummary is how many characters of a summary are shown.
+// mostSummary limits how many characters of a summary are shown.
 const mostSummary = 119
 
 // summaryOf returns the title or the first sentence, and all that the page says.

@@ -110,7 +110,7 @@ func (f *Face) site(ref bridge.Ref) (bridge.Site, error) {
 		"There is no site %q here; GET /webtools lists those that there are.", text.Brief(ref.Site, maxShown))
 }
 
-// maxShown is how much of a name a message repeats.
+// maxShown limits how much of a name a message repeats.
 const maxShown = 100
 
 // document serves that of a site, or that of all sites which the caller may know of. Sites that are

@@ -111,7 +111,7 @@ func Forms() map[string]transport.Form {
 	}
 }
 
-// maxNamed is how many actions fit into a message.
+// maxNamed limits how many actions fit into a message.
 const maxNamed = 12
 
 // named says which actions there are, where one is meant that there is not.

@@ -103,7 +103,7 @@ func (m *message) read(raw bridge.Value) *bridge.Error {
 	return nil
 }
 
-// maxStrange is how many keys that nobody knows a message names.
+// maxStrange limits how many keys that nobody knows a message names.
 const maxStrange = 3
 
 // ignored names keys that mean nothing in a body, and what the tool's name goes by.

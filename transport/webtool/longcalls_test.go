@@ -13,8 +13,8 @@ import (
 	"github.com/pagetools/pagetools/transport/webtool"
 )
 
-// TestForms: a long call is read with the reply that its request would have got, in both dialects and
-// for each webtool.
+// TestForms: a long call is read with the reply that its request would have got, in both dialects
+// and for each webtool.
 func TestForms(t *testing.T) {
 	w := newWorld(t, bridge.Options{})
 	ids := regexp.MustCompile(`"call":"[A-Z2-7]+"`)

@@ -19,8 +19,8 @@ type savedFile struct {
 	Bytes                              *int64
 }
 
-// TestSavedFiles: a reply names the files of its call, and their caller alone gets them, as something
-// to save that no browser shows as a page of ours.
+// TestSavedFiles: a reply names the files of its call, and their caller alone gets them, as
+// something to save that no browser shows as a page of ours.
 func TestSavedFiles(t *testing.T) {
 	t.Parallel()
 	tokens := map[string]string{"agent": "agent-token-0123456789", "other": "other-token-0123456789"}

@@ -86,7 +86,7 @@ func readAddress(text string, base *url.URL) (*url.URL, error) {
 // ErrRedirected is the error of a redirect that credentials must not follow.
 var ErrRedirected = errors.New("it leads to another origin, which must not get the credentials")
 
-// maxRedirects is how many redirects a signed request follows.
+// maxRedirects limits how many redirects a signed request follows.
 const maxRedirects = 5
 
 // CheckRedirect follows redirects within one origin only. It is for the CheckRedirect of an

@@ -117,7 +117,7 @@ func (b *back) wait(ctx context.Context, s *server) (Secret, error) {
 		return "", errors.New("the answer does not say of which authorization server it is, which " +
 			"that server promised: the login is refused")
 	case iss != "" && s.Issuer != "" && iss != s.Issuer,
-		iss != "" && s.Issuer == "" && origin.Of(iss) != s.issuer: // its endpoints are all that is known
+		iss != "" && s.Issuer == "" && origin.Of(iss) != s.issuer: // only its endpoints are known
 		return "", fmt.Errorf("the answer is of another authorization server, %q, and not of %q: the "+
 			"login is refused", clean(iss, 200, code), clean(s.issuer, 200))
 	case answer.Has("error"):

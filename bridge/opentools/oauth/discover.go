@@ -20,7 +20,7 @@ type server struct {
 	local    bool     // the API is one of this machine
 }
 
-// maxServers is how many authorization servers of an API are asked.
+// maxServers limits how many authorization servers of an API are asked.
 const maxServers = 3
 
 // find finds the authorization server of an API: as the API says, then as its document says. An

@@ -77,7 +77,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// count is how often a path was asked.
+// count returns how often a path was asked.
 func (f *fake) count(path string) (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

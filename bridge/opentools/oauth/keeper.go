@@ -23,7 +23,7 @@ type Target struct {
 	// Resource is the address of the API's server: its origin is the only one that gets
 	// credentials.
 	Resource *url.URL
-	// Document is where the API's document is: relative addresses in it begin there. nil is
+	// Document says where the API's document is: relative addresses in it begin there. nil is
 	// Resource.
 	Document *url.URL
 	// Alternatives lists `security`: a request needs one of them, with all of its schemes. One
@@ -101,7 +101,7 @@ type Options struct {
 	// Client makes the requests to authorization servers. Its transport says which addresses may be
 	// reached; its CheckRedirect, cookies and timeout do not count. nil is one that reaches all.
 	Client *http.Client
-	// Words are those of errors, for whoever may log in.
+	// Words words errors for whoever may log in.
 	Words text.Words
 }
 

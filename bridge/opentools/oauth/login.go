@@ -60,11 +60,11 @@ type Prompt struct {
 	// requested scopes.
 	Resource, Issuer string
 	Scopes           []string
-	// Expires is when it is too late.
+	// Expires says when it is too late.
 	Expires time.Time
 }
 
-// loginTime is how long a person may take.
+// loginTime limits how long a person may take.
 const loginTime = 10 * time.Minute
 
 // Login logs a principal in with OAuth 2, and keeps the token. It waits for the person, for ten

@@ -18,7 +18,7 @@ import (
 // maxMetadata is the most bytes of a document of metadata.
 const maxMetadata = 1 << 20
 
-// askTime is how long a server may take to answer.
+// askTime limits how long a server may take to answer.
 const askTime = 20 * time.Second
 
 // resourceMetadata names the authorization servers of an API (RFC 9728 2).

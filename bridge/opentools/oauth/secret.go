@@ -77,7 +77,7 @@ type client struct {
 	Flow      Flow   `json:"flow"`
 }
 
-// early is how long before its end a token is renewed.
+// early sets how long before its end a token is renewed.
 const early = 20 * time.Second
 
 // expired reports whether a token is not worth sending.

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 )
 
-// renewTime is how long the renewal of a token may take, whoever waits for it: a rotated token that
-// nobody saved is lost.
+// renewTime limits how long the renewal of a token may take, whoever waits for it: a rotated token
+// that nobody saved is lost.
 const renewTime = 30 * time.Second
 
 // renew replaces a token, and saves the new one before it returns it. used is the token that is no

@@ -33,7 +33,7 @@ type Tape struct {
 	kept    map[string]kept
 }
 
-// held is how much is held: numbers of requests, their bytes, and those of responses.
+// held says how much is held: numbers of requests, their bytes, and those of responses.
 type held struct{ requests, sent, content atomic.Int64 }
 
 type kept struct {

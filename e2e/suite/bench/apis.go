@@ -21,7 +21,7 @@ const apiDocument = `{"openapi":"3.1.0","info":{"title":"Bench","version":"1"},"
 "operationId":"search","x-llm":{"approval":"auto"},"parameters":[{"name":"query","in":"query","required":true,"schema":{"type":"string"}}],
 "responses":{"200":{"description":"","content":{"application/json":{"schema":{"type":"object","required":["found"]}}}}}}}}}`
 
-// apiMost is how much longer than a bare client a call of an API may take.
+// apiMost limits how much longer than a bare client a call of an API may take.
 const apiMost = 1.3
 
 // serveAPI is the API, until its standard input ends. It prints its address.
@@ -122,7 +122,7 @@ func apiRows(ctx context.Context) ([]row, error) {
 		fmt.Sprintf("%.2f", ratio), fmt.Sprintf("%.1f", apiMost), ratio <= apiMost}}, nil
 }
 
-// largeStart is how long a start with a large document, such as GitHub's, may take.
+// largeStart limits how long a start with a large document, such as GitHub's, may take.
 const largeStart = 1500 * time.Millisecond
 
 // startRows lists the tools of a large document. file is a document of others; "" makes one of

@@ -204,7 +204,7 @@ func latency(what string, ours, floor time.Duration, target float64) row {
 		fmt.Sprintf("at most %.1f", target), ratio <= target}
 }
 
-// callers is how many call at once.
+// callers sets how many call at once.
 const callers = 64
 
 // throughput runs n calls from many goroutines, and returns calls a second.

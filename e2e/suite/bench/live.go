@@ -19,7 +19,7 @@ import (
 	"github.com/pagetools/pagetools/transport/console"
 )
 
-// stillTime is how long a page is still.
+// stillTime sets how long a page is still.
 const stillTime = 2 * time.Second
 
 // liveRows measures how long a viewer waits to see what a click changed, and what

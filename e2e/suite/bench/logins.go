@@ -16,8 +16,8 @@ import (
 	"github.com/pagetools/pagetools/transport/webtool"
 )
 
-// loginRows compares calls with a token of an issuer, that was verified a moment ago or comes for the
-// first time, with calls with a token of the operator's own list: in turns, on one page.
+// loginRows compares calls with a token of an issuer, that was verified a moment ago or comes for
+// the first time, with calls with a token of the operator's own list: in turns, on one page.
 func loginRows(_ context.Context, url string) (rows []row, err error) {
 	s, err := newStack(url, true)
 	if err != nil {

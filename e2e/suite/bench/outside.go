@@ -52,7 +52,7 @@ func startRow(ctx context.Context, bin, dir, url string) (row, error) {
 	return latency("start to the first tool list", took.ours, took.alone, 1.3), err
 }
 
-// besides is how long a command and the browser alone take.
+// besides says how long a command and the browser alone take.
 type besides struct{ ours, alone time.Duration }
 
 // besideBrowser runs a command, and the browser that only opens the page, in turns.
@@ -134,7 +134,7 @@ func (s *server) stop() {
 	_ = s.Wait()
 }
 
-// sessions is how many pages the memory of one session is taken from.
+// sessions sets how many pages the memory of one session is taken from.
 const sessions = 6
 
 // memoryRows reads the proportional set size of the bridge itself.

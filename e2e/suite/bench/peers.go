@@ -33,7 +33,7 @@ add("text", async ({bytes}) => reply("x".repeat(bytes)), {bytes: {type: "integer
 for (let i = 3; i < %d; i++) add("tool" + i, async () => reply("1"));
 </script><body>%s</body>`
 
-// peerTools is how many tools the page of most figures has.
+// peerTools sets how many tools the page of most figures has.
 const peerTools = 3
 
 // peer is one way from an agent to a page's tools: a server of MCP over stdio.
@@ -122,7 +122,7 @@ var peers = []peer{
 		}},
 }
 
-// relayPort is where the relay listens: its page must know it before it starts.
+// relayPort says where the relay listens: its page must know it before it starts.
 const relayPort = 19444
 
 // peerBench holds what the peers of a run share.

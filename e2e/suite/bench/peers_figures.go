@@ -42,7 +42,7 @@ type figure struct {
 	Floor float64            `json:"floor,omitempty"`
 }
 
-// growth is how a figure of each peer changes with something.
+// growth says how a figure of each peer changes with something.
 type growth struct {
 	Name   string  `json:"name"`
 	X      string  `json:"x"`

@@ -79,7 +79,7 @@ func recordedRows(ctx context.Context, url string) (rows []row, err error) {
 	return append(rows, parked...), err
 }
 
-// turn is how many calls one side makes before it is the other one's turn: few
+// turn sets how many calls one side makes before it is the other one's turn: few
 // enough that what else runs on the machine slows both.
 const turn = 50
 
@@ -117,7 +117,7 @@ func bothSides(ours, floor func() (func() error, func(), error)) (a,
 	return median(as), median(bs), nil
 }
 
-// waiting is how many calls wait for consent.
+// waiting sets how many calls wait for consent.
 const waiting = 1000
 
 // parkedRows measures what a call costs that waits for consent, and what it costs

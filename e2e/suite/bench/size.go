@@ -2,7 +2,7 @@ package main
 
 import "time"
 
-// amounts is how much a run measures. Both have every row.
+// amounts says how much a run measures. Both have every row.
 type amounts struct {
 	rounds   int           // in which both sides are measured; the median counts
 	warm     int           // starts of programs that do not count

@@ -127,7 +127,7 @@ for (let i = 0; i < 62; i++) document.documentElement.append(Object.assign(docum
 	follows = `<script>(async () => { const said = async () => (await fetch("/quiet")).text(), was = await said(); setInterval(async () => { if (await said() !== was) location.reload(); }, 1000); })();</script>`
 )
 
-// back is when memory counts as back, in MB above the start: the runtime's own tables grew.
+// back says when memory counts as back, in MB above the start: the runtime's own tables grew.
 const back = 40
 
 // floodRows measures the memory of the bridge itself: what section B of the review did to

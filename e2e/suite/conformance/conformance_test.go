@@ -21,10 +21,10 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(sessiontest.Run(m, os.Stderr, nil)) }
 
-// patience is how long a page may take to report. A case gives up earlier.
+// patience limits how long a page may take to report. A case gives up earlier.
 const patience = 30 * time.Second
 
-// atOnce is how many pages of a browser are open.
+// atOnce sets how many pages of a browser are open.
 const atOnce = 4
 
 var (

@@ -28,8 +28,9 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
-// loginServer is an authorization server that is not ours: zitadel's, with the storage of its example.
-// Its person is there already, and its access tokens are JWTs. It does not know the parameter resource.
+// loginServer is an authorization server that is not ours: zitadel's, with the storage of its
+// example. Its person is there already, and its access tokens are JWTs. It does not know the
+// parameter resource.
 type loginServer struct {
 	*httptest.Server
 	storage *storage.Storage
@@ -124,8 +125,8 @@ func (a *loginServer) token(t *testing.T, scopes ...string) string {
 	return got.AccessToken
 }
 
-// behindProxy serves a page behind a proxy, under whose address everybody knows it, for the logins of
-// an issuer. It returns that address.
+// behindProxy serves a page behind a proxy, under whose address everybody knows it, for the logins
+// of an issuer. It returns that address.
 func behindProxy(t *testing.T, a *loginServer) string {
 	t.Helper()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -178,8 +179,8 @@ func (c *clients) testLogins(t *testing.T) {
 	}
 }
 
-// TestLogin has the client of mcp-go log in at an authorization server (reach 11): it finds it, logs in
-// and calls, and goes on with a token that it renewed.
+// TestLogin has the client of mcp-go log in at an authorization server (reach 11): it finds it,
+// logs in and calls, and goes on with a token that it renewed.
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	a := newLoginServer(t)

@@ -25,8 +25,8 @@ var revisions = []string{"2025-11-25", "2026-07-28"}
 const tasksScenarios = "tasks-"
 
 // testConformance runs the conformance suite: of each revision, every scenario for
-// servers that is not an extension, and those of tasks. A scenario has a session of its own: some leave a
-// question open, and a page that asks does nothing else.
+// servers that is not an extension, and those of tasks. A scenario has a session of its own: some
+// leave a question open, and a page that asks does nothing else.
 func (c *clients) testConformance(t *testing.T) {
 	t.Helper()
 	suite := filepath.Join(c.modules, "@modelcontextprotocol", "conformance", "dist", "index.js")

@@ -147,7 +147,7 @@ func newClients(t *testing.T, short bool) *clients {
 	return c
 }
 
-// endpoint is how a client reaches a site: an address, or a process of its own.
+// endpoint says how a client reaches a site: an address, or a process of its own.
 type endpoint struct {
 	URL     string            `json:"url,omitempty"`
 	Command string            `json:"command,omitempty"`

@@ -18,7 +18,7 @@ import (
 // door is one way to the tools of a site, with a session of its own.
 type door struct {
 	name string
-	own  bool // its list is that of the session's page; the document of OpenAPI is the site's
+	own  bool // its list comes from the session's page; the document of OpenAPI is the site's
 	list func() []string
 	call func(tool, input string) reply
 }

@@ -32,7 +32,8 @@ type framework struct {
 	ordered      string   // what an order returns, unless ordered
 	second       []string // the tools of the second view, unless last_order
 
-	// known holds what differs today from what is right, by engine and step, with the reason beside.
+	// known holds what differs today from what is right, by engine and step, with the reason
+	// beside.
 	known map[string]string
 }
 
@@ -52,7 +53,8 @@ var frameworks = []framework{
 	{name: "angular", source: "angular.ts", validates: true},
 	{name: "lit", source: "lit.js", short: true},
 	{name: "litshadow", source: "lit.js", known: map[string]string{
-		// docs/decisions/2026-11-22-forms-and-toolcall-events.md: only the browser sees these forms.
+		// docs/decisions/2026-11-22-forms-and-toolcall-events.md: only the browser sees these
+		// forms.
 		"shim: the first list":       "[show_orders stock]",
 		"shim: an order of sold-out": "WEBTOOL_NOT_FOUND not_run",
 		"shim: an order of broken":   "WEBTOOL_NOT_FOUND not_run",

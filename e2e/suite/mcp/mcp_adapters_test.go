@@ -78,8 +78,9 @@ func (c *clients) testAdapter(t *testing.T) {
 	}
 }
 
-// TestAdapterOverMCP (anyone, step 2): a community's script makes tools of a shop with a strict policy: a
-// session of MCP calls them, goes to another page, hears of its tools, calls those, and loads it again.
+// TestAdapterOverMCP (anyone, step 2): a community's script makes tools of a shop with a strict
+// policy: a session of MCP calls them, goes to another page, hears of its tools, calls those, and
+// loads it again.
 func TestAdapterOverMCP(t *testing.T) {
 	t.Parallel()
 	file, shop := communityFile(t), strictShop(t)
@@ -139,7 +140,7 @@ func (f *follower) awaitList(t *testing.T, want string) {
 	}
 }
 
-// awaitCall waits until a call gives what is wanted.
+// awaitCall waits until a call returns what is wanted.
 func (f *follower) awaitCall(ctx context.Context, t *testing.T, tool, want string) {
 	t.Helper()
 	got, err := "", error(nil)
@@ -152,8 +153,8 @@ func (f *follower) awaitCall(ctx context.Context, t *testing.T, tool, want strin
 	}
 }
 
-// testPageServer calls the tools of an MCP server in a page, which the SDK and MCP-B's transport make,
-// through the adapter of the binary, in both engines. Without it the page has a finding.
+// testPageServer calls the tools of an MCP server in a page, which the SDK and MCP-B's transport
+// make, through the adapter of the binary, in both engines. Without it the page has a finding.
 func testPageServer(t *testing.T, modules string) {
 	t.Helper()
 	files, err := framework{source: "pageserver.js"}.build("", modules)

@@ -40,7 +40,7 @@ var purchasePlans = []purchase{
 	{[]string{"accept", "late"}, false},
 }
 
-// questionTime is how long a question of a plan with a late answer is open, and lateBy
+// questionTime says how long a question of a plan with a late answer is open, and lateBy
 // how much later that comes. The questions of others are open as long as it takes.
 const questionTime, lateBy = 4 * time.Second, 2 * time.Second
 
@@ -181,7 +181,7 @@ func (o *desk) answer(ctx context.Context, purchase, answer string) (err error) 
 	q := ""
 	found := suite.Within(suite.ReplyWithin, func() bool {
 		q, err = o.question(ctx, purchase)
-		return err != nil || (q == "") == (answer == "late") // late is when it is not there any more
+		return err != nil || (q == "") == (answer == "late") // late: it is not there any more
 	})
 	switch {
 	case err != nil:

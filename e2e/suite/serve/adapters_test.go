@@ -32,8 +32,9 @@ func saying(word string) string {
 	return fmt.Sprintf("modelContext.registerTool({name: 'say', description: 'd', annotations: {readOnlyHint: true}, execute: () => %q});\n", word)
 }
 
-// TestAdapterIsWatched (anyone 4.2, 4.3): serve --watch reads a changed adapter again, and its webtool is a
-// patch higher; a session keeps the one before. A file that is no JavaScript leaves it, with a finding.
+// TestAdapterIsWatched (anyone 4.2, 4.3): serve --watch reads a changed adapter again, and its
+// webtool is a patch higher; a session keeps the one before. A file that is no JavaScript leaves
+// it, with a finding.
 func TestAdapterIsWatched(t *testing.T) {
 	t.Parallel()
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -89,8 +90,8 @@ func awaits(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// TestToolsAreWatched (anyone 4.2): tools --watch lists again when an adapter changes, and not when the file
-// is no JavaScript.
+// TestToolsAreWatched (anyone 4.2): tools --watch lists again when an adapter changes, and not when
+// the file is no JavaScript.
 func TestToolsAreWatched(t *testing.T) {
 	t.Parallel()
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -120,7 +121,8 @@ func TestToolsAreWatched(t *testing.T) {
 	}
 }
 
-// TestSlowAdapter (anyone 4.2): a page counts as opened when its adapter's first promise is settled.
+// TestSlowAdapter (anyone 4.2): a page counts as opened when its adapter's first promise is
+// settled.
 func TestSlowAdapter(t *testing.T) {
 	t.Parallel()
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

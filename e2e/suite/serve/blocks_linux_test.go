@@ -22,8 +22,8 @@ import (
 // people to do, in the order of each document: shell blocks run at a terminal, where a
 // person says yes; the text that follows one shows its output, or what a server does; a
 // YAML block is a configuration as it is pasted; an HTML block is a page that the reader saves, and
-// one of JavaScript an adapter; tests in Go come from e2e/example_test.go; JSON parses, and a client's entry starts a server with
-// tools. A block of any other kind fails.
+// one of JavaScript an adapter; tests in Go come from e2e/example_test.go; JSON parses, and a
+// client's entry starts a server with tools. A block of any other kind fails.
 func TestBlocks(t *testing.T) {
 	gatetest.Landing(t)
 	t.Parallel()

@@ -310,8 +310,8 @@ func TestCards(t *testing.T) {
 	}
 }
 
-// TestCardsFit: on a narrow screen nothing that a page or a caller wrote, however long, is wider than
-// the page; and nobody is shown a secret.
+// TestCardsFit: on a narrow screen nothing that a page or a caller wrote, however long, is wider
+// than the page; and nobody is shown a secret.
 func TestCardsFit(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

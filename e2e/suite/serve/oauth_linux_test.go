@@ -51,10 +51,10 @@ tool('fail', () => { throw new Error('it failed'); });
 	return w
 }
 
-// TestLoginsOfAnIssuer (reach 3; rules 1 and 9): people come with tokens of an issuer, with the rights
-// and the rate of their grant. No token is anywhere but in their requests. An issuer that is away stops
-// nobody whose token is kept; streams end with their token, calls that wait do not; and all ends when
-// the operator takes the grant, or the issuer, away.
+// TestLoginsOfAnIssuer (reach 3; rules 1 and 9): people come with tokens of an issuer, with the
+// rights and the rate of their grant. No token is anywhere but in their requests. An issuer that is
+// away stops nobody whose token is kept; streams end with their token, calls that wait do not; and
+// all ends when the operator takes the grant, or the issuer, away.
 func TestLoginsOfAnIssuer(t *testing.T) {
 	t.Parallel()
 	issuer, site, traces := suite.NewIssuer(), newWatched(t), newSpans(t)

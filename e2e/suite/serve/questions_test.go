@@ -50,7 +50,7 @@ func buys(session, config string) string {
 	return fmt.Sprintf(`{"sessionId":%q,"action":"buyProduct","request":{"product_id":"sencha"}%s}`, session, config)
 }
 
-// orders is how many the page of a session has.
+// orders returns how many the page of a session has.
 func orders(t *testing.T, s *suite.Server, token, session string) int {
 	t.Helper()
 	r := s.As(t, token, http.MethodPost, s.URL+"/webtools/shop", fmt.Sprintf(`{"sessionId":%q,"action":"listOrders","request":{}}`, session))

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestReadingsOnEveryFace (F9): a result has the same reading on every face, and none that loses a part
-// without a word: what no JSON can hold is RESULT_INVALID.
+// TestReadingsOnEveryFace (F9): a result has the same reading on every face, and none that loses a
+// part without a word: what no JSON can hold is RESULT_INVALID.
 func TestReadingsOnEveryFace(t *testing.T) {
 	t.Parallel()
 	s := tables(t)

@@ -246,8 +246,8 @@ func TestFirstCaller(t *testing.T) {
 	}
 }
 
-// TestReloadByCommand: pagetools reload does for all servers of a data folder what SIGHUP does for one,
-// and says what they say; --watch does it when the file changes.
+// TestReloadByCommand: pagetools reload does for all servers of a data folder what SIGHUP does for
+// one, and says what they say; --watch does it when the file changes.
 func TestReloadByCommand(t *testing.T) {
 	t.Parallel()
 	const file = "callers: [{name: agent, token: agent-token-of-the-tests}]\n"

@@ -20,7 +20,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite/docs"
 )
 
-// serverKey is where a script's environment keeps its server.
+// serverKey says where a script's environment keeps its server.
 type serverKey struct{}
 
 // TestScripts runs testdata/script. Beyond the commands of testscript there are:

@@ -325,8 +325,8 @@ func TestAlwaysAtTerminal(t *testing.T) {
 	}
 }
 
-// TestFormAtTerminal (U6): a form that waits is one question, which a yes submits; then the page that
-// came is told. After a no, nothing was sent.
+// TestFormAtTerminal (U6): a form that waits is one question, which a yes submits; then the page
+// that came is told. After a no, nothing was sent.
 func TestFormAtTerminal(t *testing.T) {
 	t.Parallel()
 	var sent atomic.Int32
@@ -360,8 +360,8 @@ func TestFormAtTerminal(t *testing.T) {
 	}
 }
 
-// TestPartsAtTerminal (anyone 6): at a terminal the last line is how far the result has come, and it
-// is gone afterwards; a pipe gets only the result.
+// TestPartsAtTerminal (anyone 6): at a terminal the last line shows how far the result has come,
+// and is gone afterwards; a pipe gets only the result.
 func TestPartsAtTerminal(t *testing.T) {
 	t.Parallel()
 	steps := make(chan struct{})

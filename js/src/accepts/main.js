@@ -40,7 +40,7 @@ function empty(control) {
 }
 
 /**
- * refusal is why a form does not take an input, or ''.
+ * refusal returns why a form does not take an input, or ''.
  * @param {HTMLFormElement} form
  * @param {any} input
  */

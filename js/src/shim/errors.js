@@ -39,7 +39,7 @@ export function describe(thrown) {
 }
 
 /**
- * reason is what a failure says: its message, its plain members, its cause and its parts.
+ * reason returns what a failure says: its message, its plain members, its cause and its parts.
  * @param {any} thrown
  * @param {number} depth
  * @returns {string}

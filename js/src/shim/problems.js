@@ -115,7 +115,7 @@ function listen(type, take, capture = false) {
 }
 
 /**
- * refusing returns what run returns. What run throws is why a tool is not registered.
+ * refusing returns what run returns. What run throws says why a tool is not registered.
  * @template T
  * @param {any} tool as the page gave it
  * @param {() => T} run

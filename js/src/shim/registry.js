@@ -170,7 +170,7 @@ export function eachVisible(visit) {
 }
 
 /**
- * layer is where the tools of an adapter are, or those of the page's scripts.
+ * layer says where the tools of an adapter are, or those of the page's scripts.
  * @param {number} adapter
  */
 const layer = (adapter) => (adapter === 0 ? state.script : state.adapters);

@@ -28,7 +28,7 @@ export function replyText(reply, state) {
 const most = { last: 8 * 1024, brief: 1280 };
 
 /**
- * lastText is what is told of a part. A long one that says how far the tool is does so with the beginning of its message; of others
+ * lastText returns what is told of a part. A long one that says how far the tool is does so with the beginning of its message; of others
  * it is a string with the beginning.
  * @param {string} text JSON
  */

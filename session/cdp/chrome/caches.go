@@ -96,7 +96,7 @@ func (m machine) caches() (all []cache) {
 	return slices.DeleteFunc(all, func(c cache) bool { return !filepath.IsAbs(c.dir) })
 }
 
-// binaries are where a version of a kind of browser has its program, below its folder.
+// binaries returns where a version of a kind of browser has its program, below its folder.
 func (m machine) binaries(kind Kind) []string {
 	switch {
 	case kind == Shell && m.os == "windows":

@@ -61,10 +61,11 @@ func KindOf(path string) Kind {
 }
 
 // Find returns the browser that the options mean, and its kind: the binary that they name,
-// or the first of the usual places, $PATH and the caches of Playwright and Puppeteer that fits. Without a kind a browser without
-// windows is a headless shell where there is one, unless pages may open windows or a whole
-// browser wrote the profile; any other is a whole browser. The error wraps ErrNoBrowser or
-// ErrNoShell when there is none, and is another one when the options contradict each other.
+// or the first of the usual places, $PATH and the caches of Playwright and Puppeteer that fits.
+// Without a kind a browser without windows is a headless shell where there is one, unless pages may
+// open windows or a whole browser wrote the profile; any other is a whole browser. The error wraps
+// ErrNoBrowser or ErrNoShell when there is none, and is another one when the options contradict
+// each other.
 func Find(o Options) (path string, kind Kind, err error) {
 	m := thisMachine()
 	switch o.Path {

@@ -15,11 +15,11 @@ import (
 const stateName = "Local State"
 
 // answersLogins makes a whole browser that nobody sees take what asks for a login as any other
-// response: it would ask a person in a window of its own, and the request would not end. The DevTools
-// protocol asks us only about requests that it stops, and stopping each would slow all of them down.
-// Our own proxy may ask. A browser that people see asks them again, and so does one that the operator
-// starts on a profile of theirs after ours. A user and a password that a
-// script gives with its request are not sent either.
+// response: it would ask a person in a window of its own, and the request would not end. The
+// DevTools protocol asks us only about requests that it stops, and stopping each would slow all of
+// them down. Our own proxy may ask. A browser that people see asks them again, and so does one that
+// the operator starts on a profile of theirs after ours. A user and a password that a script gives
+// with its request are not sent either.
 func (o *Options) answersLogins(kind Kind, profile string) error {
 	path := filepath.Join(profile, stateName)
 	state, auth := map[string]json.RawMessage{}, map[string]json.RawMessage{}

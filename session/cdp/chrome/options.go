@@ -13,7 +13,7 @@ import (
 type Options struct {
 	// Path is the browser's binary; empty means that Find looks for one.
 	Path string
-	// Kind is which kind of browser runs; empty means Auto.
+	// Kind says which kind of browser runs; empty means Auto.
 	Kind Kind
 	// NoSandbox adds --no-sandbox. Nothing else ever does: as root a browser
 	// does not start without it.
@@ -36,12 +36,12 @@ type Options struct {
 	UserDataDir string
 	// Args are further flags. They cannot open a port or move the profile.
 	Args []string
-	// ProfileDir is where our own profiles go; empty means os.TempDir(), or /tmp
+	// ProfileDir says where our own profiles go; empty means os.TempDir(), or /tmp
 	// when the path of that is too long for a browser.
 	ProfileDir string
 	// WebMCP turns the browser's own WebMCP on.
 	WebMCP bool
-	// Words are those of errors for whoever chose the options.
+	// Words words errors for whoever chose the options.
 	Words text.Words
 }
 

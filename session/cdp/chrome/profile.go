@@ -38,8 +38,8 @@ const tmpName = "t"
 // filesName is the folder in a profile for what pages save.
 const filesName = "f"
 
-// maxSocketPath is how long the path of a socket may be. On Windows, where a browser makes none, it
-// leaves room for what else a browser makes.
+// maxSocketPath returns how long the path of a socket may be. On Windows, where a browser makes
+// none, it leaves room for what else a browser makes.
 func maxSocketPath() int {
 	switch runtime.GOOS {
 	case "windows":
@@ -50,7 +50,7 @@ func maxSocketPath() int {
 	return 103
 }
 
-// maxBase is how long the path of the base folder may be: a browser does not
+// maxBase limits how long the path of the base folder may be: a browser does not
 // start when the path of the socket that it makes in its TMPDIR is longer than
 // what the address of a socket holds.
 var maxBase = maxSocketPath() - len("/"+profilePrefix+"4294967295/"+tmpName+"/org.chromium.Chromium.XXXXXX/SingletonSocket")
@@ -87,7 +87,7 @@ func (o *Options) newProfile() (*profile, error) {
 	return p, nil
 }
 
-// leastRoom is how many bytes a browser needs for its profile. With fewer it starts all the same,
+// leastRoom sets how many bytes a browser needs for its profile. With fewer it starts all the same,
 // and loses what it writes.
 const leastRoom = 64 << 20
 

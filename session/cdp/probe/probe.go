@@ -117,7 +117,7 @@ func (p *Probe) cookiesUnread(ctx context.Context, err error) *bridge.Error {
 		"The page's cookies cannot be read.")
 }
 
-// maxQuiet is how long a page may take to become quiet.
+// maxQuiet limits how long a page may take to become quiet.
 const maxQuiet = 3 * time.Second
 
 // Since implements session.Observer.

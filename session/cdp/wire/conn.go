@@ -14,7 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// ourIDs is where the ids of our own commands start, so that a reply is ours
+// ourIDs says where the ids of our own commands start, so that a reply is ours
 // also when it names no session: Chromium answers a command to a session that
 // is gone without one. Protocol ids are 32 bits wide.
 const ourIDs = 1 << 30
@@ -50,7 +50,7 @@ type waiter struct {
 // Reply is the answer to a command.
 type Reply struct {
 	*cdproto.Message
-	// After is how many events of the page came before it: a reader of its effect
+	// After says how many events of the page came before it: a reader of its effect
 	// has to read them first.
 	After int64
 }

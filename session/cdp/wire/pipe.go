@@ -22,7 +22,7 @@ import (
 // longer is closed.
 const maxMessage = 64 << 20
 
-// writePatience is how long a browser may take nothing from its pipe.
+// writePatience limits how long a browser may take nothing from its pipe.
 const writePatience = 5 * time.Second
 
 // tooLongCode marks a message that stands for one that was too long. It is not

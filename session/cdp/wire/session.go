@@ -100,7 +100,7 @@ func (s *Session) Page() *Session { return s.page }
 // Events are the events of the page, in order, for one reader: its owner.
 func (s *Session) Events() <-chan *cdproto.Message { return s.events }
 
-// Delivered is how many events of the page came so far.
+// Delivered returns how many events of the page came so far.
 func (s *Session) Delivered() int64 { return s.delivered.Load() }
 
 // Gone is closed when the session has ended.
@@ -165,7 +165,7 @@ func (s *Session) Fail(err error) {
 	c.mu.Unlock()
 }
 
-// Reason is why the session ended; nil while it goes on.
+// Reason returns why the session ended; nil while it goes on.
 func (s *Session) Reason() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -75,7 +75,7 @@ type Source struct {
 	// Unkept are the digests of the tools whose outputSchema is not listed, because they
 	// broke it, or the operator's rules may change what they return.
 	Unkept map[string]int64
-	// Down is why the site cannot be reached now; nil when it can.
+	// Down says why the site cannot be reached now; nil when it can.
 	Down *bridge.Error
 	// Paths says that calls may choose the path of their page.
 	Paths bool

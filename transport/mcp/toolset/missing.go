@@ -21,7 +21,7 @@ const (
 	// maxTold and maxToldBytes bound the names in one text, some 300 tokens.
 	maxTold, maxToldBytes = 60, 1500
 	maxSimilar            = 3
-	// minSimilar is how alike names must be, of 1.
+	// minSimilar sets how alike names must be, of 1.
 	minSimilar = 0.5
 )
 

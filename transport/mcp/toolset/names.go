@@ -96,7 +96,7 @@ func (n naming) fits(base string) bool {
 
 // assign returns a name for each tool: fit, unique after folding, and the same whatever
 // the order of tools. A name stays as it is when it fits and cannot be another's; "" means
-// that none was found. Sites are all that the endpoint serves, also those without
+// that none was found. Sites lists all that the endpoint serves, also those without
 // tools now.
 //
 // With prefixes, the name <site>_<tool> belongs to the longest site name that fits,

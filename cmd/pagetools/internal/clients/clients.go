@@ -30,7 +30,7 @@ type Client struct {
 	// files are templates of the path for this user. The first counts whose
 	// variable is set: ~ is the home folder, @ where desktop programs keep things.
 	files []string
-	// key is where the servers are; in TOML it begins their tables.
+	// key says where the servers are; in TOML it begins their tables.
 	key string
 	// toml is true when the file is TOML, which the client's own command edits.
 	toml bool
@@ -38,7 +38,7 @@ type Client struct {
 	lenient bool
 	// local and remote are the types of entries; empty for none.
 	local, remote string
-	// bearer is how a header reads the token; empty when TOML has a key for it.
+	// bearer says how a header reads the token; empty when TOML has a key for it.
 	bearer string
 	// add and addURL are templates of the client's own command; empty for none.
 	add, addURL string
@@ -171,7 +171,7 @@ type Server struct {
 	Env     map[string]string
 	URL     string
 	Token   bool // the server at the URL asks for one
-	// Issuers are where people log in for the server at the URL.
+	// Issuers says where people log in for the server at the URL.
 	Issuers []string
 	// NPX is the version of npm's package that npx starts, instead of Command; empty for none.
 	NPX string

@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// goldenServers are what every client is asked to describe.
+// goldenServers lists what every client is asked to describe.
 func goldenServers() []struct {
 	title  string
 	server Server

@@ -11,8 +11,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// Remote describes a client that runs in a cloud. It reaches servers at public addresses, and starts
-// none.
+// Remote describes a client that runs in a cloud. It reaches servers at public addresses, and
+// starts none.
 type Remote struct {
 	where string // what is printed belongs there
 	// request returns the part of an API's request that names the server. Nil: a person pastes the

@@ -42,7 +42,7 @@ func (s OAuthScope) ForCalls() string {
 	return *s.Call
 }
 
-// Introspection is how pagetools asks an issuer about a token.
+// Introspection says how pagetools asks an issuer about a token.
 type Introspection struct {
 	ClientID     string `key:"client-id" help:"the client that pagetools is there"`
 	ClientSecret string `key:"client-secret" secret:"true" help:"its secret"`

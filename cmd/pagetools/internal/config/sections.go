@@ -326,7 +326,7 @@ type Idle struct {
 	Quiet time.Duration
 }
 
-// maxQuiet is how long a page may take to count as opened.
+// maxQuiet limits how long a page may take to count as opened.
 const maxQuiet = 10 * time.Second
 
 func (i *Idle) decode(d *decoder, key string, n *yaml.Node) error {

@@ -20,7 +20,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
-// workflowName is where GitHub looks for the workflow.
+// workflowName says where GitHub looks for the workflow.
 var workflowName = filepath.Join(".github", "workflows", "webtools.yml")
 
 func initCommand(p *Program) *cobra.Command {

@@ -41,7 +41,8 @@ type Program struct {
 	// why it has none.
 	Unmet   func(*app.App, *app.Target)
 	NoTools func(*app.App, *app.Target) string
-	// Listed returns what clients of MCP get of the tools of a site; the zero Site stands for a file.
+	// Listed returns what clients of MCP get of the tools of a site; the zero Site stands for a
+	// file.
 	Listed func(site bridge.Site, tools []*bridge.Tool) List
 	// Serve serves a target until its callers are done or a signal comes: at --listen, or over MCP
 	// on stdin and stdout.

@@ -295,7 +295,7 @@ func (l *Lock) Digests(t *app.Target) map[string]string {
 	return out
 }
 
-// change is how a tool differs from the lock: new, changed, same or gone.
+// change says how a tool differs from the lock: new, changed, same or gone.
 type change struct {
 	Change  string       `json:"change"`
 	Site    string       `json:"site"`

@@ -48,8 +48,8 @@ func morePages(targets []*app.Target, pages []string) ([]*app.Target, error) {
 	return all, asUsage(app.NameAll(all))
 }
 
-// unnamed returns a sentence about the pages that those of one site link to and that seem to declare
-// tools, or "".
+// unnamed returns a sentence about the pages that those of one site link to and that seem to
+// declare tools, or "".
 func (p *Program) unnamed(ctx context.Context, site []*app.Target) string {
 	defer p.Waiting("reading the pages that %s links to", text.Line(site[0].Text))()
 	more := effects.Elsewhere(ctx, site)
@@ -64,5 +64,5 @@ func (p *Program) unnamed(ctx context.Context, site []*app.Target) string {
 		text.Line(site[0].Text), len(more), text.FewQuoted(more, maxHinted))
 }
 
-// maxHinted is how many pages a hint names.
+// maxHinted limits how many pages a hint names.
 const maxHinted = 5

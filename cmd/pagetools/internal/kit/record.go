@@ -145,8 +145,8 @@ func siteBeside(t *app.Target, file string) (dir, url string, err error) {
 	return filepath.ToSlash(dir), "", nil
 }
 
-// mostReplays is how often a recording runs until what differs is known: what a call returned may
-// be sent with the next one, whose result is seen only when that is right.
+// mostReplays limits how often a recording runs until what differs is known: what a call returned
+// may be sent with the next one, whose result is seen only when that is right.
 const mostReplays = 4
 
 // writeRecording writes a recording, and replays and writes it until it passes.
@@ -200,7 +200,7 @@ func (t *tester) loosen(ctx context.Context, r *scenario.Recording, f *scenario.
 	return changed, err
 }
 
-// looks is how often each case runs to find what differs: a value with two states is the same in
+// looks sets how often each case runs to find what differs: a value with two states is the same in
 // half of the runs.
 const looks = 5
 

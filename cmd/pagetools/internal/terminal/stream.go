@@ -175,7 +175,7 @@ func Is(stream any) bool {
 	return f != nil && term.IsTerminal(int(f.Fd()))
 }
 
-// DefaultWidth is how wide text is where there is no terminal.
+// DefaultWidth sets how wide text is where there is no terminal.
 const DefaultWidth = 100
 
 // Width returns the columns of the stream.
