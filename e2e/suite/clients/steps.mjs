@@ -17,7 +17,7 @@ import { done, Skip, test } from './tap.mjs';
 /** What the Go side passes: how to reach the servers, and the address of the pages. */
 export const options = JSON.parse(process.argv[2]);
 
-const words = (result) => result.content.filter((block) => block.type === 'text').map((block) => block.text).join('\n');
+export const words = (result) => result.content.filter((block) => block.type === 'text').map((block) => block.text).join('\n');
 
 /** What a tool returned that returns no content blocks: it comes as JSON. */
 const value = (result) => {
@@ -37,14 +37,14 @@ function event() {
 }
 
 /** Asks the server of the page, which answers when it has happened. */
-async function site(path, id) {
+export async function site(path, id) {
   const response = await fetch(`${options.site}${path}?id=${encodeURIComponent(id)}`, { method: 'POST' });
   assert.equal(response.status, 200, path);
   return response.text();
 }
 
 /** A person who fills in a form as its schema asks. */
-function accept(params, text = 'Ada') {
+export function accept(params, text = 'Ada') {
   const content = {};
   for (const [name, schema] of Object.entries(params.requestedSchema?.properties ?? {})) {
     const [first] = schema.enum ?? schema.oneOf?.map((choice) => choice.const) ?? [];

@@ -27,7 +27,7 @@ func TestClientPages(t *testing.T) {
 			"test_input_required_result_request_state", "test_input_required_result_tampered_state", "test_logging_tool",
 			"test_multiple_content_types", "test_simple_text", "test_streaming_elicitation", "test_tool_with_progress", "test_trigger_tool_change",
 		}, nil},
-		{"clients", []string{"buy", "draw", "echo", "fail", "greet", "grow", "hold", "recite", "save", "say", "shrink"}, nil},
+		{"clients", []string{"buy", "draw", "echo", "fail", "greet", "grow", "hold", "recite", "reserve", "save", "say", "shrink"}, nil},
 		{"badtools", []string{"dotted.name", "good-first", "good-last", "output-list", "output-string", "pagetools_search", "properties-list", "refused", "required-string"}, []string{
 			"type-string", "schema-true", "bad-pattern", "http-reference", "file-reference", "lost-reference",
 			"output-reference", "long-description",

@@ -75,6 +75,7 @@ var scripts = []script{
 	{file: "openai", era: "legacy", transport: "stdio"},
 	{file: "langchain", era: "legacy", transport: "http", short: true},
 	{file: "langchain", era: "legacy", transport: "stdio"},
+	{file: "tasks", era: "modern", transport: "http", short: true},
 }
 
 func (s script) name() string { return s.file + "-" + s.era + "-" + s.transport }

@@ -69,6 +69,14 @@ const tools = [
       }
     },
   },
+  {
+    name: 'reserve', description: 'Waits as hold does, then asks the person, and fails when they say no.', inputSchema: object({ id: word('What to reserve') }, 'id'),
+    async execute({ id }, context) {
+      await (await fetch(`/hold?id=${encodeURIComponent(id)}`, { signal: context.signal })).text();
+      if (await context.requestUserInteraction(() => confirm(`Reserve ${id}?`))) return `reserved ${id}`;
+      throw new Error('nobody wants it');
+    },
+  },
   { name: 'grow', description: 'Registers a tool.', inputSchema: object({ name: word('Its name') }, 'name'), execute: grow },
   { name: 'shrink', description: 'Takes a tool away that grow registered.', inputSchema: object({ name: word('Its name') }, 'name'), execute: shrink },
   {
