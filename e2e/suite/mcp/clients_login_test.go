@@ -20,6 +20,9 @@ import (
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"github.com/zitadel/oidc/v3/example/server/storage"
 	"github.com/zitadel/oidc/v3/pkg/oidc"
 	"github.com/zitadel/oidc/v3/pkg/op"
@@ -240,5 +243,75 @@ func TestLogin(t *testing.T) {
 	looks("with the next one")
 	if next, err := store.GetToken(t.Context()); err != nil || next.AccessToken == first.AccessToken {
 		t.Errorf("the token was not renewed: %v", err)
+	}
+}
+
+// TestLoginOfGoSDK has the client of MCP's own SDK for Go log in at an authorization server (reach
+// 11), in both kinds of protocol version: it finds the server, logs in, calls, renews its token,
+// and asks once for a scope that is missing. An answer of another issuer is refused.
+func TestLoginOfGoSDK(t *testing.T) {
+	t.Parallel()
+	a := newLoginServer(t)
+	endpoint := behindProxy(t, a) + "/mcp"
+	narrow := a.token(t, oidc.ScopeOpenID)
+	tests := []struct {
+		name, version, token, issuer string
+		logins                       int
+		fails                        string
+	}{
+		{name: "legacy", version: "2025-11-25", logins: 1},
+		{name: "modern", version: "2026-07-28", logins: 1},
+		{name: "a scope is missing", version: "2026-07-28", token: narrow, logins: 1},
+		{name: "a token that does not count", version: "2026-07-28", token: narrow + "x", logins: 1},
+		{name: "another issuer", version: "2026-07-28", issuer: "https://evil.example", logins: 1, fails: "iss"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			logins, renewed := 0, 0
+			config := &auth.AuthorizationCodeHandlerConfig{
+				PreregisteredClient: &oauthex.ClientCredentials{ClientID: loginClient}, RedirectURL: loginRedirect, RequestRefreshToken: true,
+				AuthorizationCodeFetcher: func(_ context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+					logins++
+					sent, err := url.Parse(args.URL)
+					return &auth.AuthorizationResult{Code: logsIn(t, args.URL), State: sent.Query().Get("state"), Iss: test.issuer}, err
+				},
+				NewTokenSource: func(ctx context.Context, c *oauth2.Config, got *oauth2.Token) (oauth2.TokenSource, error) {
+					over := *got
+					over.Expiry = time.Now().Add(-time.Hour) // so that the first use renews it
+					next, err := c.TokenSource(ctx, &over).Token()
+					if err == nil && next.AccessToken != got.AccessToken {
+						renewed++
+					}
+					return oauth2.StaticTokenSource(next), err
+				},
+			}
+			if test.token != "" {
+				config.InitialTokenSource = oauth2.StaticTokenSource(&oauth2.Token{AccessToken: test.token})
+			}
+			handler, err := auth.NewAuthorizationCodeHandler(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			session, err := gosdk.NewClient(&gosdk.Implementation{Name: "e2e", Version: "1"}, nil).Connect(t.Context(),
+				&gosdk.StreamableClientTransport{Endpoint: endpoint, OAuthHandler: handler}, &gosdk.ClientSessionOptions{ProtocolVersion: test.version})
+			if test.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), test.fails) {
+					t.Errorf("it connected, or failed for another reason: %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = session.Close() }()
+			got, err := session.CallTool(t.Context(), &gosdk.CallToolParams{Name: "look"})
+			if err != nil || got.IsError || len(got.Content) != 1 {
+				t.Errorf("calling: %+v, %v", got, err)
+			}
+			if version := session.InitializeResult().ProtocolVersion; version != test.version || logins != test.logins || renewed != logins {
+				t.Errorf("version %s, %d logins, %d renewed", version, logins, renewed)
+			}
+		})
 	}
 }
