@@ -117,6 +117,7 @@ var owners = []owner{
 	{"golang.org/x/oauth2/...", []string{"bridge/opentools/oauth", "e2e/suite/..."}, "tokens are asked for in one place, which checks who gives them; a test asks as a client does"},
 	{"github.com/go-jose/...", []string{"transport/oauth"}, "the signatures of tokens are verified in one place"},
 	{"github.com/zitadel/oidc/...", []string{"bridge/opentools/oauth", "e2e/suite/..."}, "tests log in at an authorization server that is not ours"},
+	{"github.com/modelcontextprotocol/go-sdk/...", []string{"e2e/suite/..."}, "tests log in with a client that is not ours; no binary has it"},
 	{"golang.org/x/time/rate/...", []string{"bridge/policy"}, "rates are policy, the same for every transport"},
 	{"modernc.org/...", []string{"bridge/store"}, "SQL only in the store"},
 	{"github.com/tailscale/hujson/...", []string{"cmd/pagetools/internal/clients"}, "only files of MCP clients are JSON with comments"},
