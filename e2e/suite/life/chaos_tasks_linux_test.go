@@ -136,8 +136,8 @@ func (c *chaos) askMCP(ctx context.Context, token, method, name string, params m
 		}
 	}
 	var read struct{ Result *tasked }
-	if err := json.Unmarshal(text, &read); err != nil || read.Result == nil {
-		return nil, fmt.Errorf("%s: %d %s (%v)", method, r.Status, text, err)
+	if json.Unmarshal(text, &read) != nil || read.Result == nil {
+		return nil, fmt.Errorf("%s: %d %s", method, r.Status, text)
 	}
 	return read.Result, nil
 }

@@ -75,7 +75,7 @@ var frameworks = []framework{
 	{name: "polyfill", source: "polyfill.jsx"},
 	{name: "global", source: "global.jsx", short: true, found: []string{"page-server"}}, // its tools are mirrored besides
 	{name: "usewebmcp", source: "usewebmcp.jsx", results: true, found: untitled},
-	{name: "reactwebmcp", source: "reactwebmcp.jsx", development: true, results: true, found: untitled},
+	{name: "reactwebmcp", source: "reactwebmcp.jsx", development: true, results: true, found: slices.Concat([]string{"page-server"}, untitled)}, // as global's
 }
 
 // wholeBrowser names the browser that tests leave for the headless shell, where there is one.
