@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/gatetest"
@@ -27,7 +26,6 @@ func TestServersAreBounded(t *testing.T) { //nolint:paralleltest // it measures 
 			`"pathItems":{"x":{"get":{},"servers":[`+repeated(1500, func(int) string { return `{"url":"http://other.example/"}` })+`,{"url":"/"}]}}`), "https://api.example/"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			began := time.Now()
 			used := heap(t, func() any {
 				d, err := ReadDocument([]byte(x.text))
 				if err != nil {
@@ -43,8 +41,8 @@ func TestServersAreBounded(t *testing.T) { //nolint:paralleltest // it measures 
 				}
 				return tools
 			})
-			if used > mostHeap || time.Since(began) > time.Minute {
-				t.Errorf("it takes %d MB and %s", used>>20, time.Since(began))
+			if used > mostHeap {
+				t.Errorf("it takes %d MB", used>>20)
 			}
 		})
 	}
@@ -66,7 +64,6 @@ func TestSecurityIsBounded(t *testing.T) { //nolint:paralleltest // it measures 
 		"longer":      top(`[`+repeated(6_000_000, func(int) string { return "{}" })+`]`, key+`}`),
 	} {
 		t.Run(name, func(t *testing.T) {
-			began := time.Now()
 			used := heap(t, func() any {
 				d, err := ReadDocument([]byte(text))
 				if err != nil {
@@ -82,8 +79,8 @@ func TestSecurityIsBounded(t *testing.T) { //nolint:paralleltest // it measures 
 				}
 				return all
 			})
-			if used > mostHeap || time.Since(began) > time.Minute {
-				t.Errorf("it takes %d MB and %s", used>>20, time.Since(began))
+			if used > mostHeap {
+				t.Errorf("it takes %d MB", used>>20)
 			}
 		})
 	}
