@@ -53,13 +53,23 @@ func (b *Bridge) Waiting(ref Ref) []*Run {
 	if b.runs.questions() == 0 { // the usual case
 		return nil
 	}
-	runs := slices.DeleteFunc(b.runs.under(byQuestion), func(r *Run) bool {
+	return ref.of(b.runs.under(byQuestion))
+}
+
+// Stopped lists the calls of a session that an equal call goes on with, because they ask for that
+// (Call.Again), the oldest first: they wait for a person, or have ended, and their outcome was not
+// fetched. Without a site, it lists those on all sites.
+func (ref Ref) Stopped(b *Bridge) []*Run { return ref.of(b.runs.under(byDigest)) }
+
+// of returns the calls of the session, the oldest first.
+func (ref Ref) of(all []*Run) []*Run {
+	mine := slices.DeleteFunc(all, func(r *Run) bool {
 		c := &r.pass.call
 		return c.Caller.Name != ref.Caller.Name || c.Session != ref.Session ||
 			ref.Site != "" && c.Site != ref.Site || !ref.Caller.Sees(c.Site)
 	})
-	slices.SortFunc(runs, func(a, b *Run) int { return cmp.Compare(a.number, b.number) })
-	return runs
+	slices.SortFunc(mine, func(a, b *Run) int { return cmp.Compare(a.number, b.number) })
+	return mine
 }
 
 // Number names the call in this process. It opens nothing.

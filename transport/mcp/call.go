@@ -21,14 +21,14 @@ func (x *exchange) call(ctx context.Context) (json.RawMessage, *rpcError) {
 		return nil, e
 	}
 	list := x.face.find(ctx, x.scope, name)
+	arguments := toolset.Arguments(x.message.params.Get("arguments"))
 	to, ok := list.Find(name)
 	switch {
 	case name == "":
 		return nil, badParams("name is missing: it must be the name of a tool, as tools/list has it.")
 	case !ok:
-		return x.end(failure(x.counted(list.Missing(name)))), nil
+		return missing(ctx, x, list, name, arguments, list.Missing(name))
 	}
-	arguments := toolset.Arguments(x.message.params.Get("arguments"))
 	if slices.Contains([]string{toolset.Search, toolset.Describe, toolset.Waiting}, to.Own) {
 		if err := x.counted(nil); err != nil {
 			return x.end(failure(err)), nil
@@ -50,7 +50,8 @@ func (x *exchange) call(ctx context.Context) (json.RawMessage, *rpcError) {
 	case toolset.Call:
 		var err *bridge.Error
 		if to, arguments, err = list.Called(arguments); err != nil {
-			return x.end(failure(x.counted(err))), nil
+			inner := x.message.params.Get("arguments").Get("name").String()
+			return missing(ctx, x, list, inner, arguments, err)
 		}
 	}
 	x.face.use(x.scope, list, to.Name)
@@ -59,6 +60,29 @@ func (x *exchange) call(ctx context.Context) (json.RawMessage, *rpcError) {
 		return x.end(failure(x.counted(err))), nil
 	}
 	return x.run(ctx, to, arguments)
+}
+
+// missing goes on with a call of a tool that the list does not have any more: its page may have
+// navigated since the call stopped. Without such a call it returns the error.
+func missing(ctx context.Context, x *exchange, list *toolset.List, name string, arguments bridge.Value, e *bridge.Error) (json.RawMessage, *rpcError) {
+	for _, run := range x.scope.ref().Stopped(x.face.b) {
+		to, ok := list.Former(name, run)
+		if !ok {
+			continue
+		}
+		input, err := to.Restore(arguments)
+		if err != nil {
+			continue
+		}
+		c := &bridge.Call{Site: to.Site, Tool: to.Tool.Name(), Session: x.scope.session, Caller: x.scope.caller, Input: input}
+		if _, err := x.face.b.Resume(ctx, c, run.Token()); err == nil {
+			return x.run(ctx, to, input)
+		}
+	}
+	if state, err := x.message.text("requestState"); err != nil || state != "" {
+		return nil, cmp.Or(err, notHere(e))
+	}
+	return x.end(failure(x.counted(e))), nil
 }
 
 // counted counts a request that runs no tool of a page. It returns the error of the request,

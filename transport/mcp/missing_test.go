@@ -1,12 +1,14 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
 )
 
 // TestMissingTools: a call of a tool that is not there is a tool error that says why, what
@@ -75,5 +77,57 @@ func TestManyToolsAreTold(t *testing.T) {
 	r := w.as(agent).legacy("2025-11-25", nothing).tool(strings.Repeat("\u202ex", 9000), `{}`)
 	if text, _ := json.Marshal(r.text()); len(text) > 3000 || !strings.Contains(r.text(), "t059, and 140 more.") {
 		t.Errorf("%d bytes: %s", len(text), text)
+	}
+}
+
+// TestOutcomesOfToolsThatWent: a call that stopped is gone on with by the name that its tool had,
+// also when the page has navigated since and has other tools: the client gets its outcome, and never
+// hears that nothing ran.
+func TestOutcomesOfToolsThatWent(t *testing.T) {
+	for name, test := range map[string]struct {
+		capabilities string
+		call, other  [2]string // name and arguments
+		modern       bool
+	}{
+		"with its state":               {forms, [2]string{"look", `{"a":1}`}, [2]string{"look", `{"a":2}`}, true},
+		"once more":                    {nothing, [2]string{"look", `{"a":1}`}, [2]string{"look", `{"a":2}`}, true},
+		"once more, in a session":      {nothing, [2]string{"look", `{"a":1}`}, [2]string{"map", `{"a":1}`}, false},
+		"through a tool of ours":       {nothing, [2]string{"pagetools_call", `{"name":"look","arguments":{"a":1}}`}, [2]string{"pagetools_call", `{"name":"look","arguments":{"a":2}}`}, false},
+		"through ours, with its state": {forms, [2]string{"pagetools_call", `{"name":"look","arguments":{"a":1}}`}, [2]string{"pagetools_call", `{"name":"map","arguments":{"a":1}}`}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, Options{Tools: "hybrid"})
+			w.router.DeclareIn("shop", "mcp", named("look", "map")...)
+			w.router.Handle("shop", func(context.Context, bridge.Invocation) bridge.Step {
+				return bridgetest.Asks(bridge.Question{Kind: bridge.Confirm, Title: "The page asks."}, func(*bridge.Answer) bridge.Step {
+					return bridge.Errorf(bridge.InternalError, bridge.PageNavigated, bridge.Unknown, "The page went on.").Step()
+				})
+			})
+			c := w.as(agent).legacy("2025-11-25", test.capabilities)
+			if test.modern {
+				c = w.as(agent).since2026(test.capabilities)
+			}
+			c.names()
+			first := c.tool(test.call[0], test.call[1])
+			for _, q := range bridgetest.Questions(w.bridge, operator) {
+				if err := w.bridge.Answer(operator, q.ID, bridge.Answer{OK: true}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.router.DeclareIn("shop", "mcp", named("pay")...)
+			if r := c.tool(test.other[0], test.other[1]); r.code() != "WEBTOOL_NOT_FOUND" {
+				t.Errorf("another call: %s", r.text())
+			}
+			again := c.tool
+			if first.Result.RequestState != "" {
+				again = func(tool, arguments string) toolReply { return c.retry(tool, arguments, first, "accept", `{}`) }
+			}
+			if r := again(test.call[0], test.call[1]); r.code() != "INTERNAL_ERROR" || !strings.Contains(r.text(), "The page went on.") {
+				t.Errorf("its outcome: %s", r.text())
+			}
+			if r := c.tool(test.call[0], test.call[1]); r.code() != "WEBTOOL_NOT_FOUND" {
+				t.Errorf("when it was told: %s", r.text())
+			}
+		})
 	}
 }

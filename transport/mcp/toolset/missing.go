@@ -31,6 +31,7 @@ type Past map[string]gone
 // gone is a tool that an earlier list had.
 type gone struct {
 	site string
+	tool string // its name in the page
 	page string // what its page showed; "" when that is not known
 }
 
@@ -43,7 +44,7 @@ func (l *List) Past() Past {
 		}
 	}
 	for _, e := range l.entries[l.own:] {
-		g := gone{e.Site, l.pages[e.Site]}
+		g := gone{e.Site, e.Tool.Name(), l.pages[e.Site]}
 		note(e.Name, g)
 		note(e.Tool.Name(), g)
 	}
@@ -61,6 +62,17 @@ func (l *List) After(p Past) *List {
 	other := *l
 	other.gone = p
 	return &other
+}
+
+// Former returns the tool of a call under the name that an earlier list had it by. It is not ok for
+// another name, or another tool.
+func (l *List) Former(name string, run *bridge.Run) (t Target, ok bool) {
+	tool, g := run.Tool(), l.gone[name]
+	if tool == nil || g.site != run.Site() || g.tool != tool.Name() {
+		return Target{}, false
+	}
+	input, _ := tool.Schemas()
+	return Target{Site: g.site, Tool: tool, Name: name, form: input.ForClients(l.options.Faithful)}, true
 }
 
 // Missing is the error of a call of a tool that the list does not have: why, what there
