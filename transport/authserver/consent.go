@@ -78,7 +78,7 @@ func (s *Server) allow(w http.ResponseWriter, r *http.Request, q *request, v url
 func (s *Server) logIn(w http.ResponseWriter, r *http.Request, v url.Values) (*Person, *problem) {
 	code, name, password := v.Get("code"), v.Get("person"), v.Get("password")
 	if strings.TrimSpace(code) == "" && password == "" {
-		return nil, wrong("Type the code that `pagetools pair` shows.")
+		return nil, wrong(s.o.Words.Of("Type the code that the operator of this server has for you."))
 	}
 	address := addressOf(r)
 	wait := s.attempts.take(address)
@@ -97,7 +97,11 @@ func (s *Server) logIn(w http.ResponseWriter, r *http.Request, v url.Values) (*P
 		person = s.byPassword(r.Context(), name, password)
 	}
 	if person == nil {
-		return nil, wrong("This did not let you in: the code is wrong, was used, or is older than 10 minutes, or the password is wrong.")
+		about := "This code is wrong, was used, or is older than 10 minutes."
+		if strings.TrimSpace(code) == "" {
+			about = "The name or the password is wrong."
+		}
+		return nil, wrong(about)
 	}
 	s.attempts.giveBack(address)
 	s.guesses.giveBack("")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Options configures a [Server].
@@ -30,6 +31,8 @@ type Options struct {
 	Client *http.Client
 	// Revoked is called after callers were revoked; nil is not.
 	Revoked func()
+	// Words are those of the page, for whoever chose the options.
+	Words text.Words
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Log gets what strangers are not told; nil is silent.

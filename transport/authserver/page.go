@@ -50,12 +50,12 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request, q *request, a askin
 	fact("You come back to", el(atom.Strong, place(q.Redirect)))
 	fact("It may use", s.sitesOf(q, a.person))
 	fact("It may", s.rightsOf(a.person))
-	fact("Until", "you end it with ", el(atom.Code, "pagetools pair --revoke"), ", or it was not used for 30 days")
+	fact("Until", said(s.o.Words.Of("the operator ends it, or it was not used for 30 days"))...)
 	form := el(atom.Form, attr("method", "post"), attr("action", consentPath), hidden("token", s.sealed(q)))
 	status := http.StatusOK
 	if a.why != nil {
 		status = a.why.status
-		add(form, el(atom.P, attr("role", "alert"), a.why.About))
+		add(form, add(el(atom.P, attr("role", "alert")), said(a.why.About)...))
 	}
 	add(form, s.fields(a)...)
 	add(form, el(atom.P, attr("class", "buttons"), button(doAllow, "Allow"), button(doDeny, "Cancel")))
@@ -71,12 +71,11 @@ func (s *Server) fields(a asking) []any {
 	}
 	code := el(atom.Input, attr("id", "code"), attr("name", "code"), attr("autocomplete", "one-time-code"), attr("autocapitalize", "characters"),
 		attr("spellcheck", "false"), attr("maxlength", "32"), attr("placeholder", "ABCD-EFGH"), attr("aria-describedby", "how"))
-	if a.name == "" {
+	if a.why != nil && a.name == "" { // not at first: a person reads what is asked before it scrolls away
 		add(code, attr("autofocus", ""))
 	}
 	all := []any{el(atom.P, el(atom.Label, attr("for", "code"), "Code"), code),
-		el(atom.P, attr("id", "how"), attr("class", "quiet"), "Run ", el(atom.Code, "pagetools pair"),
-			" on the machine where pagetools runs: it shows a code.")}
+		add(el(atom.P, attr("id", "how"), attr("class", "quiet")), said(s.o.Words.Of("The operator of this server has a code for you."))...)}
 	if !s.hasPasswords() {
 		return all
 	}
@@ -189,6 +188,18 @@ func add(to *html.Node, inner ...any) *html.Node {
 		}
 	}
 	return to
+}
+
+// said are words of ours, in which what is between ` is typed.
+func said(words string) (all []any) {
+	for i, part := range strings.Split(words, "`") {
+		if i%2 == 1 {
+			all = append(all, el(atom.Code, part))
+		} else {
+			all = append(all, part)
+		}
+	}
+	return all
 }
 
 // quoted is a name that a stranger chose: it stays on its own, whatever is in it.

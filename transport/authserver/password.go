@@ -42,11 +42,14 @@ func (h *hash) of(password string, size uint32) []byte {
 	return argon2.IDKey([]byte(password), h.salt, h.time, h.memory, h.threads, size)
 }
 
+// errHash says what a hash is like.
+var errHash = errors.New("it must be one of argon2id, such as $argon2id$v=19$m=65536,t=3,p=4$SALT$HASH")
+
 // parseHash reads what Hash made, within bounds of what it may cost.
 func parseHash(text string) (*hash, error) {
 	parts := strings.Split(text, "$")
 	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" {
-		return nil, errors.New("it must be what pagetools pair --hash prints")
+		return nil, errHash
 	}
 	h := &hash{}
 	var version int
@@ -62,7 +65,7 @@ func parseHash(text string) (*hash, error) {
 	}
 	switch {
 	case err != nil || version != argon2.Version:
-		return nil, errors.New("it must be what pagetools pair --hash prints")
+		return nil, errHash
 	case h.time == 0 || h.time > mostTime || h.memory < 8 || h.memory > mostMemory || h.threads == 0 || len(h.salt) < 8 || len(h.sum) < 16 || len(h.sum) > 64:
 		return nil, fmt.Errorf("it must cost at most t=%d and m=%d, with a salt of 8 bytes and 16 bytes of hash at least", mostTime, mostMemory)
 	}
