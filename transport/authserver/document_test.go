@@ -103,7 +103,7 @@ func TestDocument(t *testing.T) {
 }
 
 // TestHostileDocuments (rule 8): no document makes us go elsewhere, wait, or take it for another
-// client's. Attacks 106 to 128.
+// client's. Attacks 106 to 134.
 func TestHostileDocuments(t *testing.T) {
 	w, h := newHosts(t)
 	trap := "https://trap.example/reached"
@@ -151,7 +151,7 @@ func TestHostileDocuments(t *testing.T) {
 	// One that hangs ends in 5 seconds, and few are asked at a time.
 	h.answers[evil] = func(r *http.Request) (*http.Response, error) {
 		if until, ends := r.Context().Deadline(); !ends || time.Until(until) > 5*time.Second {
-			t.Error("126 a document may take longer than 5 seconds")
+			t.Error("132 a document may take longer than 5 seconds")
 		}
 		return nil, context.DeadlineExceeded
 	}
@@ -163,7 +163,7 @@ func TestHostileDocuments(t *testing.T) {
 		w.do("GET", w.query(nil), "")
 	}
 	if n := h.times(evil); n != before {
-		t.Errorf("127 a document that failed was asked for %d times more", n-before)
+		t.Errorf("133 a document that failed was asked for %d times more", n-before)
 	}
 	many := 0
 	for i := range 30 {
@@ -173,7 +173,7 @@ func TestHostileDocuments(t *testing.T) {
 		}
 	}
 	if many < 10 || many == 30 {
-		t.Errorf("128 of 30 clients that one address names at once, %d were refused", many)
+		t.Errorf("134 of 30 clients that one address names at once, %d were refused", many)
 	}
 }
 

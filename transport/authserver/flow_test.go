@@ -190,6 +190,16 @@ func TestPeople(t *testing.T) {
 	if c.IsRevoked() || !w.lets(tk.Access, "/mcp") {
 		t.Error("without a change, the caller is revoked")
 	}
+	other := w.connect()
+	before := w.caller(other.Access)
+	replace(authserver.Person{Name: "me", May: []bridge.Right{bridge.MayCall}, Sites: []string{"shop", "bank"}})
+	w.advance(5 * time.Second)
+	if after := w.caller(other.Access); before.IsRevoked() || after.Revoked != before.Revoked {
+		t.Error("without a change, a caller is another one")
+	}
+	if _, err := w.server.Disconnect(t.Context(), before.CredentialID); err != nil || !before.IsRevoked() {
+		t.Errorf("a caller of before the file was read again is not revoked: %v", err)
+	}
 	replace(authserver.Person{Name: "me", May: []bridge.Right{bridge.MayCall}, Sites: []string{"shop"}})
 	if next := w.caller(tk.Access); !c.IsRevoked() || len(next.Sites) != 1 || next.IsRevoked() || next.Name != c.Name || next.Credential != c.Credential {
 		t.Errorf("with fewer sites, the caller is %+v, the one before is revoked %v", next, c.IsRevoked())

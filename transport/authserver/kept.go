@@ -101,9 +101,12 @@ func (k *kept) keep(d bridge.Digest, found seen, changes int, now time.Time) (se
 	if k.tokens == nil {
 		k.tokens, k.live = map[bridge.Digest]seen{}, map[string]*live{}
 	}
-	if of := k.live[found.ID]; of != nil && of.person == found.person {
+	if of := k.live[found.ID]; of != nil && of.person.same(found.person) {
 		found.live = of
 	} else {
+		if of != nil { // the person has other rights by now
+			close(of.revoked)
+		}
 		found.revoked = make(chan struct{})
 		for id, other := range k.live { // expiry is no revocation
 			if !now.Before(other.Until.Add(refreshTime)) {
