@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -66,9 +67,13 @@ func (g *guard) checkBody(w http.ResponseWriter, r *http.Request, _ *info) (answ
 	if !hasBody(r) {
 		return false
 	}
-	if !isJSON(r.Header) {
+	media := "application/json"
+	if slices.Contains(g.o.FormsAt, strings.TrimSuffix(r.URL.EscapedPath(), "/")) {
+		media = "application/x-www-form-urlencoded"
+	}
+	if !isOf(r.Header, media) {
 		WriteError(w, r, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
-			"The body must be application/json, and not %q.", text.Brief(strings.Join(r.Header.Values("Content-Type"), ", "), maxShown)).With(errMediaType))
+			"The body must be %s, and not %q.", media, text.Brief(strings.Join(r.Header.Values("Content-Type"), ", "), maxShown)).With(errMediaType))
 		return true
 	}
 	limit := g.o.bodyLimit(r.URL.Path)
@@ -84,18 +89,18 @@ func (g *guard) checkBody(w http.ResponseWriter, r *http.Request, _ *info) (answ
 	return false
 }
 
-// isJSON accepts application/json, with charset=utf-8 or without, and no coding.
-func isJSON(h http.Header) bool {
+// isOf accepts one media type, with charset=utf-8 or without, and no coding.
+func isOf(h http.Header, want string) bool {
 	types, codings := h.Values("Content-Type"), h.Values("Content-Encoding")
 	if len(types) != 1 || len(codings) > 1 || len(codings) == 1 &&
 		!strings.EqualFold(codings[0], "identity") {
 		return false
 	}
-	if types[0] == "application/json" {
+	if types[0] == want {
 		return true
 	}
 	media, params, err := mime.ParseMediaType(types[0])
-	if err != nil || media != "application/json" {
+	if err != nil || media != want {
 		return false
 	}
 	for key, value := range params {

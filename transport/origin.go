@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -77,7 +78,7 @@ func (g *guard) checkOrigin(w http.ResponseWriter, r *http.Request, _ *info) (an
 	if len(given) == 0 {
 		return false
 	}
-	if g.isMetadata(r.URL.EscapedPath()) {
+	if path := strings.TrimSuffix(r.URL.EscapedPath(), "/"); g.isMetadata(path) || slices.Contains(g.o.ForPages, path) {
 		return forAllPages(w, r)
 	}
 	from := given[0]
@@ -111,8 +112,8 @@ func forAllPages(w http.ResponseWriter, r *http.Request) (answered bool) {
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
 	}
-	h.Set("Access-Control-Allow-Methods", "GET, HEAD")
-	h.Set("Access-Control-Allow-Headers", "MCP-Protocol-Version")
+	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST")
+	h.Set("Access-Control-Allow-Headers", "Content-Type, MCP-Protocol-Version")
 	h.Set("Access-Control-Max-Age", corsMaxAge)
 	w.WriteHeader(http.StatusNoContent)
 	return true

@@ -148,12 +148,27 @@ func WriteError(w http.ResponseWriter, r *http.Request, e *bridge.Error) {
 	WriteErrorAs(w, r, e, Status(e), envelope{"error", body})
 }
 
-// WriteErrorAs writes e in the words of a face: v is the body, status its
-// status. Headers and log are the same as for every error.
-func WriteErrorAs(w http.ResponseWriter, r *http.Request, e *bridge.Error, status int, v any) {
+// note has the line of the log say what went wrong.
+func note(r *http.Request, e *bridge.Error) {
 	if in := infoOf(r.Context()); in != nil {
 		in.err = e
 	}
+}
+
+// WriteText writes a body whose headers are set, but for its length. The log says e, unless it is nil.
+func WriteText(w http.ResponseWriter, r *http.Request, status int, body []byte, e *bridge.Error) {
+	if e != nil {
+		note(r, e)
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // as WriteBytes
+}
+
+// WriteErrorAs writes e in the words of a face: v is the body, status its
+// status. Headers and log are the same as for every error.
+func WriteErrorAs(w http.ResponseWriter, r *http.Request, e *bridge.Error, status int, v any) {
+	note(r, e)
 	if in := infoOf(r.Context()); in != nil && in.jsonRPC {
 		v = rpcEnvelope{"2.0", nil, rpcError{RPCCode(e), e.Message, bodyOf(r, e)}}
 	}

@@ -8,10 +8,56 @@ import (
 
 // schemaVersion is the PRAGMA user_version of a database with our tables. A change of them is
 // another number, and from the first release on a step from the number before.
-const schemaVersion = 6
+const schemaVersion = 7
 
-// withoutHomes is the version before, which lacks only homeTables.
-const withoutHomes = 5
+// The versions before: one that lacks homeTables and signInTables, and one that lacks only the latter.
+const withoutHomes, withoutSignIn = 5, 6
+
+// signInTables hold the clients of the built-in authorization server, whom they were let in by, and the
+// digests of their secrets.
+const signInTables = `
+CREATE TABLE clients (
+	number INTEGER PRIMARY KEY AUTOINCREMENT,
+	id TEXT NOT NULL UNIQUE,
+	name TEXT NOT NULL,
+	redirects TEXT NOT NULL,
+	registered_at INTEGER NOT NULL,
+	let_in_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE connections (
+	number INTEGER PRIMARY KEY AUTOINCREMENT,
+	id TEXT NOT NULL UNIQUE,
+	person TEXT NOT NULL,
+	client TEXT NOT NULL,
+	client_name TEXT NOT NULL,
+	redirect TEXT NOT NULL,
+	resource TEXT NOT NULL,
+	since INTEGER NOT NULL,
+	used_at INTEGER NOT NULL,
+	until INTEGER NOT NULL
+) STRICT;
+CREATE INDEX connections_by_person ON connections (person, used_at);
+CREATE INDEX connections_by_client ON connections (client);
+
+CREATE TABLE secrets (
+	number INTEGER PRIMARY KEY AUTOINCREMENT,
+	digest BLOB NOT NULL UNIQUE,
+	connection TEXT NOT NULL,
+	kind TEXT NOT NULL,
+	until INTEGER NOT NULL
+) STRICT;
+CREATE INDEX secrets_by_connection ON secrets (connection, kind, number);
+CREATE INDEX secrets_by_age ON secrets (until);
+
+CREATE TABLE browsers (
+	number INTEGER PRIMARY KEY AUTOINCREMENT,
+	digest BLOB NOT NULL UNIQUE,
+	person TEXT NOT NULL,
+	until INTEGER NOT NULL
+) STRICT;
+CREATE INDEX browsers_by_person ON browsers (person, number);
+`
 
 // homeTables say which process has what.
 const homeTables = `
@@ -145,8 +191,11 @@ func createSchema(ctx context.Context, db *sql.DB) (err error) {
 	if version == schemaVersion || err != nil {
 		return err
 	}
-	missing := homeTables
-	if version != withoutHomes {
+	missing := signInTables
+	if version < withoutSignIn {
+		missing += homeTables
+	}
+	if version < withoutHomes {
 		missing += tables
 	}
 	if _, err := tx.ExecContext(ctx,
@@ -166,7 +215,7 @@ func versionOf(ctx context.Context, q querier) (version int, err error) {
 	if err := q.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
 		return 0, err
 	}
-	if version != 0 && version != withoutHomes && version != schemaVersion {
+	if version != 0 && version < withoutHomes || version > schemaVersion {
 		return 0, fmt.Errorf("%w: its schema is %d, and this pagetools has %d",
 			ErrVersion, version, schemaVersion)
 	}

@@ -409,19 +409,27 @@ func TestOtherVersion(t *testing.T) {
 	}
 }
 
-// TestVersionBefore: a database of the version before gets the tables that it lacks, and keeps what
+// TestVersionBefore: a database of a version before gets the tables that it lacks, and keeps what
 // it has.
 func TestVersionBefore(t *testing.T) {
 	t.Parallel()
+	const signIn = "DROP TABLE clients; DROP TABLE connections; DROP TABLE secrets; DROP TABLE browsers; "
+	versionBefore(t, withoutSignIn, signIn)
+	versionBefore(t, withoutHomes, signIn+"DROP TABLE homes; DROP TABLE ended; ")
+}
+
+func versionBefore(t *testing.T, version int, lacks string) {
+	t.Helper()
 	ctx, dir := t.Context(), folder(t)
 	s := open(t, Options{Dir: dir})
 	given := must(s.Grants.Put(ctx, bridge.Grant{GrantUse: bridge.GrantUse{Caller: "ada", Site: "shop", Tool: "buy", Digest: "d"}, GivenBy: "ada", GivenAt: time.Now()}))(t)
 	ok(t, s.Close())
 	db := raw(t, dir)
-	must(db.ExecContext(ctx, fmt.Sprintf("DROP TABLE homes; DROP TABLE ended; PRAGMA user_version = %d", withoutHomes)))(t)
+	must(db.ExecContext(ctx, fmt.Sprintf("%sPRAGMA user_version = %d", lacks, version)))(t)
 	ok(t, db.Close())
 	s = open(t, Options{Dir: dir})
 	must(s.Homes.Open(ctx, bridge.SessionName{Caller: "ada", Site: "shop", ID: "s"}))(t)
+	ok(t, s.Clients.Register(ctx, bridge.Client{ID: "c", At: time.Now()}))
 	if all := must(s.Grants.All(ctx))(t); len(all) != 1 || all[0].ID != given.ID {
 		t.Errorf("the grants are %v", all)
 	}

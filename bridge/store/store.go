@@ -91,6 +91,11 @@ const (
 type Store struct {
 	bridge.Memory
 
+	// Clients, Connections and Browsers are those of the built-in authorization server.
+	Clients     bridge.Clients
+	Connections bridge.Connections
+	Browsers    bridge.Browsers
+
 	verify  func(context.Context) (Report, error)
 	records func(context.Context, bridge.CallFilter) ([]Entry, error)
 	flush   func(context.Context) error
@@ -193,7 +198,7 @@ func newStore(db *database, o Options, replies sqlReplies, homes sqlHomes, ended
 		Ended:      &ended,
 		Replies:    &replies,
 		Calls:      calls,
-	}}, calls
+	}, Clients: &sqlClients{db}, Connections: &sqlConnections{db}, Browsers: &sqlBrowsers{db}}, calls
 }
 
 // Verify reads the whole audit, and names what is not as it was written. The

@@ -181,6 +181,10 @@ func (c *callers) reload(a *app.App) reloaded {
 	if err == nil {
 		all, err = issuersOf(next)
 	}
+	people := peopleOf(next)
+	if err == nil {
+		err = checkPeople(next, people)
+	}
 	if err != nil {
 		said := "the callers stay as they were: " + text.Line(err.Error())
 		fmt.Fprintf(p.stderr, "pagetools: warning: %s\n", said)
@@ -190,7 +194,7 @@ func (c *callers) reload(a *app.App) reloaded {
 	revoked := c.faces.Replace(c.ofFaces(next))
 	revoked = append(revoked, c.console.Replace(c.ofConsole(next))...)
 	if c.setTools(next); c.issuers != nil {
-		c.issuers.replace(all)
+		c.issuers.replace(p, all, people)
 	}
 	a.Bridge.Revoke()
 	a.Revoke()
@@ -198,13 +202,16 @@ func (c *callers) reload(a *app.App) reloaded {
 		len(next.Callers))
 	if c.issuers != nil {
 		said += ", and " + text.Count(len(all), "issuer")
+		if c.issuers.own != nil {
+			said += fmt.Sprintf(", and %d who may let clients in", len(people))
+		}
 	}
 	if slices.Sort(revoked); len(revoked) > 0 {
 		said += "; revoked: " + strings.Join(slices.Compact(revoked), ", ")
 	}
 	warnOfFile(p.stderr, next)
 	p.sayAll(tokenWarnings(next))
-	if c.issuers == nil && len(all) > 0 {
+	if c.issuers == nil && len(all)+len(people) > 0 || c.issuers != nil && c.issuers.own == nil && len(people) > 0 {
 		p.say("note: oauth in %s counts after a restart: there was none when this began", p.conf.File)
 	}
 	if next.Rest != p.conf.Rest {

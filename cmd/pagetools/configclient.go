@@ -161,6 +161,7 @@ func (d *clientConfig) remote(address string) error {
 	for _, i := range d.p.conf.OAuth.Issuers {
 		d.s.Issuers = append(d.s.Issuers, i.Issuer)
 	}
+	d.s.SignIn = len(peopleOf(d.p.conf)) > 0
 	d.s.Token = d.p.conf.Token != "" || len(d.p.conf.Callers) > 0 || !origin.Loopback(u.Hostname())
 	return nil
 }

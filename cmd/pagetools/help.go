@@ -39,7 +39,8 @@ pagetools serve shop=https://shop.example/`},
 	"serve": {ofAll, `pagetools serve https://shop.example/
 pagetools serve shop=https://shop.example/ docs=./site --approval strict
 pagetools serve --config pagetools.yaml --locked --watch
-pagetools serve https://shop.example/ --adapter shop.js`},
+pagetools serve https://shop.example/ --adapter shop.js
+pagetools serve https://shop.example/ --public-url https://tools.example --sign-in`},
 	"mcp": {ofPage + " serving", `pagetools mcp https://shop.example/
 pagetools config claude-code https://shop.example/ --install`},
 	"tools": {ofPage, `pagetools tools https://shop.example/
@@ -80,6 +81,10 @@ pagetools auth status https://shop.example/ --format json`},
 	"approve": {ofKept, `pagetools approve
 pagetools approve ID
 pagetools approve --list`},
+	"pair": {ofKept, `pagetools pair
+pagetools pair ann
+pagetools pair --list
+pagetools pair --revoke ID`},
 	"console": {ofKept, `pagetools console`},
 	"reload":  {ofKept, `pagetools reload`},
 	"audit":   {ofKept, `pagetools audit verify`},

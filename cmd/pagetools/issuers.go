@@ -3,52 +3,110 @@ package main
 import (
 	"context"
 	"net/http"
+	"net/netip"
 
 	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/session/egress"
+	"github.com/pagetools/pagetools/transport"
+	"github.com/pagetools/pagetools/transport/authserver"
 	"github.com/pagetools/pagetools/transport/oauth"
 )
 
-// issuers verifies the tokens of the file's issuers. They are reached as pages reach the network:
-// at public addresses, and at those that the operator named.
+// issuers verifies the tokens of the file's issuers, and those that this server gives out itself. The
+// former are reached as pages reach the network: at public addresses, and at those that the operator
+// named.
 type issuers struct {
-	*oauth.Verifier
+	*oauth.Verifier // nil until it begins
 
-	proxy *egress.Proxy
-	grant *egress.Grant
+	all    []oauth.Issuer
+	people []authserver.Person
+	own    *authserver.Server // nil: it gives out none
+	proxy  *egress.Proxy
+	// grant reaches issuers, and documents what clients publish of themselves.
+	grant, documents *egress.Grant
 }
 
-// issuers makes the verifier; nil without issuers.
+// issuers makes the verifier; nil without issuers and without people.
 func (p *program) issuers(ctx context.Context) (*issuers, error) {
 	all, err := issuersOf(p.conf)
-	if err != nil || len(all) == 0 {
+	people := peopleOf(p.conf)
+	if err == nil {
+		err = checkPeople(p.conf, people)
+	}
+	if err != nil || len(all)+len(people) == 0 {
 		return nil, err
 	}
 	if p.conf.PublicURL == "" {
-		return nil, terminal.Usage("oauth in %s needs public-url, the address that tokens are for, such as "+
-			"https://tools.example", p.conf.File)
+		what := "oauth in " + p.conf.File
+		if p.conf.SignIn {
+			what = "--sign-in"
+		}
+		return nil, terminal.Usage("%s needs public-url, the address that tokens are for, such as "+
+			"--public-url https://tools.example", what)
 	}
 	o := egress.Options{Words: optionWords, Log: p.log}
 	if o.Upstream, err = upstream(p.conf); err != nil {
 		return nil, err
 	}
-	i := &issuers{}
+	i := &issuers{all: all, people: people}
 	if i.proxy, err = egress.Start(ctx, o); err != nil {
 		return nil, err
 	}
 	i.grant = i.proxy.Admit(reachOf(all), nil)
-	i.Verifier = oauth.New(oauth.Options{Public: string(p.conf.PublicURL), Issuers: all,
-		Client: &http.Client{Transport: i.grant.Transport(nil)}})
+	var private policy.Reach
+	for _, n := range p.conf.AllowPrivate {
+		private.Private = append(private.Private, netip.MustParsePrefix(string(n)))
+	}
+	i.documents = i.proxy.Admit(private, nil)
 	return i, nil
 }
 
-// replace makes these the issuers.
-func (i *issuers) replace(all []oauth.Issuer) {
+// begin begins to verify, with what the app remembers. A nil one does not.
+func (i *issuers) begin(p *program, a *app.App) {
+	if i == nil {
+		return
+	}
+	o := oauth.Options{Public: string(p.conf.PublicURL), Issuers: i.all,
+		Client: &http.Client{Transport: i.grant.Transport(nil)}}
+	if kept := a.Memory(); len(i.people) > 0 {
+		i.own = authserver.New(authserver.Options{Public: o.Public, People: i.people, Clients: kept.Clients,
+			Connections: kept.Connections, Browsers: kept.Browsers, Words: optionWords, Log: p.log,
+			Resource: func(named string) (string, bool) { return i.Resource(named) },
+			Client:   &http.Client{Transport: i.documents.Transport(nil)},
+			Revoked:  func() { a.Bridge.Revoke(); a.Revoke() }})
+		o.Own = i.own
+		p.say("clients such as claude.ai and ChatGPT connect to %s/mcp; `pagetools pair` shows the code that lets "+
+			"one in", o.Public)
+	}
+	i.Verifier = oauth.New(o)
+}
+
+// signIn serves the authorization server, if there is one.
+func (i *issuers) signIn(mux *transport.Mux, guards *transport.Options) {
+	if i.own == nil {
+		return
+	}
+	mux.Add(i.own.Routes()...)
+	guards.Open, guards.ForPages, guards.FormsAt = authserver.Open(), authserver.ForPages, authserver.FormsAt
+	guards.MaxBodyUnder[authserver.Below] = authserver.MaxBody
+}
+
+// replace makes these the issuers and the people.
+func (i *issuers) replace(p *program, all []oauth.Issuer, people []authserver.Person) {
 	i.grant.Extend(reachOf(all))
 	i.Replace(all)
+	if i.own == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	if err := i.own.Replace(ctx, people); err != nil {
+		p.say("warning: what people let in who are gone is not removed: %v", err)
+	}
 }
 
 // close ends the way into the network. A nil one has none.
@@ -57,7 +115,39 @@ func (i *issuers) close() {
 		return
 	}
 	i.grant.End()
+	i.documents.End()
 	_ = i.proxy.Close()
+}
+
+// onePerson is whom --sign-in means, where the file names nobody.
+const onePerson = "me"
+
+// peopleOf lists who may let clients in.
+func peopleOf(c *config.Config) (all []authserver.Person) {
+	for _, x := range c.OAuth.BuiltIn.People {
+		all = append(all, authserver.Person{Name: x.Name, May: x.May, Sites: x.Sites, Password: x.PasswordHash})
+	}
+	if c.SignIn && len(all) == 0 {
+		all = append(all, authserver.Person{Name: onePerson})
+	}
+	return all
+}
+
+// checkPeople refuses people who could not let anybody in.
+func checkPeople(c *config.Config, all []authserver.Person) error {
+	password := false
+	for i, one := range all {
+		if err := one.Validate(); err != nil {
+			return terminal.Usage("%s:%d: people: %w; pagetools pair --hash makes a password-hash", c.File,
+				c.OAuth.BuiltIn.People[i].Line, err)
+		}
+		password = password || one.Password != ""
+	}
+	if len(all) > 0 && !password && c.DataDir == config.Off {
+		return terminal.Usage("people log in with codes of `pagetools pair`, which reaches this process through the data " +
+			"folder: leave --data-dir off out, or give people a password-hash")
+	}
+	return nil
 }
 
 func reachOf(all []oauth.Issuer) (reach policy.Reach) {

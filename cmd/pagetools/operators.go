@@ -108,7 +108,7 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 	} else {
 		own := console.New(a.Bridge, console.Options{Done: o.done, Log: p.log, Named: true, Words: optionWords,
 			Links: &o.links})
-		o.serve(transport.Server(l.guard(transport.NewMux(append(own.Routes(), o.reloadRoute())...), p.log), p.log), l)
+		o.serve(transport.Server(l.guard(transport.NewMux(append(append(own.Routes(), o.reloadRoute()), o.pairRoutes()...)...), p.log), p.log), l)
 	}
 	if p.conf.ConsoleListen == "off" {
 		return o

@@ -126,7 +126,7 @@ func (p *program) command() *cobra.Command {
 	p.flags = config.Register(root.PersistentFlags())
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.prepare(cmd) }
 	root.AddCommand(serveCommand(p), mcpCommand(p), toolsCommand(p), callCommand(p), attachCommand(p),
-		loginCommand(p), authCommand(p), demoCommand(p), approveCommand(p), consoleCommand(p), reloadCommand(p),
+		loginCommand(p), authCommand(p), demoCommand(p), approveCommand(p), pairCommand(p), consoleCommand(p), reloadCommand(p),
 		auditCommand(p),
 		logCommand(p), doctorCommand(p), configCommand(p), versionCommand(p))
 	root.AddCommand(kitCommands(p)...)

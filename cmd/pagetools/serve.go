@@ -132,6 +132,7 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 		return err
 	}
 	defer p.end(a)
+	who.issuers.begin(p, a)
 	a.Keep(l.Addr().String())
 	collectLess()
 	console := serveOperators(ctx, a, who, page)
@@ -174,6 +175,7 @@ func (c *callers) server(a *app.App, face *mcp.Face, done <-chan struct{}, guard
 	mux := a.Mux(face, done)
 	if c.issuers != nil {
 		mux.Add(c.issuers.Routes()...)
+		c.issuers.signIn(mux, &guards)
 	}
 	return transport.Server(transport.Guard(mux, guards), c.p.log)
 }

@@ -27,7 +27,12 @@ var optionWords = text.Words{ //nolint:gosec // it names where secrets are, and 
 	"allow that origin":       "allow it with --allow-origin",
 
 	// who may call
-	"The Host %q is not served here.": "The Host %q is not served here; --allow-host adds a name.",
+	"the operator ends it, or it was not used for 30 days": "you end it with `pagetools pair --revoke`, or it was " +
+		"not used for 30 days",
+	"The operator of this server has a code for you.": "Run `pagetools pair` on the machine where pagetools runs: " +
+		"it shows a code.",
+	"Type the code that the operator of this server has for you.": "Type the code that `pagetools pair` shows.",
+	"The Host %q is not served here.":                             "The Host %q is not served here; --allow-host adds a name.",
 	"Pages of the origin %q may not call pagetools.": "Pages of the origin %q may not call " +
 		"pagetools; --cors allows an origin.",
 	"no callers are configured": "no callers are configured: --token, or callers in the " +

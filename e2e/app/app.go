@@ -195,6 +195,9 @@ func (a *App) Ended() bridge.Ended {
 	return a.o.Memory.Ended
 }
 
+// Memory returns what outlives the app; nil where nothing is remembered.
+func (a *App) Memory() *store.Store { return a.o.Memory }
+
 // Findings returns what a site's author should know of its declarations now.
 func (a *App) Findings(site string) []bridge.Finding {
 	all := slices.Concat(a.Manager.Findings(site), a.Bridge.Findings(site))

@@ -33,6 +33,9 @@ func (v *Verifier) describe(w http.ResponseWriter, r *http.Request) {
 	for _, s := range v.sources() {
 		m.Servers = append(m.Servers, s.URL)
 	}
+	if v.o.Own != nil {
+		m.Servers = append(m.Servers, v.o.Own.Issuer())
+	}
 	m.Scopes = strings.Fields(v.scopes())
 	w.Header().Set("Access-Control-Allow-Origin", "*")
 	w.Header().Set("Cache-Control", "max-age=300")
@@ -61,11 +64,16 @@ func (v *Verifier) challenge(r *http.Request, problem, scopes string) string {
 func (v *Verifier) scopes() string {
 	var all []string
 	for _, s := range v.sources() {
-		for _, one := range strings.Fields(s.Scope) {
-			if !slices.Contains(all, one) {
-				all = append(all, one)
-			}
+		all = append(all, strings.Fields(s.Scope)...)
+	}
+	if v.o.Own != nil {
+		all = append(all, strings.Fields(v.o.Own.Scopes())...)
+	}
+	var once []string
+	for _, one := range all {
+		if !slices.Contains(once, one) {
+			once = append(once, one)
 		}
 	}
-	return strings.Join(all, " ")
+	return strings.Join(once, " ")
 }

@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -23,11 +24,26 @@ type Options struct {
 	Public string
 	// Issuers give out the tokens that count.
 	Issuers []Issuer
+	// Own finds the callers of tokens that this server gives out itself; nil: it gives out none.
+	Own Own
 	// Client fetches what issuers publish: it decides which addresses may be reached, and follows
 	// no redirect to another origin. Nil means http.DefaultClient.
 	Client *http.Client
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+}
+
+// Own is an authorization server in this process. It is safe for concurrent use.
+type Own interface {
+	// Issuer is its address.
+	Issuer() string
+	// Scopes lists the scopes of its tokens, with spaces between.
+	Scopes() string
+	// Owns reports whether a token has the form of its tokens: nobody else is asked about such a token.
+	Owns(token string) bool
+	// Holder returns the caller of a token, and the resource that it is for. known is false for a token
+	// that does not count; an error is that this cannot be told now.
+	Holder(ctx context.Context, token string) (caller bridge.Caller, resource string, known bool, err error)
 }
 
 // Issuer gives out tokens that count, and says who their holders are.

@@ -17,6 +17,7 @@ import (
 	strict "github.com/go-jose/go-jose/v4/json"
 	"github.com/go-jose/go-jose/v4/jwt"
 
+	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/text"
 )
@@ -39,6 +40,7 @@ func bad(format string, args ...any) error {
 
 // identity describes the holder of a token, by its claims. It is immutable.
 type identity struct {
+	caller   *bridge.Caller // of a token of our own; nil: it is an issuer's
 	issuer   *source
 	name     string // of the caller
 	grant    *given // nil: no grant matches

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/transport"
 )
@@ -155,6 +156,9 @@ const maxWhy = 512
 
 // identity verifies a token, or knows it from a moment ago.
 func (v *Verifier) identity(ctx context.Context, token string) (*identity, error) {
+	if v.o.Own != nil && v.o.Own.Owns(token) {
+		return v.own(ctx, token)
+	}
 	if id := v.known(token); id != nil {
 		return id, nil
 	}
@@ -178,6 +182,32 @@ func (v *Verifier) identity(ctx context.Context, token string) (*identity, error
 	}
 	v.kept[sha256.Sum256([]byte(token))] = seen{id, until}
 	return id, nil
+}
+
+// own returns the holder of a token that this server gave out.
+func (v *Verifier) own(ctx context.Context, token string) (*identity, error) {
+	c, resource, known, err := v.o.Own.Holder(ctx, token)
+	switch {
+	case err != nil:
+		return nil, errors.Join(errAway, err)
+	case !known:
+		return nil, bad("no connection of this server has it")
+	}
+	return &identity{caller: &c, issuer: &source{}, grant: &given{}, audience: []string{resource}}, nil
+}
+
+// Resource returns the form in which a resource of this server is named, and whether it is one: all of
+// it, MCP, or one site.
+func (v *Verifier) Resource(named string) (string, bool) {
+	u, err := url.Parse(named)
+	if err != nil || u.User != nil || u.ForceQuery || u.RawQuery != "" || strings.Contains(named, "#") || origin.OfURL(u) != v.o.Public {
+		return "", false
+	}
+	path := strings.TrimSuffix(u.EscapedPath(), "/")
+	if path != "" && path != "/mcp" && (siteOf(path) == "" || len(path) > maxName) {
+		return "", false
+	}
+	return v.o.Public + path, true
 }
 
 // known returns the holder of a token that was verified a moment ago, or nil.
@@ -209,8 +239,11 @@ func (v *Verifier) forget(now time.Time) {
 // caller returns the caller whom the grant makes of the identity. Its credential is the person, not
 // the token: a new token of theirs goes on.
 func (v *Verifier) caller(id *identity) bridge.Caller {
-	if id.grant == nil {
+	switch {
+	case id.grant == nil:
 		return bridge.Caller{}
+	case id.caller != nil:
+		return *id.caller
 	}
 	sum := sha256.Sum256([]byte("oauth\x00" + id.issuer.URL + "\x00" + id.name))
 	c := bridge.Caller{Name: id.name, Credential: hex.EncodeToString(sum[:16]), May: id.grant.May,

@@ -23,7 +23,7 @@ async function follow(url) {
 }
 
 /** A person's client: what it keeps, and where it was sent. */
-class Provider {
+export class Provider {
   sent = [];
   kept; // the tokens
   saved = 0;

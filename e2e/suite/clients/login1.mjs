@@ -3,7 +3,8 @@
 import { UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { connected, run, words } from './login.mjs';
+import { connected, options, run, words } from './login.mjs';
+import { signIn } from './signin.mjs';
 
 async function open(url, authProvider) {
   const client = new Client({ name: 'login1', version: '1.0.0' });
@@ -18,4 +19,4 @@ async function open(url, authProvider) {
   });
 }
 
-await run({ open, Unauthorized: UnauthorizedError });
+await (options.codes ? signIn : run)({ open, Unauthorized: UnauthorizedError });

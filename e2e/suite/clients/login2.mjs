@@ -2,6 +2,7 @@
 
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client';
 import { connected, options, run, words } from './login.mjs';
+import { signIn } from './signin.mjs';
 
 const mode = { legacy: 'legacy', modern: { pin: '2026-07-28' } }[options.era];
 
@@ -18,4 +19,4 @@ async function open(url, authProvider) {
   });
 }
 
-await run({ open, Unauthorized: UnauthorizedError });
+await (options.codes ? signIn : run)({ open, Unauthorized: UnauthorizedError });

@@ -15,7 +15,7 @@ import (
 
 // ofCommand matches a flag or a command of pagetools in a message.
 var ofCommand = regexp.MustCompile("(^|[^-a-z])--[a-z]|pagetools (serve|mcp|tools|call|attach|login|auth|demo|" +
-	"approve|console|reload|audit|log|lock|check|test|diff|init|record|doctor|config)\\b")
+	"approve|pair|console|reload|audit|log|lock|check|test|diff|init|record|doctor|config)\\b")
 
 // mayName are the literals below cmd that may name a flag or a command: pieces of them, by file.
 var mayName = []struct{ file, literal, why string }{

@@ -128,9 +128,16 @@ func (a *loginServer) token(t *testing.T, scopes ...string) string {
 	return got.AccessToken
 }
 
-// behindProxy serves a page behind a proxy, under whose address everybody knows it, for the logins
-// of an issuer. It returns that address.
+// behindProxy serves a page for the logins of an issuer. It returns the address of its proxy.
 func behindProxy(t *testing.T, a *loginServer) string {
+	t.Helper()
+	public, _ := proxied(t, "127.0.0.1", fmt.Sprintf("{issuers: [{name: zitadel, issuer: %q, audience: [%s], grants: [{match: {sub: id2}}]}]}", a.URL, loginClient))
+	return public
+}
+
+// proxied serves a page behind a proxy of this machine, under whose address everybody knows it, with
+// that for oauth in its configuration.
+func proxied(t *testing.T, name, logins string, env ...string) (public string, s *suite.Server) {
 	t.Helper()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
@@ -139,10 +146,18 @@ document.modelContext.registerTool({name: 'look', description: 'Looks.', annotat
 	}))
 	t.Cleanup(site.Close)
 	proxy := httptest.NewUnstartedServer(nil)
-	public := "http://" + proxy.Listener.Addr().String()
-	config := suite.WriteFile(t, "x.yaml", fmt.Sprintf("public-url: %s\nsites: [{name: site, target: %q}]\noauth:\n  issuers:\n"+
-		"    - {name: zitadel, issuer: %q, audience: [%s], grants: [{match: {sub: id2}}]}\n", public, site.URL+"/", a.URL, loginClient))
-	s := suite.Serve(t, "--config", config, "--console-listen", "off")
+	_, port, _ := strings.Cut(proxy.Listener.Addr().String(), ":")
+	public = "http://" + name + ":" + port
+	config := suite.WriteFile(t, "x.yaml", fmt.Sprintf("public-url: %s\nsites: [{name: site, target: %q}]\noauth: %s\n", public, site.URL+"/", logins))
+	s, err := suite.Start("/usr/bin/env", "", suite.TempDir(t), append(env, suite.Pagetools(t), "serve", "--config", config, "--console-listen", "off")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
 	to, err := url.Parse(s.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +170,7 @@ document.modelContext.registerTool({name: 'look', description: 'Looks.', annotat
 		}}
 	proxy.Start()
 	t.Cleanup(func() { proxy.CloseClientConnections(); proxy.Close() })
-	return public
+	return public, s
 }
 
 // testLogins has the SDKs log in at an authorization server (reach 11): they find it, log in, call,

@@ -103,6 +103,7 @@ func TestClients(t *testing.T) {
 	}
 	t.Run("inspector", func(t *testing.T) { c.testInspector(t) })
 	t.Run("logins", func(t *testing.T) { c.testLogins(t) })
+	t.Run("sign-in", func(t *testing.T) { c.testSignIn(t) })
 	t.Run("conformance", func(t *testing.T) { c.testConformance(t) })
 	t.Run("agent-node", func(t *testing.T) { c.testAgentNode(t) })
 	t.Run("adapter", func(t *testing.T) { c.testAdapter(t) })

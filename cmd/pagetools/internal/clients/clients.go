@@ -173,6 +173,8 @@ type Server struct {
 	Token   bool // the server at the URL asks for one
 	// Issuers says where people log in for the server at the URL.
 	Issuers []string
+	// SignIn is true when people log in at the server at the URL itself.
+	SignIn bool
 	// NPX is the version of npm's package that npx starts, instead of Command; empty for none.
 	NPX string
 }

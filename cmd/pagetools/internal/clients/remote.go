@@ -37,13 +37,16 @@ func (r *Remote) fits(title string, s Server) error {
 func (r *Remote) Advice(s Server) []string {
 	advice := []string{"it belongs " + r.where}
 	switch {
+	case r.login && s.SignIn:
+		advice = append(advice, "leave the client id and the secret empty; connect, and a page of your server opens: it "+
+			"asks for the code that `pagetools pair` shows on the machine where `pagetools serve` runs")
 	case r.login && len(s.Issuers) > 0:
 		advice = append(advice, "it sends people to "+text.Line(strings.Join(s.Issuers, " or "))+" to log in: leave "+
 			"the client id empty, or use one that you made there with the address that it shows as redirect URI")
 	case s.Token && r.login:
 		advice = append(advice, "oauth is missing: it sends no token that you write down, and the server asks for "+
-			"one. Name an issuer under oauth in the configuration file, where people log in; or put a proxy in "+
-			"front that logs people in")
+			"one. Start it with `pagetools serve --public-url "+originOf(s.URL)+" --sign-in`, and it lets people log "+
+			"in with a code; or name an issuer under oauth in the configuration file")
 	case s.Token && len(s.Issuers) > 0:
 		advice = append(advice, "put an access token of "+text.Line(strings.Join(s.Issuers, " or "))+" for "+s.URL+
 			", or a token of callers, in the place of "+tokenPlace)
@@ -52,6 +55,9 @@ func (r *Remote) Advice(s Server) []string {
 	}
 	return advice
 }
+
+// originOf returns the address that people and hosts use, of a server at a URL that fits.
+func originOf(address string) string { return text.Line(origin.Of(address)) }
 
 // tokenPlace stands for the token, which is never printed.
 const tokenPlace = "${" + TokenVariable + "}"

@@ -78,6 +78,7 @@ type Config struct {
 	AllowPrivate        []Network     `key:"allow-private" group:"pages" many:"words" help:"a private network that pages may reach, on any port (repeatable)"`
 	AllowHosts          []string      `key:"allow-host" group:"serving" many:"words" help:"a further Host name that the listener answers to (repeatable)"`
 	PublicURL           PublicURL     `key:"public-url" group:"serving" help:"the address under which a proxy or a tunnel makes this server reachable, such as https://tools.example: it is accepted as Host and Origin, and needs callers"`
+	SignIn              bool          `key:"sign-in" group:"serving" help:"let people connect clients such as claude.ai and ChatGPT, which they log in to with a code of 'pagetools pair'; needs --public-url"`
 	CORS                []string      `key:"cors" group:"serving" many:"words" help:"an origin whose pages may call (repeatable); * only with a token"`
 	Token               string        `key:"token" group:"serving" secret:"true" help:"the credential that callers must send; better in PAGETOOLS_TOKEN"`
 	WaitFor             []Wait        `key:"wait-for" group:"pages" many:"terms" help:"what a page must have before it counts as opened: tool:NAME, selector:CSS or idle (repeatable, or with commas); 10s at most"`

@@ -1,18 +1,43 @@
 package config
 
 import (
+	"errors"
+
 	"go.yaml.in/yaml/v3"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/policy"
 )
 
-// OAuth is the section oauth: who may call with a token that an issuer gave them.
+// OAuth is the section oauth: who may call with a token that an issuer, or this server itself, gave them.
 type OAuth struct {
-	Issuers []Issuer `key:"issuers" required:"true" help:"authorization servers whose tokens count"`
+	Issuers []Issuer `key:"issuers" help:"authorization servers whose tokens count"`
+	BuiltIn BuiltIn  `key:"built-in" help:"the authorization server of pagetools itself, for those who have none"`
 	// MCPTools is "" where it is as for all.
 	MCPTools string `key:"mcp-tools" enum:"auto,direct,hybrid,meta" help:"what callers with such tokens see over MCP, in place of --mcp-tools; without it, auto is hybrid for them: hosts keep the list that they read first"`
 	Line     int
+}
+
+func (o *OAuth) check() error {
+	if len(o.Issuers) == 0 && len(o.BuiltIn.People) == 0 {
+		return errors.New("oauth: issuers or built-in is missing: one of them is needed")
+	}
+	return nil
+}
+
+// BuiltIn is the section built-in: people who let clients in on a page of pagetools.
+type BuiltIn struct {
+	People []Person `key:"people" required:"true" help:"who may let clients in; 'pagetools pair NAME' shows a code for each"`
+	Line   int
+}
+
+// Person is one entry of people.
+type Person struct {
+	Name         string         `key:"name" unique:"true" required:"true" pattern:"^[A-Za-z0-9._-]{1,64}$" must:"must have up to 64 letters, digits, dots, _ and -" help:"who it is: their clients call as pagetools:NAME"`
+	May          []bridge.Right `key:"may" default:"call elicit" enum:"call,elicit" help:"the rights, as under callers"`
+	Sites        []string       `key:"sites" help:"the sites that their clients see; without names, all"`
+	PasswordHash string         `key:"password-hash" secret:"true" help:"a password that lets them in without a code, as 'pagetools pair --hash' prints it"`
+	Line         int
 }
 
 // Issuer is one entry of issuers.

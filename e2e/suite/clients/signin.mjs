@@ -1,0 +1,90 @@
+// How a client logs its person in at pagetools' own authorization server: it registers itself, or is known by its document, and a
+// person types a code on a page. A client is as in login.mjs.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { options, Provider } from './login.mjs';
+import { done, test } from './tap.mjs';
+
+/** Lets a client in, as a person at a browser does, and returns what the client gets. */
+async function letIn(address, code) {
+  const page = await fetch(address, { redirect: 'manual' });
+  const html = await page.text();
+  assert.equal(page.status, 200, html);
+  const token = html.match(/name="token" value="([^"]+)"/)[1];
+  const cookie = page.headers.getSetCookie().map((line) => line.split(';')[0]).join('; ');
+  const answer = await fetch(`${options.server}/oauth/consent`, {
+    method: 'POST', redirect: 'manual', headers: { cookie, origin: options.server }, body: new URLSearchParams({ token, code, do: 'allow' }),
+  });
+  const to = answer.headers.get('location');
+  assert.ok(to?.startsWith(options.redirect), `${answer.status} ${await answer.text()}`);
+  return { html, back: new URL(to).searchParams };
+}
+
+/** A client that no authorization server knows yet. */
+class Stranger extends Provider {
+  constructor(document) {
+    super();
+    this.clientMetadataUrl = document;
+  }
+  clientInformation() { return this.known; }
+  saveClientInformation(known) { this.known = known; }
+  state() { return 'a state'; }
+}
+
+const pair = (...args) => execFileSync(options.bin, ['pair', ...args, '--data-dir', options.data], { stdio: ['ignore', 'pipe', 'ignore'] }).toString();
+
+/** Runs all tests of a client. */
+export async function signIn({ open, Unauthorized }) {
+  const resource = `${options.server}/mcp`;
+
+  async function withLogin(provider) {
+    const { transport } = await open(resource, provider).then(() => assert.fail('it did not ask for a login'), (error) => {
+      assert.ok(error instanceof Unauthorized || error.cause instanceof Unauthorized, error);
+      return error;
+    });
+    const { html, back } = await letIn(provider.sent.at(-1), options.codes.shift());
+    assert.equal(back.get('iss'), options.server);
+    assert.equal(back.get('state'), 'a state');
+    await transport.finishAuth(back.get('code'), back.get('iss'));
+    return { client: await open(resource, provider), html };
+  }
+
+  for (const [how, document] of [['registers itself', undefined], ['is known by its document', options.document]]) {
+    const provider = new Stranger(document);
+
+    await test(`${how}, is let in, lists and calls`, async () => {
+      const { client, html } = await withLogin(provider);
+      assert.equal(provider.known.client_id === options.document, document !== undefined);
+      assert.equal(html.includes('Nobody has verified this name.'), document === undefined);
+      assert.equal(provider.sent[0].searchParams.get('resource'), resource);
+      assert.deepEqual((await client.list()).map((tool) => tool.name).slice(0, 3), ['pagetools_search', 'pagetools_describe', 'pagetools_call']);
+      assert.equal(await client.call('look'), 'looked');
+      await client.close();
+    });
+
+    await test(`${how}, and renews a token that does not count`, async () => {
+      const before = provider.kept.access_token;
+      provider.kept = { ...provider.kept, access_token: before.replace(/.$/, (c) => (c === 'A' ? 'B' : 'A')) };
+      const client = await open(resource, provider);
+      assert.equal(await client.call('look'), 'looked');
+      assert.notEqual(provider.kept.access_token, before);
+      assert.equal(provider.sent.length, 1);
+      await client.close();
+    });
+
+    await test(`${how}, and must log in again when it is revoked`, async () => {
+      const client = await open(resource, provider);
+      const token = provider.kept.access_token;
+      const asks = async () => (await fetch(resource, { headers: { authorization: `Bearer ${token}` } })).status;
+      assert.notEqual(await asks(), 401);
+      for (const { id } of JSON.parse(pair('--list', '--json')).connections) pair('--revoke', id);
+      assert.equal(await asks(), 401);
+      await assert.rejects(client.call('look'));
+      await client.close().catch(() => {});
+      assert.equal(provider.sent.length, 2);
+    });
+  }
+
+  done();
+}

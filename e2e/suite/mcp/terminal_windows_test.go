@@ -1,0 +1,5 @@
+package mcp_test
+
+import "os/exec"
+
+func withoutTerminal(*exec.Cmd) {}
