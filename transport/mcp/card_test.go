@@ -397,7 +397,7 @@ func TestCardActs(t *testing.T) {
 	if err != nil || !live.Take() {
 		t.Fatal(err)
 	}
-	if r := c.do(ticket, "act", `{"inputs":[{"text":"x","type":"text"}]}`); r.code() != "CONFLICT" || !strings.Contains(r.text(), "pen") {
+	if r := c.do(ticket, "act", `{"inputs":[{"text":"x","type":"text"}]}`); r.code() != "CONFLICT" || !strings.Contains(r.text(), "Somebody else holds the pen") {
 		t.Errorf("while an operator holds the pen: %s", r.text())
 	}
 	live.Close()

@@ -162,7 +162,7 @@ var types = map[reflect.Type]string{
 	reflect.TypeFor[Rates](): "rates by pattern", reflect.TypeFor[Params](): "JSON Schemas by name", reflect.TypeFor[Idle](): "true, or a duration of up to 10s",
 	reflect.TypeFor[[]Issuer](): "[a list](#oauth-issuers)", reflect.TypeFor[OAuthScope](): "[a mapping](#oauth-scope)", reflect.TypeFor[Introspection](): "[a mapping](#oauth-introspection)",
 	reflect.TypeFor[[]OAuthGrant](): "[a list](#oauth-grants)", reflect.TypeFor[Patterns](): "patterns by name", reflect.TypeFor[Results](): "[a mapping](#results)", reflect.TypeFor[[]Redaction](): "[a list](#results-redact)",
-	reflect.TypeFor[*string](): "text", reflect.TypeFor[*regexp.Regexp](): "a regular expression", reflect.TypeFor[policy.Pointer](): "a JSON Pointer",
+	reflect.TypeFor[*string](): "text", reflect.TypeFor[*bool](): "true or false", reflect.TypeFor[*regexp.Regexp](): "a regular expression", reflect.TypeFor[policy.Pointer](): "a JSON Pointer",
 	reflect.TypeFor[[]PageKey](): "a list of `" + strings.Join(bridge.PageKeys(), "`, `") + "`",
 }
 
