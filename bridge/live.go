@@ -103,9 +103,10 @@ type View interface {
 // does reaches the page, and only while the page waits for a person to act in it. It is
 // safe for concurrent use.
 type Live struct {
-	run  *Run
-	by   Caller
-	view View
+	run      *Run
+	by       Caller
+	view     View
+	question string // the only one that it acts for; empty means any
 }
 
 // Live shows the page that asks a question, until Close. Errors are *Error:
@@ -186,7 +187,8 @@ func (l *Live) mayAct() *Error {
 		return mayNotAnswer()
 	case r.pen != l:
 		return Errorf(Conflict, "", NotRun, "Take the pen first.")
-	case r.pause == nil || r.pause.Question.Kind != Interact:
+	case r.pause == nil || r.pause.Question.Kind != Interact,
+		l.question != "" && l.question != r.pause.Question.ID:
 		return Errorf(Conflict, "", NotRun, "The page does not wait for a person to act in it.")
 	}
 	r.actor = l.by.Name

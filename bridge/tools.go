@@ -49,12 +49,17 @@ type Terms struct {
 func (l *Listing) Terms(t *Tool) Terms {
 	o := &l.of.options
 	_, ruled := o.Approval.Match(t.origin, t.name)
-	decided := policy.Decide(policy.Input{Operator: o.Approval, Tool: t.name, Hints: t.hints, Origin: t.origin,
-		Own: t.own, TopLevel: t.topLevel, Site: t.siteLevel()})
+	decided := policy.Decide(l.of.policyInput(t))
 	rate := policy.SiteRates{Rate: o.Rate, Tools: o.Rates}.Of(t.name)
 	return Terms{Level: decided.Level, Ruled: ruled, Strict: o.Approval.Mode == policy.ModeStrict,
 		ReadsOnly: !t.hints.MayChange(t.topLevel), Destructive: t.hints.Destructive == policy.Yes,
 		Untrusted: t.hints.Untrusted == policy.Yes, Rate: rate}
+}
+
+// policyInput returns what is known of a tool before any call.
+func (s *siteState) policyInput(t *Tool) policy.Input {
+	return policy.Input{Operator: s.options.Approval, Tool: t.name, Hints: t.hints, Origin: t.origin,
+		Own: t.own, TopLevel: t.topLevel, Site: t.siteLevel()}
 }
 
 // Tools lists what the caller may call: what its session's page offers, when

@@ -83,6 +83,13 @@ var Native string
 //go:embed dist/console.js
 var Console string
 
+// Card is the page of src/card with its style and its script in it: on it, hosts of MCP Apps show
+// questions to people. It has @CARD-KEY@ and @CARD-LINK@ where its server puts the key with which it
+// proves its requests, and the address of the operators' page.
+//
+//go:embed dist/card.html
+var Card string
+
 // ConsoleHTML is the operator's page.
 //
 //go:embed src/console/index.html

@@ -32,6 +32,8 @@ type callers struct {
 	issuers  *issuers // nil: none
 	// tools has what callers see over MCP, by name; "" names all that issuers name.
 	tools atomic.Pointer[map[string]string]
+	// apps has who gets the card, of those callers of whom the file says it.
+	apps atomic.Pointer[map[string]bool]
 }
 
 // consoleTokenName is the file of the console's credential.
@@ -74,18 +76,33 @@ func (c *callers) guards(addr net.Addr) (transport.Options, error) {
 	return o, nil
 }
 
-// setTools takes over the modes in which the callers of a file see tools over MCP. A host keeps the
-// list that it read first, for days: through an issuer, only hybrid lets it reach the tools of
-// today.
+// setTools takes over the modes in which the callers of a file see tools over MCP, and who of them get the card. A host keeps the list that it
+// read first, for days: through an issuer, only hybrid lets it reach the tools of today.
 func (c *callers) setTools(f *config.Config) {
-	tools := map[string]string{"": f.OAuth.MCPTools}
+	tools, apps := map[string]string{"": f.OAuth.MCPTools}, map[string]bool{}
 	if tools[""] == "" && c.p.conf.MCPTools == "auto" {
 		tools[""] = "hybrid"
 	}
 	for i := range f.Callers {
 		tools[f.Callers[i].Name] = f.Callers[i].MCPTools
+		if own := f.Callers[i].Apps; own != nil {
+			apps[f.Callers[i].Name] = *own
+		}
 	}
 	c.tools.Store(&tools)
+	c.apps.Store(&apps)
+}
+
+// appsOf says whether a caller gets the card; "" leaves it to --mcp-apps.
+func (c *callers) appsOf(caller bridge.Caller) string {
+	switch on, said := (*c.apps.Load())[caller.Name]; {
+	case !said:
+		return ""
+	case on:
+		return "on"
+	default:
+		return "off"
+	}
 }
 
 // toolsOf returns the mode in which a caller sees tools over MCP; "" leaves it to --mcp-tools.

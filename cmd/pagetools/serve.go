@@ -138,7 +138,7 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	console := serveOperators(ctx, a, who, page)
 	defer console.close()
 	streams := make(chan struct{}) // closed when what waits shall end
-	face, err := mcpFace(p, a, console, who.toolsOf, asks, streams, 0)
+	face, err := mcpFace(p, a, console, who, asks, streams, 0)
 	if err != nil {
 		return err
 	}
@@ -453,15 +453,16 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 // piped.
 const recordTime = 30 * time.Second
 
-// mcpFace makes the face of MCP. tools chooses for a caller, as in mcp.Options. asks says that the person at the terminal answers. done ends its
+// mcpFace makes the face of MCP. who says what single callers get; nil is nothing of their own. asks says that the person at the terminal answers. done ends its
 // streams; nil means never. finish is as in mcp.Options.
-func mcpFace(p *program, a *app.App, at *operators, tools func(bridge.Caller) string, asks bool,
+func mcpFace(p *program, a *app.App, at *operators, who *callers, asks bool,
 	done <-chan struct{}, finish time.Duration) (*mcp.Face, error) {
 	key, err := mcpKey(p.conf)
 	if err != nil {
 		p.say("warning: sessions of MCP clients, and questions that they carry, do not outlive this process: %v", err)
 	}
-	return mcp.New(a.Bridge, mcp.Options{Version: ownVersion(), Tools: p.conf.MCPTools, ToolsOf: tools,
+	o := mcp.Options{Version: ownVersion(), Tools: p.conf.MCPTools,
+		Apps: p.conf.MCPApps, CardLink: string(p.conf.ConsolePublicURL),
 		Schemas: p.conf.MCPSchemas, Files: p.conf.Saves(), TaskAfter: p.conf.TaskAfter, Operators: at.linked, Key: key,
 		Ended: a.Ended(), Done: done, Finish: finish, Log: p.log,
 		Terminal: func() bool { return asks || at.inbox.own != "" }, Attended: !p.conf.Headless,
@@ -469,7 +470,11 @@ func mcpFace(p *program, a *app.App, at *operators, tools func(bridge.Caller) st
 		Page: func(site string) (title, icon string) {
 			_, title, icon = a.Manager.Page(site)
 			return title, icon
-		}})
+		}}
+	if who != nil {
+		o.ToolsOf, o.AppsOf = who.toolsOf, who.appsOf
+	}
+	return mcp.New(a.Bridge, o)
 }
 
 // mcpKeyName is the file of the key that seals what MCP clients carry for us.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -23,6 +24,9 @@ type Bundle struct {
 	// Param makes the bundle a function of these variables; without it, the function is called at
 	// once.
 	Param string
+	// Page is a document that the script becomes a part of, in place of @SCRIPT@, with the text of
+	// Style in place of @STYLE@; without one, the bundle is the script.
+	Page, Style string
 }
 
 // Bundles lists everything that dist holds.
@@ -39,6 +43,7 @@ var Bundles = []Bundle{
 	{Entry: "src/drive/main.js", Out: "dist/drive.js", Result: "drive", Param: "own"},
 	{Entry: "src/accepts/main.js", Out: "dist/accepts.js", Result: "accepts"},
 	{Entry: "src/console/main.js", Out: "dist/console.js", Result: "page"},
+	{Entry: "src/card/main.js", Out: "dist/card.html", Result: "card", Page: "src/card/index.html", Style: "src/card/card.css"},
 }
 
 // Make returns the text of the bundle, built from the sources under dir. A warning is an error.
@@ -72,7 +77,31 @@ func Make(dir string, b Bundle) ([]byte, error) {
 	if len(result.OutputFiles) != 1 {
 		return nil, fmt.Errorf("bundling %s: %d output files, want 1", b.Entry, len(result.OutputFiles))
 	}
-	return compact(result.OutputFiles[0].Contents)
+	text, err := compact(result.OutputFiles[0].Contents)
+	if err != nil || b.Page == "" {
+		return text, err
+	}
+	return inPage(abs, b, text)
+}
+
+// inPage puts a script and a style into their page. esbuild lets no script end the element that it
+// is in.
+func inPage(dir string, b Bundle, script []byte) ([]byte, error) {
+	page, err := os.ReadFile(filepath.Join(dir, b.Page))
+	if err != nil {
+		return nil, fmt.Errorf("the page of %s: %w", b.Entry, err)
+	}
+	style, err := os.ReadFile(filepath.Join(dir, b.Style))
+	if err != nil {
+		return nil, fmt.Errorf("the style of %s: %w", b.Entry, err)
+	}
+	for mark, text := range map[string][]byte{"@STYLE@\n": style, "@SCRIPT@\n": script} {
+		if bytes.Count(page, []byte(mark)) != 1 {
+			return nil, fmt.Errorf("%s needs one %q", b.Page, mark)
+		}
+		page = bytes.Replace(page, []byte(mark), text, 1)
+	}
+	return page, nil
 }
 
 // leftover is a comment that esbuild keeps because it annotates an expression.

@@ -20,6 +20,9 @@ func (x *exchange) call(ctx context.Context) (json.RawMessage, *rpcError) {
 	if e != nil {
 		return nil, e
 	}
+	if name == toolset.Card && drawsCards(x) {
+		return x.end(onCard(ctx, x)), nil
+	}
 	list := x.face.find(ctx, x.scope, name)
 	arguments := toolset.Arguments(x.message.params.Get("arguments"))
 	to, ok := list.Find(name)
@@ -171,7 +174,7 @@ func (x *exchange) run(
 		params, elsewhere, ok := x.elicitation(q)
 		switch {
 		case !ok || asked == maxAsked:
-			return x.end(x.waits(run, q)), nil
+			return x.end(parked(ctx, x, run, q, to, called)), nil
 		case x.protocol.Modern():
 			state := carried{Token: run.Token(), Question: q.ID, Caller: c.Caller.Name,
 				Call: c.Digest(), URL: elsewhere, Until: q.ExpiresAt.Add(keptFor)}
@@ -184,7 +187,7 @@ func (x *exchange) run(
 		// A client that cannot answer is as one that was closed: others may.
 		left = err != nil || x.answered(ctx, run, q.ID, elsewhere, said)
 	}
-	return x.end(x.waits(run, run.Asks())), nil
+	return x.end(parked(ctx, x, run, run.Asks(), to, called)), nil
 }
 
 // begin starts a call, or finds the one that the request goes on with. left is true

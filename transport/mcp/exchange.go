@@ -113,7 +113,7 @@ func (x *exchange) dispatch(ctx context.Context) (json.RawMessage, *rpcError) {
 		}
 		return x.listen(ctx)
 	}
-	if x.face.o.Files && absent[method] == "resources" && !strings.HasSuffix(method, "subscribe") {
+	if absent[method] == "resources" && !strings.HasSuffix(method, "subscribe") && (x.face.o.Files || drawsCards(x)) {
 		return x.resources()
 	}
 	if what := absent[method]; what != "" {
@@ -154,6 +154,7 @@ func (x *exchange) initialize() (json.RawMessage, *rpcError) {
 	if x.peer != nil {
 		x.peer.met(version, can)
 	}
+	x.can = can
 	return encode(mcpgo.InitializeResult{ProtocolVersion: string(version), Capabilities: x.capabilities(),
 		ServerInfo: x.about(), Instructions: x.instructions()}), nil
 }
@@ -188,7 +189,10 @@ func (x *exchange) about() mcpgo.Implementation {
 func (x *exchange) discover() json.RawMessage {
 	r := mcpgo.DiscoverResult{SupportedVersions: mcpgo.ValidProtocolVersions,
 		Capabilities: x.capabilities(), Instructions: x.instructions()}
-	r.Capabilities.Extensions = map[string]any{tasksExtension: struct{}{}}
+	if r.Capabilities.Extensions == nil {
+		r.Capabilities.Extensions = map[string]any{}
+	}
+	r.Capabilities.Extensions[tasksExtension] = struct{}{}
 	x.complete(&r.Result)
 	r.Meta.SetServerInfo(x.about())
 	r.SetCacheHints(0, mcpgo.CacheScopePrivate)
@@ -197,11 +201,15 @@ func (x *exchange) discover() json.RawMessage {
 
 // capabilities returns the server's capabilities. Lists always change: pages make them.
 func (x *exchange) capabilities() (c mcpgo.ServerCapabilities) {
-	if x.face.o.Files {
+	card := drawsCards(x)
+	if x.face.o.Files || card {
 		c.Resources = &struct {
 			Subscribe   bool `json:"subscribe,omitempty"`
 			ListChanged bool `json:"listChanged,omitempty"`
 		}{}
+	}
+	if card {
+		c.Extensions = map[string]any{appsExtension: struct{}{}}
 	}
 	c.Tools = &struct {
 		ListChanged bool `json:"listChanged,omitempty"`
@@ -250,7 +258,7 @@ func (x *exchange) listTools(ctx context.Context) (json.RawMessage, *rpcError) {
 		return nil, refusal(err)
 	}
 	unkept := x.face.b.Unkept() // before the list, which has all of them then
-	list := x.face.list(ctx, x.scope)
+	list := x.face.listed(ctx, x.scope, drawsCards(x))
 	page, next, ok := list.Page(x.protocol, cursor)
 	switch {
 	case !ok:

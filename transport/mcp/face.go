@@ -49,6 +49,13 @@ type Options struct {
 	Ended bridge.Ended
 	// Files says that pages may save files in calls, which clients read as resources.
 	Files bool
+	// Apps is auto, on or off: who gets the card, which shows questions to people: clients that
+	// declare MCP Apps, all clients, or none. Empty is auto.
+	Apps string
+	// AppsOf is Apps for one caller; "", and a nil function, leave it to Apps.
+	AppsOf func(bridge.Caller) string
+	// CardLink is the address of the operators' page that the card offers to open; "" offers none.
+	CardLink string
 	// Done ends streams when it is closed; nil means never.
 	Done <-chan struct{}
 	// Finish limits how long what still runs when stdin closes may take to finish; 0 means 2.5 s,
@@ -70,6 +77,7 @@ type Face struct {
 	mode     toolset.Mode
 	seal     *seal
 	sessions *sessions
+	card     *card
 
 	mu     sync.Mutex
 	lists  map[listKey]*list
@@ -93,8 +101,11 @@ func New(b *bridge.Bridge, o Options) (*Face, error) {
 	if !slices.Contains([]string{"", "adapted", "faithful"}, o.Schemas) {
 		return nil, fmt.Errorf("invalid value %q for the schemas of MCP: must be adapted or faithful", o.Schemas)
 	}
+	if !slices.Contains([]string{"", appsAuto, appsOn, appsOff}, o.Apps) {
+		return nil, fmt.Errorf("invalid value %q for the apps of MCP: must be auto, on or off", o.Apps)
+	}
 	return &Face{
-		b: b, o: o, log: o.Log, mode: mode, seal: s,
+		b: b, o: o, log: o.Log, mode: mode, seal: s, card: newCard(s.cardKey, o.CardLink),
 		info:     mcpgo.Implementation{Name: "pagetools", Version: cmp.Or(o.Version, "dev")},
 		sessions: newSessions(s, o.Ended, o.Log), lists: map[listKey]*list{},
 		used: map[listKey]*used{},

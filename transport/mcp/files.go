@@ -10,6 +10,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/text"
+	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
 
 // fileScheme opens the addresses of the files that pages save in calls.
@@ -18,12 +19,13 @@ const fileScheme = "pagetools://files/"
 // maxEmbedded bounds the bytes of a file that is in the result itself: 64 KiB.
 const maxEmbedded = 64 << 10
 
-// resource is a file as resources/list and links have it.
+// resource is a file, or the card, as resources/list and links have it.
 type resource struct {
 	URI      string `json:"uri"`
 	Name     string `json:"name"`
+	Title    string `json:"title,omitempty"`
 	MimeType string `json:"mimeType"`
-	Size     int64  `json:"size"`
+	Size     *int64 `json:"size,omitempty"` // nil for the card
 }
 
 func resourceOf(f *bridge.File) resource {
@@ -31,15 +33,16 @@ func resourceOf(f *bridge.File) resource {
 	if name == "" {
 		name = f.ID
 	}
-	return resource{URI: fileScheme + f.ID, Name: name, MimeType: f.Type, Size: f.Bytes}
+	return resource{URI: fileScheme + f.ID, Name: name, MimeType: f.Type, Size: &f.Bytes}
 }
 
-// contents holds a file as resources/read returns it.
+// contents holds a file, or the card, as resources/read returns it.
 type contents struct {
-	URI      string  `json:"uri"`
-	MimeType string  `json:"mimeType"`
-	Text     *string `json:"text,omitempty"`
-	Blob     *string `json:"blob,omitempty"`
+	URI      string      `json:"uri"`
+	MimeType string      `json:"mimeType"`
+	Text     *string     `json:"text,omitempty"`
+	Blob     *string     `json:"blob,omitempty"`
+	Meta     *mcpgo.Meta `json:"_meta,omitempty"`
 }
 
 func contentsOf(f *bridge.File) contents {
@@ -83,7 +86,7 @@ func fileBlock(x *exchange, told bridge.File) mcpgo.Content {
 	link := resourceOf(&told)
 	if !x.protocol.Since(blockTypes["resource_link"].since) {
 		return mcpgo.NewTextContent(fmt.Sprintf("The page saved the file %s (%d bytes). To read it, read the resource %s.",
-			text.Quote(link.Name), link.Size, link.URI))
+			text.Quote(link.Name), told.Bytes, link.URI))
 	}
 	return verbatim{raw: encode(struct {
 		Type string `json:"type"`
@@ -104,9 +107,10 @@ type resourceResult struct {
 }
 
 // resources answers a request about resources: the files that pages saved in the calls of the
-// caller.
+// caller, and the card.
 func (x *exchange) resources() (json.RawMessage, *rpcError) {
 	var out resourceResult
+	fresh, card := !x.face.o.Files, drawsCards(x) // files come and go
 	if err := x.face.b.Count(x.scope.ref()); err != nil {
 		return nil, refusal(err)
 	}
@@ -115,6 +119,9 @@ func (x *exchange) resources() (json.RawMessage, *rpcError) {
 		out.Templates = &[]struct{}{}
 	case string(mcpgo.MethodResourcesList):
 		all := []resource{}
+		if card {
+			all = append(all, cardResource)
+		}
 		for _, f := range x.face.b.Files(x.scope.caller, x.scope.site) {
 			all = append(all, resourceOf(&f))
 		}
@@ -123,6 +130,10 @@ func (x *exchange) resources() (json.RawMessage, *rpcError) {
 		uri, e := x.message.text("uri")
 		if e != nil {
 			return nil, e
+		}
+		if fresh = card && uri == toolset.CardURI; fresh {
+			out.Contents = &[]contents{x.face.card.contents()}
+			break
 		}
 		id, ours := strings.CutPrefix(uri, fileScheme)
 		f, ok := x.face.b.File(x.scope.caller, id)
@@ -134,7 +145,11 @@ func (x *exchange) resources() (json.RawMessage, *rpcError) {
 	if x.protocol.Modern() {
 		var r mcpgo.CacheableResult
 		x.complete(&r.Result)
-		r.SetCacheHints(0, mcpgo.CacheScopePrivate)
+		var ttl int64
+		if fresh {
+			ttl = cardFresh.Milliseconds()
+		}
+		r.SetCacheHints(ttl, mcpgo.CacheScopePrivate)
 		out.Meta, out.CacheScope, out.ResultType, out.TTL = r.Meta, r.CacheScope, r.ResultType, r.TTLMs
 	}
 	return encode(out), nil

@@ -97,7 +97,7 @@ func reading(t *testing.T, w *world, c *client, version, uri string) {
 		}
 	}
 	a := c.call(3, "resources/list", "{}")
-	if a.into(t, &list); len(list.Result.Resources) != 6 || list.Result.Resources[0].URI != uri || list.Result.Resources[0].Size != 3 || c.modern != (list.Result.TTL != nil) {
+	if a.into(t, &list); len(list.Result.Resources) != 6 || list.Result.Resources[0].URI != uri || *list.Result.Resources[0].Size != 3 || c.modern != (list.Result.TTL != nil) {
 		t.Errorf("%s lists %s", version, a.body)
 	}
 	if a := c.call(3, "resources/templates/list", "{}"); !strings.Contains(a.body, `"resourceTemplates":[]`) {

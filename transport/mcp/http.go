@@ -296,8 +296,8 @@ func (f *Face) get(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	out := &httpStream{w: w, control: http.NewResponseController(w), streams: true, lost: cancel}
-	protocol, _ := session.client()
-	lists := f.watch(ctx, sc, protocol).knows(session.list())
+	protocol, can := session.client()
+	lists := f.watch(ctx, sc, protocol, f.drawsCards(sc.caller, can)).knows(session.list())
 	if out.beat() != nil { // the head, so that the client knows that it listens
 		return
 	}

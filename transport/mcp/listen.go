@@ -23,6 +23,7 @@ type watch struct {
 	face     *Face
 	scope    scope
 	protocol protocol
+	card     bool // the client draws the card
 	events   <-chan bridge.Event
 	used     <-chan struct{} // closed when the caller has found or called other tools
 	last     string          // the digest of the list that the client knows
@@ -31,8 +32,8 @@ type watch struct {
 
 // watch begins with the list as it is now: whoever is told after that that somebody
 // watches misses nothing. It ends with ctx.
-func (f *Face) watch(ctx context.Context, sc scope, e protocol) *watch {
-	w := &watch{face: f, scope: sc, protocol: e,
+func (f *Face) watch(ctx context.Context, sc scope, e protocol, card bool) *watch {
+	w := &watch{face: f, scope: sc, protocol: e, card: card,
 		events: f.b.Watch(ctx, bridge.Interest{Caller: sc.caller, Tools: true, Runs: true})}
 	<-w.events // the snapshot
 	w.last = w.digest(ctx)
@@ -42,7 +43,7 @@ func (f *Face) watch(ctx context.Context, sc scope, e protocol) *watch {
 // digest returns the digest of the current list.
 func (w *watch) digest(ctx context.Context) string {
 	_, w.used = w.face.usedBy(w.scope)
-	return w.face.list(ctx, w.scope).Digest(w.protocol)
+	return w.face.listed(ctx, w.scope, w.card).Digest(w.protocol)
 }
 
 // knows says which list the client has seen, before the watch began; "" is none.
@@ -138,7 +139,7 @@ func (x *exchange) listen(ctx context.Context) (json.RawMessage, *rpcError) {
 	}
 	var lists *watch
 	if allowed.ToolsListChanged {
-		lists = x.face.watch(ctx, x.scope, x.protocol)
+		lists = x.face.watch(ctx, x.scope, x.protocol, drawsCards(x))
 	}
 	agreed := struct {
 		mcpgo.SubscriptionFilter

@@ -115,6 +115,22 @@ func (f *Face) list(ctx context.Context, sc scope) *toolset.List {
 	return f.all(ctx, sc, func(bridge.Site) bool { return true }).Showing(names)
 }
 
+// listed is list for clients that draw the card, or for others.
+func (f *Face) listed(ctx context.Context, sc scope, card bool) *toolset.List {
+	l := f.list(ctx, sc)
+	if card {
+		return l.WithCard(func(to toolset.Target) bool { return f.asksAbout(ctx, sc, to) })
+	}
+	return l
+}
+
+// asksAbout reports whether a call of a tool would be asked about.
+func (f *Face) asksAbout(ctx context.Context, sc scope, to toolset.Target) bool {
+	ref := sc.ref()
+	ref.Site = to.Site
+	return bridge.Asks(ctx, f.b, ref, to.Tool)
+}
+
 // find is the list for a call of a tool. It waits only for a site that may have the tool.
 func (f *Face) find(ctx context.Context, sc scope, name string) *toolset.List {
 	l := f.all(ctx, sc, func(bridge.Site) bool { return false })

@@ -119,9 +119,9 @@ func (m *message) text(name string) (string, *rpcError) {
 	return v.String(), nil
 }
 
-// elicits says how a client can ask its person, and whether it takes tasks. kit marks the client of
-// our test kit, which is told which question it asks.
-type elicits struct{ form, url, kit, tasks bool }
+// elicits says how a client can ask its person, whether it takes tasks, and whether it draws apps.
+// kit marks the client of our test kit, which is told which question it asks.
+type elicits struct{ form, url, kit, tasks, apps bool }
 
 // readElicits reads that from the capabilities of a client. ok is false when they violate the
 // protocol.
@@ -136,7 +136,11 @@ func readElicits(capabilities bridge.Value) (can elicits, ok bool) {
 	can.url = url.IsObject()
 	can.form = form.IsObject() || e.IsObject() && !can.url // an empty capability means forms
 	can.kit = capabilities.Get("experimental").Get("pagetools/kit").IsObject()
-	can.tasks = capabilities.Get("extensions").Get(tasksExtension).IsObject()
+	extensions := capabilities.Get("extensions")
+	can.tasks = extensions.Get(tasksExtension).IsObject()
+	for kind := range extensions.Get(appsExtension).Get("mimeTypes").Elements() {
+		can.apps = can.apps || kind.IsString() && kind.String() == cardType
+	}
 	return can, capabilities.IsObject()
 }
 

@@ -66,8 +66,17 @@ const keptFor = 15 * time.Minute
 // client gets ids: a model reads what its client shows it.
 const metaQuestion = "pagetools/question"
 
-// waits is the result of a call that waits for a person whom the client does not ask.
-func (x *exchange) waits(run *bridge.Run, q *bridge.Question) *mcpgo.CallToolResult {
+// parked is the result of a call that waits for a person whom the client does not ask. Its person
+// may answer on the card, which is shown with the result where the called tool names it.
+func parked(ctx context.Context, x *exchange, run *bridge.Run, q *bridge.Question, to toolset.Target,
+	called string) *mcpgo.CallToolResult {
+	if q != nil && asksOnCard(x, q) {
+		shown := called == to.Name && x.face.asksAbout(ctx, x.scope, to)
+		r := onCardResult(x, run, q, shown)
+		// Clients refuse what lacks the shape that the tool promises, unless it is an error.
+		r.IsError = called == to.Name && !shown && to.Promises(x.protocol)
+		return r
+	}
 	r := failure(x.stillAsks(run.ID(), q))
 	if x.can.kit && q != nil {
 		r.Meta.AdditionalFields[metaQuestion] = q.ID
@@ -87,7 +96,7 @@ func (x *exchange) stillAsks(call string, q *bridge.Question) *bridge.Error {
 	if q.Kind == bridge.Approve {
 		code, outcome = bridge.ApprovalRequired, bridge.NotRun
 	}
-	text := waitsFor(q) + x.where(q) + " After that, call the tool again with the same arguments: the call goes on, and does not run twice."
+	text := askedOf(x, q, false) + " After that, call the tool again with the same arguments: the call goes on, and does not run twice."
 	if !q.Foreign { // else it is an operator's to decline
 		text += " To decline instead, call " + toolset.Waiting + "."
 	}
@@ -115,7 +124,8 @@ func ended(text string) string {
 // What is done in the page is done elsewhere, whatever the client says of it: elsewhere is
 // true then. It is not ok when the client declared neither, or may not answer.
 func (x *exchange) elicitation(q *bridge.Question) (params mcpgo.ElicitationParams, elsewhere, ok bool) {
-	if q.Foreign || !x.scope.caller.Can(bridge.MayElicit) || !x.canAsk() {
+	if q.Foreign || !x.scope.caller.Can(bridge.MayElicit) || !x.canAsk() ||
+		q.Kind == bridge.Interact && drawsCards(x) {
 		return params, false, false
 	}
 	params = mcpgo.ElicitationParams{Message: wording(q)}

@@ -3,7 +3,9 @@ package mcp
 import (
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hkdf"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -13,7 +15,10 @@ import (
 
 // seal closes what a client carries for us, so that it can neither read nor change
 // it: AES-GCM, with a key that only we have.
-type seal struct{ aead cipher.AEAD }
+type seal struct {
+	aead    cipher.AEAD
+	cardKey []byte // proves that a request is the card's
+}
 
 // KeySize is the size of Options' key in bytes: AES-256.
 const KeySize = 32
@@ -34,7 +39,11 @@ func newSeal(key []byte) (*seal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the key of MCP: %w", err)
 	}
-	return &seal{aead}, nil
+	cardKey, err := hkdf.Key(sha256.New, key, nil, forCardKey, KeySize)
+	if err != nil {
+		return nil, fmt.Errorf("the key of MCP: %w", err)
+	}
+	return &seal{aead, cardKey}, nil
 }
 
 // carried is the content of a requestState: which call waits with which question, its caller, and
@@ -52,6 +61,8 @@ type carried struct {
 const (
 	forState   = "pagetools requestState 1"
 	forSession = "pagetools session 1"
+	forTicket  = "pagetools ticket 1"
+	forCardKey = "pagetools card 1"
 )
 
 // close seals a value of ours.

@@ -32,6 +32,7 @@ type facts struct {
 	Form     bool      `json:"f,omitempty"`
 	URL      bool      `json:"u,omitempty"`
 	Kit      bool      `json:"k,omitempty"`
+	Apps     bool      `json:"a,omitempty"`
 	Until    time.Time `json:"e"`
 }
 
@@ -67,7 +68,7 @@ func newSessions(s *seal, store bridge.Ended, log *slog.Logger) *sessions {
 func (s *sessions) open(sc scope, version protocol, can elicits) *httpSession {
 	until, changes := time.Now().Add(sessionAge), s.changes()
 	id := s.seal.close(forSession, facts{Caller: sc.caller.Name, Site: sc.site, Protocol: version,
-		Form: can.form, URL: can.url, Kit: can.kit, Until: until})
+		Form: can.form, URL: can.url, Kit: can.kit, Apps: can.apps, Until: until})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := s.keep(id, sc, version, can)
@@ -92,7 +93,7 @@ func (s *sessions) takeUp(id string, sc scope) *httpSession {
 		of.Caller != sc.caller.Name || of.Site != sc.site || time.Now().After(of.Until) {
 		return nil
 	}
-	x := s.keep(id, sc, of.Protocol, elicits{form: of.Form, url: of.URL, kit: of.Kit})
+	x := s.keep(id, sc, of.Protocol, elicits{form: of.Form, url: of.URL, kit: of.Kit, apps: of.Apps})
 	x.until = of.Until
 	x.gotList(unknownList, 0)
 	return x

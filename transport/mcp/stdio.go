@@ -259,8 +259,9 @@ func (s *stdio) watch(ctx context.Context) {
 		return s.out.event(callText(nil, mcpgo.MethodNotificationToolsListChanged,
 			map[string]any{}))
 	}
-	protocol, _ := s.peer.client()
-	s.face.watch(ctx, s.scope, protocol).knows(s.peer.list()).run(ctx, tell, func() error { return nil })
+	protocol, can := s.peer.client()
+	card := s.face.drawsCards(s.scope.caller, can)
+	s.face.watch(ctx, s.scope, protocol, card).knows(s.peer.list()).run(ctx, tell, func() error { return nil })
 }
 
 // lines writes one message in each line.

@@ -115,7 +115,7 @@ func (x *exchange) task(long *bridge.LongCall, s *bridge.State) task {
 		if ok {
 			t.InputRequests = mcpgo.InputRequests{questionKey(s): mcpgo.NewElicitationInputRequest(params)}
 		} else {
-			t.Status, t.StatusMessage = bridge.Working, waitsFor(s.Question)+x.where(s.Question)
+			t.Status, t.StatusMessage = bridge.Working, askedOf(x, s.Question, false)
 		}
 	case bridge.Completed:
 		t.Result = x.end(outcome(x, long.Run(), s))

@@ -96,18 +96,19 @@ func (x *exchange) waiting(ctx context.Context, arguments bridge.Value) *mcpgo.C
 		}
 		return failure(notWaiting(number))
 	}
-	var lines []string
+	var lines, tickets []string
 	for _, run := range runs {
 		if q := run.Asks(); q != nil {
 			lines = append(lines,
-				fmt.Sprintf("Call %d, on %s: ", run.Number(), run.Site())+waitsFor(q)+x.where(q))
+				fmt.Sprintf("Call %d, on %s: ", run.Number(), run.Site())+askedOf(x, q, true))
+			tickets = append(tickets, ticketsOf(x, run, q)...)
 		}
 	}
 	if len(lines) == 0 {
 		return textResult("None of your calls waits for a person.")
 	}
 	lines = append(lines, "Tell the user. To decline for one of them, call "+toolset.Waiting+` with {"end": NUMBER}.`)
-	return textResult(strings.Join(lines, "\n\n"))
+	return withTickets(textResult(strings.Join(lines, "\n\n")), tickets)
 }
 
 func notWaiting(number int64) *bridge.Error {
@@ -125,6 +126,8 @@ func (x *exchange) giveUp(ctx context.Context, run *bridge.Run) *mcpgo.CallToolR
 	}
 	q, end := run.Next(ctx)
 	switch {
+	case q != nil && asksOnCard(x, q):
+		return onCardResult(x, run, q, true)
 	case q != nil:
 		return failure(x.stillAsks(run.ID(), q))
 	case end.Err != nil:

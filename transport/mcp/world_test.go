@@ -37,10 +37,14 @@ var (
 	quiet = bridge.Caller{Name: "quiet", May: []bridge.Right{bridge.MayCall}}
 )
 
-// newFace is a world that is reached without a network: over its handler, or stdio.
-func newFace(t *testing.T, o Options) *world {
+// newFace is a world that is reached without a network: over its handler, or stdio. It has further
+// sites of these names, with one tool each.
+func newFace(t *testing.T, o Options, more ...string) *world {
 	t.Helper()
 	router := bridgetest.NewRouter().Add("shop", bridgetest.Tool("look", ""), bridgetest.Asking("buy", ""))
+	for _, name := range more {
+		router.Add(name, bridgetest.Tool("send", ""))
+	}
 	b, err := bridge.New(router, bridge.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -66,13 +70,13 @@ func (w *world) handler(listen string) http.Handler {
 	return transport.Guard(transport.NewMux(w.Routes()...), guards)
 }
 
-func newWorld(t *testing.T, o Options) *world {
+func newWorld(t *testing.T, o Options, more ...string) *world {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newFace(t, o)
+	w := newFace(t, o, more...)
 	w.url = "http://" + l.Addr().String()
 	srv := transport.Server(w.handler(l.Addr().String()), nil)
 	served := make(chan struct{})

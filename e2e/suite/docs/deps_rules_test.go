@@ -54,7 +54,7 @@ var layers = []layer{
 	{"transport/calls", []string{"transport", "bridge", "bridge/schema"}, "adapters do not know each other: whoever wires the faces hands over the forms of their replies"},
 	{"transport/oauth", []string{"transport", "bridge", "bridge/policy"}, "tokens are verified without a face"},
 	{"transport/mcp/toolset", []string{"bridge", "bridge/webtool", "bridge/schema"}, "names and lists are made from catalogs: no library, no connection"},
-	{"transport/mcp", []string{"transport", "transport/mcp/toolset", "bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "adapters do not know each other: MCP has its toolset besides"},
+	{"transport/mcp", []string{"transport", "transport/mcp/toolset", "bridge", "bridge/webtool", "bridge/policy", "bridge/schema", "js"}, "adapters do not know each other: MCP has its toolset besides, and serves its card from js"},
 	{"transport/...", []string{"transport", "bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "adapters do not know each other: a transport imports neither session nor shim nor another transport"},
 
 	{"cmd/pagetools/internal/terminal", nil, "a person's terminal is a leaf"},

@@ -110,6 +110,7 @@ func TestClients(t *testing.T) {
 	t.Run("openapi", func(t *testing.T) { c.testOpenAPI(t) })
 	t.Run("reports", func(t *testing.T) { c.testReports(t) })
 	t.Run("viewer", func(t *testing.T) { c.testViewer(t) })
+	t.Run("apps", func(t *testing.T) { c.testApps(t) })
 }
 
 // newClients installs the packages, and starts the site and the server.

@@ -16,6 +16,8 @@ type entry struct {
 	shown  definition
 	modern json.RawMessage // the outputSchema that later protocol versions get
 	texts  [2]*schema.Text // legacy, modern; the same one where the schema is
+	carded *schema.Text    // with the card, for all versions
+	card   bool            // the list shows it with the card
 }
 
 // definition is a tool as a list has it, with its members in the order in which people
@@ -40,7 +42,14 @@ type annotations struct {
 
 // meta has what we say about a tool.
 type meta struct {
-	Tool about `json:"pagetools/tool"`
+	Tool *about `json:"pagetools/tool,omitempty"`
+	UI   *ui    `json:"ui,omitempty"`
+}
+
+// ui is what MCP Apps say of a tool.
+type ui struct {
+	ResourceURI string   `json:"resourceUri,omitempty"`
+	Visibility  []string `json:"visibility,omitempty"`
 }
 
 type about struct {
@@ -55,7 +64,7 @@ type about struct {
 // newEntry makes the entry of a tool for both kinds of protocol version. They differ in nothing
 // else than the schema of results.
 func newEntry(to Target, d definition, modernOutput json.RawMessage) entry {
-	e := entry{Target: to, shown: d, modern: modernOutput, texts: [2]*schema.Text{{}}}
+	e := entry{Target: to, shown: d, modern: modernOutput, texts: [2]*schema.Text{{}}, carded: &schema.Text{}}
 	if e.texts[1] = e.texts[0]; !bytes.Equal(d.OutputSchema, modernOutput) {
 		e.texts[1] = &schema.Text{}
 	}
@@ -64,6 +73,9 @@ func newEntry(to Target, d definition, modernOutput json.RawMessage) entry {
 
 // json is the tool as the list has it.
 func (e *entry) json(protocol int) json.RawMessage {
+	if e.card {
+		return e.carded.Get(e.withCard)
+	}
 	return e.texts[protocol].Get(func() json.RawMessage {
 		d := e.shown
 		if protocol == 1 {
@@ -71,6 +83,18 @@ func (e *entry) json(protocol int) json.RawMessage {
 		}
 		return encode(d)
 	})
+}
+
+// withCard is the tool with the card. It promises no shape: that a call waits is a result without
+// structuredContent, which clients would refuse.
+func (e *entry) withCard() json.RawMessage {
+	d := e.shown
+	d.OutputSchema = nil
+	d.Meta = &meta{UI: &ui{ResourceURI: CardURI}}
+	if e.shown.Meta != nil {
+		d.Meta.Tool = e.shown.Meta.Tool
+	}
+	return encode(d)
 }
 
 // encode writes a value of ours: what pages gave was checked before.
@@ -81,7 +105,7 @@ func (l *List) entryOf(s Source, t *bridge.Tool, name string) entry {
 	input, output := t.Schemas()
 	d := definition{Name: name, Title: titleOf(t, name), Description: describe(s.Site, t),
 		Annotations: claims(t.Annotations()), Meta: &meta{}}
-	d.Meta.Tool = about{t.Adapter(), t.Digest(), t.Name(), t.Origin(), s.Site.Name, s.Version}
+	d.Meta.Tool = &about{t.Adapter(), t.Digest(), t.Name(), t.Origin(), s.Site.Name, s.Version}
 	form := input.ForClients(l.options.Faithful)
 	d.InputSchema = form.JSON
 	if words, _ := text.Visible(form.Forms); words != "" {

@@ -115,13 +115,15 @@ type List struct {
 	entries []entry
 	own     int // our own come first
 	listed  []entry
-	byName  map[string]int
-	aliases map[string]int // raw names; -1 when several tools have it
-	digests [2]string
-	found   []bridge.Finding
-	sources []Source
-	pages   map[string]string // what the pages of sites show
-	gone    Past
+	// ownListed counts our own among listed, where they come first, too.
+	ownListed int
+	byName    map[string]int
+	aliases   map[string]int // raw names; -1 when several tools have it
+	digests   [2]string
+	found     []bridge.Finding
+	sources   []Source
+	pages     map[string]string // what the pages of sites show
+	gone      Past
 
 	*finder
 }
@@ -218,6 +220,7 @@ func (l *List) Showing(names []string) *List {
 
 // show decides which entries the list shows.
 func (l *List) show(names []string) {
+	l.ownListed = l.own
 	switch l.mode {
 	case Meta:
 		l.listed = l.entries[:l.own]
@@ -231,6 +234,11 @@ func (l *List) show(names []string) {
 	default:
 		l.listed = l.entries
 	}
+	l.digest()
+}
+
+// digest makes the digests of what is listed.
+func (l *List) digest() {
 	for protocol := range l.digests {
 		h := sha256.New()
 		for i := range l.listed {
@@ -290,7 +298,7 @@ func (l *List) Page(e Protocol, cursor string) (list json.RawMessage, next strin
 		if err != nil || !legalName.Match(after) {
 			return nil, "", false
 		}
-		entries = behind(entries, l.own, string(after))
+		entries = behind(entries, l.ownListed, string(after))
 	}
 	var tools [][]byte
 	size := 2

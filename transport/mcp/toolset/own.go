@@ -19,7 +19,12 @@ const (
 	Call     = reservedPrefix + "call"
 	Waiting  = reservedPrefix + "waiting"
 	Open     = reservedPrefix + "open"
+	// Card is called by the card alone: no model sees it.
+	Card = reservedPrefix + "card"
 )
+
+// CardURI names the card as a resource.
+const CardURI = "ui://pagetools/card"
 
 const (
 	defaultMatches = 10
@@ -53,6 +58,40 @@ func waitingTool() entry {
 			`"end":{"type":"integer","description":"The number of the call to decline, as the list has it."}},` +
 			`"additionalProperties":false}`),
 	})
+}
+
+// cardTool is the entry of Card.
+func cardTool() entry {
+	return ownEntry(definition{
+		Name: Card, Title: "What a person does on the card",
+		Annotations: annotations{ReadOnlyHint: new(false), DestructiveHint: new(true),
+			IdempotentHint: new(false), OpenWorldHint: new(true)},
+		Description: "For the card itself, which has what this needs.",
+		InputSchema: json.RawMessage(`{"type":"object","properties":{` +
+			`"ticket":{"type":"string"},"op":{"type":"string","enum":["state","answer","picture","act"]},"proof":{"type":"string"},` +
+			`"wait":{"type":"integer"},"ok":{"type":"boolean"},"value":{"type":"string"},` +
+			`"inputs":{"type":"array","items":{"type":"object","properties":{}}}},` +
+			`"required":["ticket","op","proof"],"additionalProperties":false}`),
+		Meta: &meta{UI: &ui{Visibility: []string{"app"}}},
+	})
+}
+
+// WithCard returns the list for clients that draw the card: Waiting and the tools whose calls are
+// asked about name it, and Card is there.
+func (l *List) WithCard(asked func(Target) bool) *List {
+	other := *l
+	other.listed = make([]entry, 0, len(l.listed)+2)
+	own := slices.DeleteFunc(slices.Clone(l.entries[:l.own]), func(e entry) bool { return e.Name == Waiting })
+	waiting := waitingTool()
+	waiting.card = true
+	other.listed = append(append(other.listed, own...), waiting, cardTool())
+	other.ownListed = len(other.listed)
+	for _, e := range l.listed[l.ownListed:] {
+		e.card = asked(e.Target)
+		other.listed = append(other.listed, e)
+	}
+	other.digest()
+	return &other
 }
 
 func ownEntry(d definition) entry { return newEntry(Target{Name: d.Name, Own: d.Name}, d, nil) }

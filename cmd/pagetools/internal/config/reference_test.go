@@ -165,7 +165,7 @@ var types = map[reflect.Type]string{
 	reflect.TypeFor[[]Issuer](): "[a list](#oauth-issuers)", reflect.TypeFor[OAuthScope](): "[a mapping](#oauth-scope)", reflect.TypeFor[Introspection](): "[a mapping](#oauth-introspection)",
 	reflect.TypeFor[BuiltIn](): "[a mapping](#oauth-built-in)", reflect.TypeFor[[]Person](): "[a list](#oauth-people)",
 	reflect.TypeFor[[]OAuthGrant](): "[a list](#oauth-grants)", reflect.TypeFor[Patterns](): "patterns by name", reflect.TypeFor[Results](): "[a mapping](#results)", reflect.TypeFor[[]Redaction](): "[a list](#results-redact)",
-	reflect.TypeFor[*string](): "text", reflect.TypeFor[*regexp.Regexp](): "a regular expression", reflect.TypeFor[policy.Pointer](): "a JSON Pointer",
+	reflect.TypeFor[*string](): "text", reflect.TypeFor[*bool](): "true or false", reflect.TypeFor[*regexp.Regexp](): "a regular expression", reflect.TypeFor[policy.Pointer](): "a JSON Pointer",
 	reflect.TypeFor[[]PageKey](): "a list of `" + strings.Join(bridge.PageKeys(), "`, `") + "`",
 }
 

@@ -192,7 +192,9 @@ type Caller struct {
 	Rate  policy.Rate    `key:"rate" help:"calls that it may make on all sites together"`
 	// MCPTools is "" where it is as for all.
 	MCPTools string `key:"mcp-tools" enum:"auto,direct,hybrid,meta" help:"what it sees over MCP, in place of --mcp-tools"`
-	Line     int
+	// Apps is nil where it is as for all.
+	Apps *bool `key:"apps" help:"whether its MCP client gets the card, in place of --mcp-apps: true is on, false is off"`
+	Line int
 }
 
 // Limits is the section limits, without what is a flag, too. A file that nobody named may
