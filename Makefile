@@ -36,13 +36,13 @@ test: ## run what must hold after each change; make nightly has the longest test
 	@scripts/test.sh all
 
 # What make test leaves to .ci/run. A test holds this to the tests and scripts.
-LANDING := TestBlocks$$|TestFirstGuide|TestFirstMinute|TestSecondGuide|TestTodayInEachPhase|TestWeather|TestScenarios$$|TestSubsetsTakeTheTestSuite|TestScripts/^(demo|doctor|examples|kinds|native|pages|profiles|recipes)$$
+LANDING := TestBlocks$$|TestFirstGuide|TestFirstMinute|TestSecondGuide|TestTodayInEachPhase|TestWeather|TestScenarios$$|TestSubsetsTakeTheTestSuite|TestSignInByMCPGo|TestScripts/^(demo|doctor|examples|kinds|native|pages|profiles|recipes)$$
 
 .PHONY: landing
 landing: ## do what documents tell people to type, run the examples' tests, commands with browsers of their own, and processes that are killed
 	@$(SANDBOX)
 	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" PAGETOOLS_HEADLESS_SHELL="$$(scripts/headless-shell.sh)" \
-		PAGETOOLS_SCHEMAS="$$(scripts/schemas.sh)" PAGETOOLS_NIGHTLY=1 $(GO) test ./bridge/schema ./e2e/suite/serve ./examples ./examples/recipes -p 1 -count=1 -timeout 20m -run '$(LANDING)'
+		PAGETOOLS_SCHEMAS="$$(scripts/schemas.sh)" PAGETOOLS_NIGHTLY=1 $(GO) test ./bridge/schema ./e2e/suite/serve ./e2e/suite/mcp ./examples ./examples/recipes -p 1 -count=1 -timeout 20m -run '$(LANDING)'
 	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" PAGETOOLS_HEADLESS_SHELL="$$(scripts/headless-shell.sh)" \
 		$(GO) test ./e2e/suite/life -count=1 -timeout 20m
 

@@ -55,7 +55,7 @@ const (
 	SecretSpent   SecretKind = "spent"   // was a refresh token, and was used
 )
 
-// Secret is what is kept of a secret.
+// Secret holds the digest of a secret.
 type Secret struct {
 	Digest Digest
 	Kind   SecretKind

@@ -78,8 +78,11 @@ func (g *guard) checkOrigin(w http.ResponseWriter, r *http.Request, _ *info) (an
 	if len(given) == 0 {
 		return false
 	}
-	if path := strings.TrimSuffix(r.URL.EscapedPath(), "/"); g.isMetadata(path) || slices.Contains(g.o.ForPages, path) {
-		return forAllPages(w, r)
+	switch path := strings.TrimSuffix(r.URL.EscapedPath(), "/"); {
+	case g.isMetadata(path):
+		return forAllPages(w, r, "GET, HEAD", "MCP-Protocol-Version")
+	case slices.Contains(g.o.ForPages, path):
+		return forAllPages(w, r, "GET, HEAD, POST", "Content-Type, MCP-Protocol-Version")
 	}
 	from := given[0]
 	listed := len(given) == 1 && g.origins.allows(from)
@@ -105,15 +108,16 @@ func (g *guard) checkOrigin(w http.ResponseWriter, r *http.Request, _ *info) (an
 	return true
 }
 
-// forAllPages lets pages of every origin read what a path has for everybody.
-func forAllPages(w http.ResponseWriter, r *http.Request) (answered bool) {
+// forAllPages lets pages of every origin use a path that answers everybody alike, with these methods
+// and headers.
+func forAllPages(w http.ResponseWriter, r *http.Request, methods, headers string) (answered bool) {
 	h := w.Header()
 	h.Set("Access-Control-Allow-Origin", "*")
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
 	}
-	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST")
-	h.Set("Access-Control-Allow-Headers", "Content-Type, MCP-Protocol-Version")
+	h.Set("Access-Control-Allow-Methods", methods)
+	h.Set("Access-Control-Allow-Headers", headers)
 	h.Set("Access-Control-Max-Age", corsMaxAge)
 	w.WriteHeader(http.StatusNoContent)
 	return true

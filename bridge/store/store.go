@@ -91,7 +91,7 @@ const (
 type Store struct {
 	bridge.Memory
 
-	// Clients, Connections and Browsers are those of the built-in authorization server.
+	// Clients, Connections and Browsers serve the built-in authorization server.
 	Clients     bridge.Clients
 	Connections bridge.Connections
 	Browsers    bridge.Browsers

@@ -119,7 +119,7 @@ func (i *issuers) close() {
 	_ = i.proxy.Close()
 }
 
-// onePerson is whom --sign-in means, where the file names nobody.
+// onePerson names the person of --sign-in, where the file names nobody.
 const onePerson = "me"
 
 // peopleOf lists who may let clients in.

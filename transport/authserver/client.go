@@ -89,8 +89,8 @@ var notPrivate = []string{
 	"smb", "ssh", "telnet", "tel", "vbscript", "view-source", "vnd.ms.radio", "wais", "ws", "wss", "x-apple-helpbasic",
 }
 
-// checkRedirect says why nobody is sent to an address; "" is that they may be. Clients of every kind
-// read what passes here in the same way.
+// checkRedirect returns why nobody is sent to an address, or "". Programs of every kind read what
+// passes here in the same way.
 func checkRedirect(address string) string {
 	u, err := url.Parse(address)
 	private := formOfPrivate.FindStringSubmatch(address)
@@ -136,7 +136,7 @@ func called(name string) string {
 	return text.Short(text.EscapeLine(name), maxName)
 }
 
-// checkRedirects says why addresses cannot be those of a client.
+// checkRedirects returns why a client cannot have these addresses, or nil.
 func checkRedirects(all []string) *problem {
 	if len(all) == 0 || len(all) > maxRedirects {
 		return fault("invalid_redirect_uri", "redirect_uris must have 1 to 10 addresses.")
@@ -149,7 +149,7 @@ func checkRedirects(all []string) *problem {
 	return nil
 }
 
-// checkUse says why a client is not one for this server.
+// checkUse returns why a client cannot use this server, or nil.
 func checkUse(grants, responses []string) *problem {
 	if len(grants) > 0 && !slices.Contains(grants, grantCode) || len(responses) > 0 && !slices.Contains(responses, "code") {
 		return fault("invalid_client_metadata", "The client must take the grant authorization_code and the response type code.")

@@ -15,14 +15,14 @@ const (
 	maxCodes = 1000
 )
 
-// codes are those that clients got, and the requests that people answered: neither counts twice.
+// codes holds the codes of clients, and the requests that people answered: neither counts twice.
 type codes struct {
 	mu       sync.Mutex
 	all      map[bridge.Digest]*given
 	answered map[string]time.Time // until when, by the ID of the request
 }
 
-// given is what a person let a client have.
+// given records the consent of a person.
 type given struct {
 	*request
 
@@ -57,7 +57,7 @@ func (c *codes) began(q *request, now time.Time) bool {
 	return !over
 }
 
-// end notes that a request was answered; false is that it was before.
+// end notes that a request was answered. It returns false for one that was answered before.
 func (c *codes) end(q *request) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

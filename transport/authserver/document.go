@@ -31,7 +31,7 @@ const (
 	retryDocument = 5
 )
 
-// documents are those of clients, as they were fetched.
+// documents holds documents of clients, as they were fetched.
 type documents struct {
 	fetching chan struct{} // has a place for each that is fetched
 
@@ -39,7 +39,7 @@ type documents struct {
 	all map[string]published
 }
 
-// published is what a client says of itself, or why it is not known.
+// published holds what a client says of itself, or why it is not known.
 type published struct {
 	*client
 
@@ -47,7 +47,7 @@ type published struct {
 	until time.Time
 }
 
-// clientDocument is what is read of a client's document.
+// clientDocument lists the members of a client's document that count.
 type clientDocument struct {
 	ID        string   `json:"client_id"`
 	Name      string   `json:"client_name"`

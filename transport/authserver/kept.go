@@ -47,7 +47,7 @@ func (s *Server) Owns(token string) bool {
 }
 
 // Holder returns the caller of a token, and the resource that it is for. known is false for a token
-// that does not count; an error is that this cannot be told now.
+// that does not count; an error means that this cannot be told now.
 func (s *Server) Holder(ctx context.Context, token string) (caller bridge.Caller, resource string, known bool, err error) {
 	digest := bridge.Digest(sha256.Sum256([]byte(token)))
 	for {

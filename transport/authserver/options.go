@@ -20,7 +20,7 @@ type Options struct {
 	Public string
 	// People may let clients in.
 	People []Person
-	// Clients, Connections and Browsers are what is kept; see bridge.
+	// Clients, Connections and Browsers keep what must survive; see bridge.
 	Clients     bridge.Clients
 	Connections bridge.Connections
 	Browsers    bridge.Browsers
@@ -31,7 +31,7 @@ type Options struct {
 	Client *http.Client
 	// Revoked is called after callers were revoked; nil is not.
 	Revoked func()
-	// Words are those of the page, for whoever chose the options.
+	// Words replaces words of the page, for whoever chose the options.
 	Words text.Words
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -46,14 +46,14 @@ type Person struct {
 	May  []bridge.Right
 	// Sites names the sites that they may use; nil means all.
 	Sites []string
-	// Password is what Hash made of their password; empty means that only codes let them in.
+	// Password holds the result of Hash for their password; empty means that only codes let them in.
 	Password string
 }
 
 // prefix begins the names of callers.
 const prefix = "pagetools:"
 
-// Scope is the one scope that tokens have.
+// Scope names the scope of all tokens.
 const Scope = "call"
 
 var formOfName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)

@@ -29,7 +29,7 @@ var pagePolicy = func() string {
 		"'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
 }()
 
-// asking is what a page knows besides the request.
+// asking holds what a page shows besides the request.
 type asking struct {
 	person *Person  // who is at the browser; nil: that is asked, too
 	why    *problem // what was wrong with the last answer
@@ -64,7 +64,7 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request, q *request, a askin
 		form, el(atom.P, attr("class", "quiet"), "pagetools at "+s.o.host()))
 }
 
-// fields are those of the form in which a person says who they are.
+// fields returns the fields in which a person says who they are.
 func (s *Server) fields(a asking) []any {
 	if a.person != nil {
 		return []any{el(atom.P, "You are logged in here as ", el(atom.Strong, a.person.Name), ". ", button(doOther, "Somebody else"))}

@@ -21,7 +21,7 @@ const (
 	MaxPassword = 1 << 10
 )
 
-// hash is what is kept of a password.
+// hash holds a hash of argon2id with its costs.
 type hash struct {
 	time, memory uint32
 	threads      uint8

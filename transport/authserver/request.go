@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// request is what a client asks a person for. It is sealed into the page, with a digest of the cookie
+// request holds what a client asks a person for. It is sealed into the page, with a digest of the cookie
 // that the browser has which began it, so that strangers who begin many cost nothing.
 type request struct {
 	Client    string    `json:"c"`

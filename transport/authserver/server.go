@@ -30,7 +30,7 @@ const (
 )
 
 // ForPages are the paths that pages of every origin may use, because no cookie counts there. FormsAt
-// are those that take forms.
+// lists the paths that take forms.
 var (
 	ForPages = []string{metadataPath, discoveryPath, registerPath, tokenPath, revokePath}
 	FormsAt  = []string{consentPath, tokenPath, revokePath}

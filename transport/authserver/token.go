@@ -79,7 +79,7 @@ func badGrant() *problem {
 	return fault("invalid_grant", "This code or token does not count here, or not any more: log in again.")
 }
 
-// formOfVerifier is that of RFC 7636, 4.1.
+// formOfVerifier follows RFC 7636, 4.1.
 var formOfVerifier = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
 
 // issue makes the tokens of a connection, with what is kept of them.

@@ -160,7 +160,7 @@ func (w *world) register(metadata string) string {
 	return c.ID
 }
 
-// query is what a client sends a browser with, changed by others; an empty value takes one away.
+// query returns the address that a client sends a browser to, changed by others; an empty value takes one away.
 func (w *world) query(change url.Values) string {
 	sum := sha256.Sum256([]byte(verifier))
 	v := url.Values{"response_type": {"code"}, "client_id": {w.client}, "redirect_uri": {redirect}, "state": {"st&te"},
@@ -263,7 +263,7 @@ func (r reply) back(t *testing.T) url.Values {
 	return u.Query()
 }
 
-// tokens is what a client gets.
+// tokens holds the answer to a client.
 type tokens struct {
 	Access  string `json:"access_token"`
 	Refresh string `json:"refresh_token"`

@@ -50,11 +50,11 @@ func TestOwnTokens(t *testing.T) {
 	if n := i.vouched.Load(); n != 0 {
 		t.Errorf("the issuer was asked about %d of our tokens", n)
 	}
-	bearer("/mcp", "opaque-good").want(t, "an issuer's", 200, "acme:opal", "")
+	bearer("/mcp", "opaque-good").want(t, "an issuer's, of somebody without a grant", 403, "no rights", "")
 	if n := i.vouched.Load(); n != 1 { // the control
 		t.Errorf("the issuer was asked about %d of its tokens", n)
 	}
-	get(t, s, "/.well-known/oauth-protected-resource", "").want(t, "the metadata", 200, `"authorization_servers":["`+i.URL+`","`+public+`"],"scopes_supported":["pagetools.call","call"]`, "")
+	get(t, s, "/.well-known/oauth-protected-resource").want(t, "the metadata", 200, `"authorization_servers":["`+i.URL+`","`+public+`"],"scopes_supported":["pagetools.call","call"]`, "")
 }
 
 // TestResource: the resources of this server are the whole of it, MCP, and single sites.

@@ -5,14 +5,23 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"html"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/mcp"
+	"golang.org/x/oauth2"
+
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
@@ -63,4 +72,101 @@ func paired(t *testing.T, data string) string {
 		t.Fatalf("pairing: %v", err)
 	}
 	return strings.TrimSpace(string(out))
+}
+
+// TestSignInByMCPGo has the client of mcp-go register itself at pagetools' own authorization server,
+// log in and call (reach 11). When it is revoked, it must log in again.
+func TestSignInByMCPGo(t *testing.T) {
+	gatetest.Landing(t)
+	t.Parallel()
+	server, serve := proxied(t, "localhost", "{built-in: {people: [{name: me}]}}")
+	store := client.NewMemoryTokenStore()
+	connect := func() (*client.Client, error) {
+		c, err := client.NewOAuthStreamableHttpClient(server+"/mcp", client.OAuthConfig{RedirectURI: loginRedirect, Scopes: []string{"call"}, TokenStore: store,
+			PKCEEnabled: true, TokenEndpointAuthMethod: "none"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(t.Context()); err != nil {
+			return nil, err
+		}
+		hello := mcp.InitializeRequest{}
+		hello.Params.ProtocolVersion, hello.Params.ClientInfo = "2025-11-25", mcp.Implementation{Name: "e2e", Version: "1"}
+		_, err = c.Initialize(t.Context(), hello)
+		return c, err
+	}
+	_, err := connect()
+	login := client.GetOAuthHandler(err)
+	if login == nil {
+		t.Fatalf("without a token: %v", err)
+	}
+	if err := login.RegisterClient(t.Context(), "mcp-go"); err != nil {
+		t.Fatal(err)
+	}
+	verifier := oauth2.GenerateVerifier()
+	address, err := login.GetAuthorizationURL(t.Context(), "state", oauth2.S256ChallengeFromVerifier(verifier))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := login.ProcessAuthorizationResponse(t.Context(), letsIn(t, address, paired(t, serve.Tmp+"-data")), "state", verifier); err != nil {
+		t.Fatal(err)
+	}
+	c, err := connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	call := mcp.CallToolRequest{}
+	call.Params.Name = "look"
+	if got, err := c.CallTool(t.Context(), call); err != nil || got.IsError || len(got.Content) != 1 {
+		t.Errorf("a call: %+v, %v", got, err)
+	}
+	token, err := store.GetToken(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.PostForm(server+"/oauth/revoke", url.Values{"token": {token.RefreshToken}})
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("revoking: %v, %v", res, err)
+	}
+	_ = res.Body.Close()
+	if got, err := c.CallTool(t.Context(), call); err == nil {
+		t.Errorf("after it was revoked: %+v", got)
+	}
+}
+
+// letsIn goes where a client sends its person, who lets it in, and returns the code that the client gets.
+func letsIn(t *testing.T, address, code string) string {
+	t.Helper()
+	page, err := http.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(page.Body)
+	_ = page.Body.Close()
+	token := regexp.MustCompile(`name="token" value="([^"]+)"`).FindSubmatch(text)
+	if err != nil || token == nil {
+		t.Fatalf("the page: %v, %s", err, text)
+	}
+	at := *page.Request.URL
+	at.Path, at.RawQuery = "/oauth/consent", ""
+	form := url.Values{"token": {html.UnescapeString(string(token[1]))}, "code": {code}, "do": {"allow"}}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at.String(), strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	for _, cookie := range page.Cookies() {
+		req.AddCookie(cookie)
+	}
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	to, err := res.Location()
+	if err != nil || to.Query().Get("code") == "" {
+		t.Fatalf("the answer: %d, %v", res.StatusCode, err)
+	}
+	return to.Query().Get("code")
 }
