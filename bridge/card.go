@@ -59,7 +59,7 @@ func (c *LongCall) AnswerOnCard(by Caller, question string, a Answer) error {
 	if e := c.mayUseCard(by, question); e != nil {
 		return e
 	}
-	a.Always = false // a card never gives that
+	a.Always = false // consent on a card is for one call
 	return asPlain(c.run.answer(question, &a, by.Name+viaCard))
 }
 

@@ -3,6 +3,7 @@ package mcp
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -22,7 +23,7 @@ const (
 	otherApps    = `{"extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html"]}}}`
 )
 
-// capabilities asks what the server can do for a client of these capabilities.
+// serverCan asks what the server can do for a client of these capabilities.
 func (c *client) serverCan(capabilities string) map[string]json.RawMessage {
 	c.t.Helper()
 	a := c.call(1, "server/discover", "{}")
@@ -100,7 +101,7 @@ func offered(t *testing.T, c *client, capabilities string, card, files bool) {
 		names = append(names, "pagetools_card", "pagetools_waiting")
 	}
 	uri := map[bool]string{true: "ui://pagetools/card"}[card]
-	if got := slices.Sorted(mapsKeys(tools)); !slices.Equal(got, names) || buy.Meta.UI.ResourceURI != uri || look.Meta.UI.ResourceURI != "" ||
+	if got := slices.Sorted(maps.Keys(tools)); !slices.Equal(got, names) || buy.Meta.UI.ResourceURI != uri || look.Meta.UI.ResourceURI != "" ||
 		look.Meta.Tool == nil || buy.Meta.Tool == nil || (buy.OutputSchema == nil) != card || tools["pagetools_waiting"].Meta.UI.ResourceURI != uri {
 		t.Errorf("%s %s: the tools are %+v", c.version, capabilities, tools)
 	}

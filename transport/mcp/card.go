@@ -33,7 +33,7 @@ func newTicket(x *exchange, token string, q *bridge.Question) string {
 		ticket{Token: token, Question: q.ID, Caller: x.scope.caller.Name, Until: q.ExpiresAt})
 }
 
-// cardRate is what the card of one caller may ask for, beside the rates of tools.
+// cardRate limits the requests of one caller's card, beside the rates of tools.
 var cardRate = policy.Rate{N: 240, Per: time.Minute}
 
 const (

@@ -7,16 +7,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"iter"
-	"maps"
 	"strings"
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
 )
-
-func mapsKeys[V any](m map[string]V) iter.Seq[string] { return maps.Keys(m) }
 
 // asking makes all tools of the shop ask a question, whose answer is their result.
 func (w *world) asking(q bridge.Question) {

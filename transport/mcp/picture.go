@@ -58,10 +58,10 @@ func scaled(from pixels.Image, width int) pixels.Image {
 					sum[0], sum[1], sum[2] = sum[0]+r>>8, sum[1]+g>>8, sum[2]+b>>8
 				}
 			}
-			n := uint32((y1 - y0) * (x1 - x0)) //nolint:gosec // at least 1, and as small as the picture
+			n := uint32((y1 - y0) * (x1 - x0))
 			at := to.PixOffset(x, y)
 			for i, s := range sum {
-				to.Pix[at+i] = uint8(s / n) //nolint:gosec // the mean of bytes
+				to.Pix[at+i] = uint8(s / n)
 			}
 			to.Pix[at+3] = 0xff
 		}
