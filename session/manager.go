@@ -201,6 +201,7 @@ func (m *Manager) Sites() []bridge.Site {
 	out := make([]bridge.Site, len(m.sites))
 	for i, s := range m.sites {
 		out[i] = s.Site
+		out[i].Shared = s.Shared
 	}
 	return out
 }

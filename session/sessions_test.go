@@ -463,3 +463,38 @@ func TestQuestionsBeyondTheLimit(t *testing.T) {
 		succeeds(t, err)
 	})
 }
+
+// TestSessionUntil: a session that was opened until something is over ends with that, or with the call
+// that has its page then; and its name is free.
+func TestSessionUntil(t *testing.T) {
+	inWorld(t, func(d *sessiontest.Document) {
+		d.Register(named("where"))
+		d.Register(slow("slow", time.Second))
+	}, nil, func(t *testing.T, w *world) {
+		for _, tool := range []string{"where", "slow"} {
+			until := make(chan struct{})
+			r := ref("batch-1")
+			r.Until = until
+			first := w.must(r, "where")
+			if again := w.must(r, "where"); again != first {
+				t.Error("it has two pages")
+			}
+			later(500*time.Millisecond, func() { close(until) })
+			if got := w.must(r, tool); got != first {
+				t.Error("the last call has another page")
+			}
+			_ = sessiontest.Wait(w.t.Context(), time.Second)
+			synctest.Wait()
+			if c := w.Counts(); c != (session.Counts{}) {
+				t.Errorf("%s: there are %+v", tool, c)
+			}
+			if next := w.must(ref("batch-1"), "where"); next == first {
+				t.Error("the page goes on")
+			}
+			_ = sessiontest.Wait(w.t.Context(), time.Hour) // this one ends by itself
+			if _, err := w.call(w.t.Context(), ref("batch-1"), "where", "{}"); err == nil {
+				t.Error("the control: a session that idles out tells so, once")
+			}
+		}
+	})
+}
