@@ -13,7 +13,8 @@ import (
 	"github.com/pagetools/pagetools/transport/webtool"
 )
 
-// Mux returns what one listener serves: health, metrics, webtools, long calls, MCP and OpenTools.
+// Mux returns what one listener serves: health, metrics, webtools, long calls, MCP, OpenTools, and
+// what the server is.
 // done ends what waits for calls; nil is never.
 func (a *App) Mux(face *mcp.Face, done <-chan struct{}) *transport.Mux {
 	forms := webtool.Forms()
@@ -24,6 +25,7 @@ func (a *App) Mux(face *mcp.Face, done <-chan struct{}) *transport.Mux {
 	mux.Add(calls.New(a.Bridge, calls.Options{Forms: forms, Done: done}).Routes()...)
 	mux.Add(face.Routes()...)
 	mux.Add(openapi.New(a.Bridge, openapi.Options{Version: a.o.Version, Log: a.o.Log}).Routes()...)
+	mux.Add(transport.About(a.Bridge.Sites)...)
 	return mux
 }
 
