@@ -330,6 +330,9 @@ func (m *Manager) Status(name string) string {
 	case s == nil:
 		return "unknown"
 	case s.page.Load() != nil:
+		if why, _ := s.breaker.leftAlone(); why != nil {
+			return why.Message
+		}
 		return "open"
 	}
 	if e := s.failure.Load(); e != nil {

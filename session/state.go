@@ -223,7 +223,7 @@ func (st *state) openOwn(w *waiter, ses *session) {
 	m.background.Go(func() { // ends with openPage, which ends with w's context or the manager
 		ctx, cancel := context.WithCancelCause(w.ctx)
 		defer context.AfterFunc(m.life, func() { cancel(context.Cause(m.life)) })()
-		page, err := m.openPage(ctx, w.site, w.caller.Name, w.options, w.site.compiled(), false)
+		page, err := opensFor(ctx, m, w)
 		cancel(nil)
 		m.with(func(st *state) { st.opened(w, ses, page, err) })
 	})
