@@ -44,6 +44,11 @@ type Call struct {
 	// from the beginning, so that it can go on without whoever waits for it; see [Bridge.Detach]
 	// and [LongCall.Keep].
 	Detached bool
+	// Steps, where there are some, run in the place of a tool; see [Steps].
+	Steps Steps
+	// Until ends the session of the call, once it is closed and no call holds the session's page. The
+	// call that opens the session decides; nil is never.
+	Until <-chan struct{}
 	// Form names the form of replies, for whoever writes the outcome in another request. The
 	// transport of the call chooses it; empty is any.
 	Form string
@@ -145,7 +150,7 @@ type Observed struct {
 
 // observe reports how a question of the run, or the run itself, ended.
 func (r *Run) observe(o Observed) {
-	if r.pass.bridge.pipe.observer == nil {
+	if r.pass.bridge.pipe.observer == nil || r.pass.call.Steps != nil {
 		return
 	}
 	call := r.pass.call

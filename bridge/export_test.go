@@ -1,13 +1,13 @@
 package bridge
 
 // Held returns how many calls, handles, callers and questions that were answered the
-// registry holds, how many watch, and how many bytes are counted for callers.
+// registry holds, how many watch, how many bytes are counted for callers, and for how many.
 func (b *Bridge) Held() []int {
 	g := &b.runs
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	held := []int{len(g.all), len(g.stopped), len(g.keys), len(g.answered), int(b.watchers.count.Load()),
-		len(g.order), int(b.bytes.Used())}
+		len(g.order), int(b.bytes.Used()), g.accounts.Len()}
 	for _, of := range g.found {
 		held = append(held, len(of))
 	}
@@ -15,8 +15,7 @@ func (b *Bridge) Held() []int {
 }
 
 // FileAccounts returns how many callers have an account for files.
-func (b *Bridge) FileAccounts() int {
-	b.files.mu.Lock()
-	defer b.files.mu.Unlock()
-	return len(b.files.accounts)
-}
+func (b *Bridge) FileAccounts() int { return b.files.accounts.Len() }
+
+// Accounts returns how many callers have an account for calls.
+func (b *Bridge) Accounts() int { return b.runs.accounts.Len() }

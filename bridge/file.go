@@ -65,12 +65,12 @@ const fileOverhead = 1 << 10
 
 // files keeps what pages saved in calls, in memory, for those who called.
 type files struct {
-	mu       sync.Mutex
-	all      map[string]*keptFile
-	accounts map[string]*policy.Account // by caller
+	accounts *policy.Accounts // by caller
 	above    *policy.Account
-	most     int64 // bytes of one caller
-	numbers  int64
+
+	mu      sync.Mutex
+	all     map[string]*keptFile
+	numbers int64
 }
 
 // keptFile is a file with what decides who gets it.
@@ -84,29 +84,7 @@ type keptFile struct {
 }
 
 func newFiles(most int64, above *policy.Account) files {
-	return files{all: map[string]*keptFile{}, accounts: map[string]*policy.Account{}, above: above, most: most}
-}
-
-// charge takes bytes from the account of a caller, or gives them back when n is below 0. It reports
-// false when there is no room. A caller who has none of them has no account.
-func (fs *files) charge(caller string, n int64) bool {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	of := fs.accounts[caller]
-	if of == nil {
-		of = policy.NewAccount(fs.most, fs.above)
-		fs.accounts[caller] = of
-	}
-	fits := true
-	if n < 0 {
-		of.Give(-n)
-	} else {
-		fits = of.Take(n)
-	}
-	if of.Used() == 0 {
-		delete(fs.accounts, caller)
-	}
-	return fits
+	return files{accounts: policy.NewAccounts(most, above), above: above, all: map[string]*keptFile{}}
 }
 
 // room returns the room for the files of a call.
@@ -117,18 +95,18 @@ func (fs *files) room(caller string, l *Limits) FileRoom {
 
 // take makes room for a file of so many bytes, and give gives it back.
 func (fs *files) take(caller string, n int64) bool {
-	if !fs.charge(caller, n) {
+	if !fs.accounts.Charge(caller, n) {
 		return false
 	}
 	if !fs.above.Take(fileOverhead) {
-		fs.charge(caller, -n)
+		fs.accounts.Charge(caller, -n)
 		return false
 	}
 	return true
 }
 
 func (fs *files) give(caller string, n int64) {
-	fs.charge(caller, -n)
+	fs.accounts.Charge(caller, -n)
 	fs.above.Give(fileOverhead)
 }
 
@@ -160,7 +138,7 @@ func (fs *files) keepOne(r *Run, f File, rules *policy.Results) File {
 		f.marks = rules
 	}
 	f.ID, f.Bytes, f.SHA256 = rand.Text(), int64(len(f.Data)), digestOf(f.Data)
-	if !fs.charge(r.pass.call.Caller.Name, f.Bytes-before) {
+	if !fs.accounts.Charge(r.pass.call.Caller.Name, f.Bytes-before) {
 		fs.give(r.pass.call.Caller.Name, before)
 		return File{Name: f.Name, State: FileTooLarge}
 	}

@@ -100,7 +100,7 @@ func hand(r *Run, waited, toEnd bool) (s State, changed <-chan struct{}) {
 	defer r.mu.Unlock()
 	switch {
 	case r.done:
-	case waited, r.pause != nil, r.begun && !toEnd:
+	case waited, r.pause != nil, r.begun && !toEnd, r.stepAsks() != nil:
 		r.handed = true
 	default:
 		changed = r.tally.moved.Next()
@@ -166,6 +166,11 @@ func stateOf(r *Run) State {
 		s.Status, s.Question = InputAwaited, r.asks().forCaller()
 		s.Expires = s.Question.ExpiresAt.Add(r.patience + keepFor)
 		r.told = s.Question.ID
+	default:
+		if q := r.stepAsks(); q != nil {
+			s.Status, s.Question = InputAwaited, q
+			r.step.tell(q)
+		}
 	}
 	return s
 }
@@ -188,8 +193,8 @@ func (b *Bridge) LongCall(by Caller, token string) (*LongCall, error) {
 	return &LongCall{r}, nil
 }
 
-// Run returns the call itself.
-func (c *LongCall) Run() *Run { return c.run }
+// Run returns the call itself, or the step of it that runs now.
+func (c *LongCall) Run() *Run { return c.run.asker() }
 
 // State returns the call as it is, and a channel that is closed when that has changed. Its caller
 // counts as told of the open question, and of the outcome.
@@ -268,10 +273,11 @@ func (c *LongCall) Answer(by Caller, question string, a Answer) error {
 		return mayNotAnswer()
 	}
 	a.question = question
-	if !c.run.wasTold(question) {
+	run := c.run.asker()
+	if !run.wasTold(question) {
 		return Errorf(Conflict, "", NotRun, "This is not the open question of the call: read the call again.")
 	}
-	return asPlain(answerOwn(c.run, &a, by))
+	return asPlain(answerOwn(run, &a, by))
 }
 
 // abort ends the run, wherever it is: what waits in a page is aborted there.

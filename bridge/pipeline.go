@@ -279,6 +279,9 @@ func (pl *pipeline) approve(ctx context.Context, r *Run, next handler) Step {
 // run runs it through the pipeline, against the clock from now on.
 func (r *Run) run(ctx context.Context) Step {
 	r.pass.going = time.Now()
+	if r.pass.call.Steps != nil {
+		return runSteps(ctx, r)
+	}
 	return r.pass.bridge.pipe.run(ctx, r)
 }
 

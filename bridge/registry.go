@@ -18,9 +18,9 @@ const (
 	keepFor = 15 * time.Minute
 	// keyAge sets how long a key is remembered.
 	keyAge = 24 * time.Hour
-	// maxKeys bounds the keys that one caller has in use. A key is never forgotten
-	// early: its call would run again.
-	maxKeys = 10_000
+	// maxKeys bounds the keys that one caller has in use, and maxAllKeys those of all. A key is never
+	// forgotten early: its call would run again.
+	maxKeys, maxAllKeys = 10_000, 100_000
 	// maxAnswered bounds the questions of which it is known who answered.
 	maxAnswered = 10_000
 )
@@ -50,12 +50,11 @@ type registry struct {
 	found    [byDigest + 1]map[handle]*Run // by kind
 	stopped  map[string]int                // calls with a token, by caller
 	keys     map[string]*callerKeys
+	mostKeys int               // of all callers
 	answered map[string]string // who answered a question
 	order    []string          // of those, the oldest first
 	// accounts count what callers make us hold: calls that wait and outcomes that are kept.
-	accounts map[string]*policy.Account
-	above    *policy.Account
-	most     int64 // bytes of one caller
+	accounts *policy.Accounts
 	numbers  int64
 	closed   bool
 }
@@ -68,9 +67,8 @@ type callerKeys struct {
 
 func newRegistry(most int64, above *policy.Account) registry {
 	return registry{
-		most: most, above: above, accounts: map[string]*policy.Account{},
-		all: map[*Run]struct{}{}, found: [byDigest + 1]map[handle]*Run{{}, {}, {}, {}},
-		stopped: map[string]int{}, keys: map[string]*callerKeys{}, answered: map[string]string{},
+		accounts: policy.NewAccounts(most, above), all: map[*Run]struct{}{}, found: [byDigest + 1]map[handle]*Run{{}, {}, {}, {}},
+		stopped: map[string]int{}, keys: map[string]*callerKeys{}, mostKeys: maxAllKeys, answered: map[string]string{},
 	}
 }
 
@@ -137,7 +135,7 @@ func (g *registry) dropIt(h handle, r *Run) {
 func (g *registry) forgetRun(r *Run) {
 	delete(g.all, r)
 	if r.held > 0 {
-		g.account(r).Give(r.held)
+		g.charge(r, -r.held)
 		r.held = 0
 	}
 }
@@ -155,16 +153,13 @@ func (g *registry) slim(r *Run) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n = min(n, r.held)
-	g.account(r).Give(n)
+	g.charge(r, -n)
 	r.held -= n
 }
 
-func (g *registry) account(r *Run) *policy.Account {
-	name := r.pass.call.Caller.Name
-	if g.accounts[name] == nil {
-		g.accounts[name] = policy.NewAccount(g.most, g.above)
-	}
-	return g.accounts[name]
+// charge counts bytes for the caller of a call; see policy.Accounts.
+func (g *registry) charge(r *Run, n int64) bool {
+	return g.accounts.Charge(r.pass.call.Caller.Name, n)
 }
 
 // hold counts bytes that are kept for a call, and reports false when they are too many.
@@ -175,7 +170,7 @@ func (g *registry) hold(r *Run, n int64) bool {
 }
 
 func (g *registry) holdIt(r *Run, n int64) bool {
-	if !g.account(r).Take(n) {
+	if !g.charge(r, n) {
 		return false
 	}
 	r.held += n
@@ -214,9 +209,9 @@ func (g *registry) claim(r *Run) (known *Run, e *Error) {
 	mine := g.keys[h.caller]
 	switch {
 	case known != nil:
-	case mine != nil && mine.n >= maxKeys:
+	case mine != nil && mine.n >= maxKeys, len(g.found[byKey]) >= g.mostKeys:
 		e = tooManyKeys()
-		if len(mine.until) > 0 {
+		if mine != nil && len(mine.until) > 0 {
 			e.Retry = max(time.Second, mine.until[0].Sub(r.pass.bridge.pipe.now()))
 		}
 	default:

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/policy"
 )
 
 // TestNothingIsKept: whatever becomes of calls, a day later nothing of them is held,
@@ -158,4 +159,39 @@ func oneLongCall(ctx context.Context, b *bridge.Bridge, c bridge.Call, roll func
 			long.Forget()
 		}
 	}
+}
+
+// TestStrangers: issuers can name any number of callers. One that comes under 20,000 names leaves
+// nothing of a name without a call that waits, and what such calls leave goes with them.
+func TestStrangers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := bridgetest.NewRouter().Add("shop", bridgetest.Asking("write", ""), bridgetest.Tool("read", ""))
+		b := open(t, r, bridge.SiteOptions{})
+		defer b.Close()
+		stranger := func(n int) bridge.Caller {
+			return bridge.Caller{Name: fmt.Sprint("acme:", n), Credential: fmt.Sprint(n), May: []bridge.Right{bridge.MayCall},
+				Rate: policy.Rate{N: 60, Per: time.Minute}}
+		}
+		for n := range 20_000 {
+			c := bridge.Call{Site: "shop", Tool: "read", Caller: stranger(n), Session: "s", Input: bridgetest.JSON(`{"n":1}`)}
+			if n%100 == 0 { // keys, and calls that wait, of some
+				c.Key = "k"
+				<-time.After(2 * time.Second)
+			}
+			if n%200 == 0 {
+				c.Tool = "write"
+			}
+			if _, err := b.Do(t.Context(), &c); err != nil && bridge.AsError(err).Code != bridge.ApprovalRequired {
+				t.Fatalf("stranger %d: %v", n, err)
+			}
+		}
+		if of := b.Accounts(); of > 200 || of < 100 {
+			t.Errorf("%d callers have an account, want those with a call that waits or a key: 200", of)
+		}
+		<-time.After(25 * time.Hour)
+		synctest.Wait()
+		if held := b.Held(); slices.Max(held) > 0 {
+			t.Errorf("a day later it holds %v", held)
+		}
+	})
 }

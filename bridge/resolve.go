@@ -134,7 +134,7 @@ func (r *passage) ref() Ref {
 // pageRef is ref for Acquire.
 func (r *passage) pageRef() Ref {
 	ref := r.ref()
-	ref.Patience, ref.Turn, ref.Page = r.left(), r.settings.timeout, r.settings.page
+	ref.Patience, ref.Turn, ref.Page, ref.Until = r.left(), r.settings.timeout, r.settings.page, r.call.Until
 	return ref
 }
 

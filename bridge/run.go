@@ -55,6 +55,7 @@ type Run struct {
 	waiting   int                     // callers that wait in Next while it runs
 	// fetching counts the callers in Await, who take the outcome.
 	fetching   int
+	step       *Run   // that a call with Steps runs now
 	delivering int    // replies with the outcome that are being written
 	pen        *Live  // whose input reaches the page; nil: nobody's
 	actor      string // who acted in the page last, since the question is open
@@ -423,11 +424,13 @@ func (r *Run) end(s Step) {
 	keeps := r.handed || r.waiting+r.fetching == 0 // else it goes to who waits
 	// Nobody knows the token of such a call.
 	lost := keeps && r.pass.call.Detached && !r.handed && !asked
-	if token != "" && keeps && !lost && !r.pass.bridge.runs.hold(r, int64(len(s.Data))) {
+	if token != "" && keeps && !lost && r.pass.call.Steps == nil && !r.pass.bridge.runs.hold(r, int64(len(s.Data))) {
 		s = r.pass.ofCall(tooMuchToKeep()).Step()
 	}
 	if r.cancelled && s.Err != nil && s.Err.Code == Cancelled {
-		s = r.pass.ofCall(byCancel(s.Err.Outcome).With(s.Err)).Step()
+		e := byCancel(s.Err.Outcome).With(s.Err)
+		e.Details = s.Err.Details
+		s = r.pass.ofCall(e).Step()
 	}
 	r.done, r.result = true, s
 	r.tally.count(r.pass.bridge.pipe.now())

@@ -174,6 +174,9 @@ type Ref struct {
 	// API is true, for Acquire and Shows, when the call's tool is an operation of the site's API:
 	// no page is needed.
 	API bool
+	// Until, for Acquire, ends a session that is opened now: once it is closed, and no call holds the
+	// page. Nil is never.
+	Until <-chan struct{}
 	// Page lists what the call's config changes about its page, for Acquire and Shows: a canonical
 	// JSON object with the keys of PageKeys, or empty. It may hold secrets.
 	Page string
@@ -187,6 +190,8 @@ type Site struct {
 	Target string
 	// Origin is the origin of the target's URL.
 	Origin string
+	// Shared is true where calls without a session run on one page, which all share.
+	Shared bool
 	// Local is true for a folder that we serve ourselves, and API for a site without pages: its
 	// tools are operations of its API.
 	Local, API bool

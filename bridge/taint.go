@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +20,10 @@ const (
 	// maxTaints bounds the origins that are kept apart for one caller. Beyond it
 	// the caller is tainted everywhere.
 	maxTaints = 64
+	// maxTainted bounds the callers whose reads are known apart. Beyond it, without a store that
+	// knows, those that read longest ago are forgotten, and every caller whose reads are not known
+	// counts as tainted for as long as they would have.
+	maxTainted = 10_000
 )
 
 // anyOrigin stands for more origins than are kept apart.
@@ -34,6 +39,7 @@ type taints struct {
 	mu       sync.Mutex
 	byCaller map[string]map[string]taint // by origin
 	swept    time.Time
+	unknown  time.Time // until when callers whose reads are not known are tainted
 }
 
 // taint says until when it lasts, and until when it does in the store.
@@ -65,7 +71,11 @@ func (t *taints) note(caller, origin string, now time.Time) (kept string, until 
 	origins := t.byCaller[caller]
 	if origins == nil {
 		t.sweep(now)
+		t.makeRoom()
 		origins = map[string]taint{}
+		if now.Before(t.unknown) {
+			origins[anyOrigin] = taint{until: t.unknown}
+		}
 		t.byCaller[caller] = origins
 	}
 	if _, there := origins[origin]; !there && len(origins) >= maxTaints {
@@ -95,6 +105,29 @@ func (t *taints) sweep(now time.Time) {
 	}
 }
 
+// makeRoom forgets the callers that read longest ago where there are too many: a tenth at once, or each
+// newcomer would cost a look at all. Called with mu held.
+func (t *taints) makeRoom() {
+	if len(t.byCaller) < maxTainted {
+		return
+	}
+	last := make(map[string]time.Time, len(t.byCaller))
+	for caller, origins := range t.byCaller {
+		for _, is := range origins {
+			if is.until.After(last[caller]) {
+				last[caller] = is.until
+			}
+		}
+	}
+	oldest := slices.SortedFunc(maps.Keys(t.byCaller), func(a, b string) int { return last[a].Compare(last[b]) })
+	for _, caller := range oldest[:maxTainted/10] {
+		delete(t.byCaller, caller)
+		if t.store == nil && last[caller].After(t.unknown) {
+			t.unknown = last[caller]
+		}
+	}
+}
+
 // forget makes the next read of an origin try the store again.
 func (t *taints) forget(caller, origin string) {
 	t.mu.Lock()
@@ -110,10 +143,11 @@ func (t *taints) forget(caller, origin string) {
 func (t *taints) of(caller, origin string, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	tainted := false
-	for by, is := range t.byCaller[caller] {
+	origins, known := t.byCaller[caller]
+	tainted := !known && now.Before(t.unknown)
+	for by, is := range origins {
 		if now.After(is.until) {
-			delete(t.byCaller[caller], by)
+			delete(origins, by)
 			continue
 		}
 		tainted = tainted || by != origin

@@ -70,7 +70,7 @@ func (m *Manager) acquireShared(ctx context.Context, s *site, ref bridge.Ref,
 func (m *Manager) acquire(ctx context.Context, s *site, ref bridge.Ref,
 	options *pageOptions) (*lease, error) {
 	w := &waiter{ctx: ctx, site: s, key: keyOf(ref), caller: ref.Caller, options: options,
-		beside: ref.Beside, grant: make(chan grant, 1)}
+		beside: ref.Beside, until: ref.Until, grant: make(chan grant, 1)}
 	var idle bool
 	m.with(func(st *state) { idle = st.leaseIdle(w) })
 	if idle {

@@ -201,6 +201,7 @@ func (m *Manager) Sites() []bridge.Site {
 	out := make([]bridge.Site, len(m.sites))
 	for i, s := range m.sites {
 		out[i] = s.Site
+		out[i].Shared = s.Shared
 	}
 	return out
 }
@@ -329,6 +330,9 @@ func (m *Manager) Status(name string) string {
 	case s == nil:
 		return "unknown"
 	case s.page.Load() != nil:
+		if why, _ := s.breaker.leftAlone(); why != nil {
+			return why.Message
+		}
 		return "open"
 	}
 	if e := s.failure.Load(); e != nil {

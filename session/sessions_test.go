@@ -379,13 +379,13 @@ func TestSiteDownThenUp(t *testing.T) {
 		succeeds(t, w.WaitOpened(t.Context()))
 		_ = sessiontest.Wait(t.Context(), time.Hour)
 		tries := w.engine.Opened()
-		if tries < 220 || tries > 260 {
+		if tries < 60 || tries > 75 {
 			t.Errorf("%d attempts in an hour", tries)
 		}
 		began := time.Now()
 		for range 1000 {
 			_, err := w.call(t.Context(), ref(""), "where", "{}")
-			if e := fails(t, err, bridge.InternalError, bridge.Unreachable, bridge.NotRun); e.Retry < time.Second || e.Retry > 15*time.Second {
+			if e := fails(t, err, bridge.InternalError, bridge.Unreachable, bridge.NotRun); e.Retry < time.Second || e.Retry > time.Minute || e.Details[session.DetailNextTry] == nil {
 				t.Fatalf("it says to come back in %v", e.Retry)
 			}
 		}
@@ -461,5 +461,40 @@ func TestQuestionsBeyondTheLimit(t *testing.T) {
 		waits.Tool = "where"
 		_, err = b.Do(t.Context(), &waits)
 		succeeds(t, err)
+	})
+}
+
+// TestSessionUntil: a session that was opened until something is over ends with that, or with the call
+// that has its page then; and its name is free.
+func TestSessionUntil(t *testing.T) {
+	inWorld(t, func(d *sessiontest.Document) {
+		d.Register(named("where"))
+		d.Register(slow("slow", time.Second))
+	}, nil, func(t *testing.T, w *world) {
+		for _, tool := range []string{"where", "slow"} {
+			until := make(chan struct{})
+			r := ref("batch-1")
+			r.Until = until
+			first := w.must(r, "where")
+			if again := w.must(r, "where"); again != first {
+				t.Error("it has two pages")
+			}
+			later(500*time.Millisecond, func() { close(until) })
+			if got := w.must(r, tool); got != first {
+				t.Error("the last call has another page")
+			}
+			_ = sessiontest.Wait(w.t.Context(), time.Second)
+			synctest.Wait()
+			if c := w.Counts(); c != (session.Counts{}) {
+				t.Errorf("%s: there are %+v", tool, c)
+			}
+			if next := w.must(ref("batch-1"), "where"); next == first {
+				t.Error("the page goes on")
+			}
+			_ = sessiontest.Wait(w.t.Context(), time.Hour) // this one ends by itself
+			if _, err := w.call(w.t.Context(), ref("batch-1"), "where", "{}"); err == nil {
+				t.Error("the control: a session that idles out tells so, once")
+			}
+		}
 	})
 }

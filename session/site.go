@@ -31,7 +31,8 @@ type site struct {
 	// anew asks for another catalog page, because pages are opened differently now; one place.
 	anew chan struct{}
 	// notes are findings of the operator's files that the pages do not have yet.
-	notes atomic.Pointer[[]bridge.Finding]
+	notes   atomic.Pointer[[]bridge.Finding]
+	breaker breaker
 	// opening are the calls that wait for the site to be opened, and shared those that run
 	// on the page that all share.
 	opening, shared places
@@ -82,7 +83,7 @@ func (s *site) set(p *Page, err *bridge.Error) {
 // Times between attempts to open a catalog page that failed.
 const (
 	firstRetry = 200 * time.Millisecond
-	lastRetry  = 15 * time.Second
+	lastRetry  = time.Minute
 )
 
 // keepCatalog opens the site's catalog page, and opens it again when it
@@ -190,11 +191,10 @@ func (s *site) down() *bridge.Error {
 	if failure == nil {
 		return nil
 	}
-	e := *failure
 	if again := s.again.Load(); again != nil {
-		e.Retry = max(minRetry, time.Until(*again))
+		return triedAgain(failure, *again)
 	}
-	return &e
+	return failure
 }
 
 // awaitCatalog returns the catalog page's list, waiting for the page to be opened.

@@ -85,7 +85,8 @@ func (st *state) quiet(s *site, sp *spares) bool {
 // refill opens spares until the site has what it should, while there is room
 // that no call wants and no call would be delayed. Spares open one after another.
 func (st *state) refill(s *site) {
-	if st.closed || st.draining || s.Shared || s.page.Load() == nil {
+	why, _ := s.breaker.leftAlone()
+	if st.closed || st.draining || s.Shared || s.page.Load() == nil || why != nil {
 		return
 	}
 	sp := st.spares[s]
@@ -122,6 +123,7 @@ func (m *Manager) openSpare(s *site, sp *spares) {
 	}
 	adapters := s.adapters.Load()
 	page, err := m.openForAll(s, s.compiled())
+	noteReach(m, s, err)
 	if err != nil && m.life.Err() == nil {
 		m.o.Log.Warn("site: a spare page did not open", "site", s.Name, "error", err)
 	}

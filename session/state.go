@@ -59,6 +59,9 @@ type session struct {
 	expiry  *time.Timer
 	waiting waiters
 	pace    pace
+
+	until <-chan struct{} // ends it; nil is never
+	ended bool            // until is closed
 }
 
 // spares are warm pages of one site.
@@ -78,6 +81,8 @@ type waiter struct {
 	options *pageOptions
 	beside  bool // it may have the page beside others that may, too
 	grant   chan grant
+
+	until <-chan struct{} // ends the session that is opened for it
 }
 
 // home is the name of the session that w wants, where one process has it.
@@ -187,7 +192,7 @@ func (st *state) open(w *waiter) {
 	if w.key.id != "" {
 		now := time.Now()
 		ses = &session{key: w.key, site: w.site, caller: w.caller, options: w.options, created: now,
-			last: now, holders: 1, beside: w.beside, pace: newPace(1)}
+			last: now, holders: 1, beside: w.beside, until: w.until, pace: newPace(1)}
 		st.sessions[w.key] = ses
 	}
 	st.opening++
@@ -218,7 +223,7 @@ func (st *state) openOwn(w *waiter, ses *session) {
 	m.background.Go(func() { // ends with openPage, which ends with w's context or the manager
 		ctx, cancel := context.WithCancelCause(w.ctx)
 		defer context.AfterFunc(m.life, func() { cancel(context.Cause(m.life)) })()
-		page, err := m.openPage(ctx, w.site, w.caller.Name, w.options, w.site.compiled(), false)
+		page, err := opensFor(ctx, m, w)
 		cancel(nil)
 		m.with(func(st *state) { st.opened(w, ses, page, err) })
 	})
@@ -268,12 +273,17 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 	}
 }
 
-// watchSession removes a session when its page dies.
+// watchSession removes a session when its page dies, or when it has lasted as long as it was to last.
 func (m *Manager) watchSession(ses *session) {
-	<-ses.page.dead
+	ended := false
+	select {
+	case <-ses.page.dead:
+	case <-ses.until:
+		ended = true
+	}
 	m.with(func(st *state) {
-		if st.sessions[ses.key] == ses && ses.holders == 0 {
-			st.remove(ses, true)
+		if ses.ended = ended; st.sessions[ses.key] == ses && ses.holders == 0 {
+			st.remove(ses, !ended)
 			st.next()
 		}
 	})
@@ -348,7 +358,7 @@ func (st *state) release(g grant, reported bool, until time.Time) {
 		st.hold(ses.key.caller, -1)
 	case over:
 		further = ses.waiting.drain()
-		st.remove(ses, !ses.lost && (!st.closed || ses.page.isDead()))
+		st.remove(ses, !ses.lost && !ses.ended && (!st.closed || ses.page.isDead()))
 	default:
 		st.handOver(ses)
 	}
@@ -359,7 +369,7 @@ func (st *state) release(g grant, reported bool, until time.Time) {
 
 // isOver reports whether a session that became free must end.
 func (st *state) isOver(ses *session) bool {
-	return ses.lost || st.closed || ses.page.isDead() ||
+	return ses.lost || ses.ended || st.closed || ses.page.isDead() ||
 		ses.last.Sub(ses.created) >= st.manager.o.MaxAge || st.owed(ses)
 }
 

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 )
@@ -19,6 +20,8 @@ type Readiness struct {
 	// Sites says how each site is, by name. Callers see only their own. A request
 	// without a credential sees none where the listener has callers.
 	Sites map[string]string
+	// NextTry says when sites are tried again that cannot be reached, for the callers that see them.
+	NextTry map[string]time.Time
 	// Findings lists the faults of sites' pages by the site's name, for the callers that see it.
 	Findings map[string][]bridge.Finding
 	// Audit says why calls cannot be recorded now, so that those that may change
@@ -42,12 +45,15 @@ func healthz(w http.ResponseWriter, r *http.Request) {
 
 func readyz(w http.ResponseWriter, r *http.Request, now Readiness) {
 	caller := CallerOf(r.Context())
-	sites, findings := map[string]string{}, map[string][]bridge.Finding{}
+	sites, next, findings := map[string]string{}, map[string]string{}, map[string][]bridge.Finding{}
 	for name, state := range now.Sites {
 		if !caller.Sees(name) {
 			continue
 		}
 		sites[name] = state
+		if at, down := now.NextTry[name]; down {
+			next[name] = at.UTC().Format(time.RFC3339)
+		}
 		if all := now.Findings[name]; len(all) > 0 {
 			findings[name] = all[:min(len(all), maxFindings)]
 		}
@@ -68,9 +74,10 @@ func readyz(w http.ResponseWriter, r *http.Request, now Readiness) {
 		Status   string                      `json:"status"`
 		Browser  string                      `json:"browser,omitempty"`
 		Sites    map[string]string           `json:"sites"`
+		NextTry  map[string]string           `json:"nextTry,omitempty"`
 		Findings map[string][]bridge.Finding `json:"findings,omitempty"`
 		Audit    string                      `json:"audit,omitempty"`
-	}{word, now.Browser, sites, findings, now.Audit})
+	}{word, now.Browser, sites, next, findings, now.Audit})
 }
 
 // maxFindings bounds those of a site that are told.

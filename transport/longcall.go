@@ -44,6 +44,9 @@ func preferred(h http.Header) (p preference) {
 	return p
 }
 
+// PrefersAsync reports whether a request may be answered before its call is over.
+func PrefersAsync(h http.Header) bool { return preferred(h).async }
+
 // Serve runs a call, and has its outcome written. A request that prefers respond-async is answered
 // by 202 and the address of the call, when the call is not over in time.
 func Serve(w http.ResponseWriter, r *http.Request, b *bridge.Bridge, c *bridge.Call, write func(bridge.Step)) {

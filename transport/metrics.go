@@ -25,6 +25,8 @@ type Load struct {
 	// Opened, Failed and Refused are connections that pages wanted, since the start.
 	Opened, Failed, Refused int
 	Browsers                Browsers
+	// Down are the sites that cannot be reached, and are left alone for now.
+	Down map[string]bool
 }
 
 // Browsers counts the browsers that were started, could not be started, and were lost: because
@@ -68,6 +70,14 @@ func NewMetrics(sites []bridge.Site, load func() Load) *Metrics {
 			Help: "HTTP requests that were answered, by status. 499 is a client that gave up."}, []string{"status"})}
 	for _, s := range sites {
 		m.sites[s.Name] = true
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pagetools_site_up",
+			Help:        "1 for a site that can be reached, 0 for one that cannot, and is left alone for now.",
+			ConstLabels: prometheus.Labels{"site": s.Name}}, func() float64 {
+			if load().Down[s.Name] {
+				return 0
+			}
+			return 1
+		}))
 	}
 	gauge := func(name, help string, value func(Load) int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"math"
+	"sync"
 	"sync/atomic"
 )
 
@@ -54,3 +55,47 @@ func (a *Account) Room() int64 {
 
 // Used returns how many bytes are taken.
 func (a *Account) Used() int64 { return a.used.Load() }
+
+// Accounts holds an account of each name that has taken something, and none of any other: strangers
+// can come under any number of names. Safe for concurrent use.
+type Accounts struct {
+	above *Account
+	most  int64
+
+	mu sync.Mutex
+	of map[string]*Account
+}
+
+// NewAccounts makes accounts that hold at most so many bytes each. above may be nil.
+func NewAccounts(most int64, above *Account) *Accounts {
+	return &Accounts{above: above, most: most, of: map[string]*Account{}}
+}
+
+// Charge takes n bytes of a name, or gives them back where n is below 0. It reports false, and takes
+// none, when they are too many.
+func (a *Accounts) Charge(name string, n int64) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	of := a.of[name]
+	if of == nil {
+		of = NewAccount(a.most, a.above)
+		a.of[name] = of
+	}
+	fits := true
+	if n < 0 {
+		of.Give(-n)
+	} else {
+		fits = of.Take(n)
+	}
+	if of.Used() == 0 {
+		delete(a.of, name)
+	}
+	return fits
+}
+
+// Len is how many names have an account.
+func (a *Accounts) Len() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.of)
+}

@@ -65,7 +65,7 @@ func (c *callers) guards(addr net.Addr) (transport.Options, error) {
 			"this machine may call: remove the key to have it so, or add a caller", conf.File)
 	}
 	o := transport.Options{Listen: addr.String(), Hosts: conf.AllowHosts, Origins: conf.CORS, PublicURL: string(conf.PublicURL), Words: optionWords,
-		Log: c.p.log, Callers: c.ofFaces(conf), Credentials: &c.faces}
+		Open: transport.AboutPaths, Log: c.p.log, Callers: c.ofFaces(conf), Credentials: &c.faces}
 	if c.issuers != nil {
 		o.Verifier = c.issuers
 	}

@@ -3,8 +3,10 @@ package app
 import (
 	"context"
 	"maps"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/calls"
@@ -13,7 +15,8 @@ import (
 	"github.com/pagetools/pagetools/transport/webtool"
 )
 
-// Mux returns what one listener serves: health, metrics, webtools, long calls, MCP and OpenTools.
+// Mux returns what one listener serves: health, metrics, webtools, long calls, MCP, OpenTools, and
+// what the server is.
 // done ends what waits for calls; nil is never.
 func (a *App) Mux(face *mcp.Face, done <-chan struct{}) *transport.Mux {
 	forms := webtool.Forms()
@@ -24,6 +27,7 @@ func (a *App) Mux(face *mcp.Face, done <-chan struct{}) *transport.Mux {
 	mux.Add(calls.New(a.Bridge, calls.Options{Forms: forms, Done: done}).Routes()...)
 	mux.Add(face.Routes()...)
 	mux.Add(openapi.New(a.Bridge, openapi.Options{Version: a.o.Version, Log: a.o.Log}).Routes()...)
+	mux.Add(transport.About(a.Bridge.Sites)...)
 	return mux
 }
 
@@ -38,6 +42,10 @@ func (a *App) load() transport.Load {
 	l := transport.Load{Questions: a.Bridge.OpenQuestions()}
 	l.Pages, l.Spares, l.Queued = a.Manager.Pages()
 	l.Bytes, l.Files = a.Bridge.FileBytes()
+	l.Down = map[string]bool{}
+	for _, s := range a.Router.Sites() {
+		_, l.Down[s.Name] = session.NextTry(a.Manager, s.Name)
+	}
 	if a.Proxy != nil {
 		c := a.Proxy.Counts()
 		l.Opened, l.Failed = int(c.Opened), int(c.Failed)
@@ -59,7 +67,7 @@ func (a *App) load() transport.Load {
 func (a *App) readiness() transport.Readiness {
 	ready := a.Manager.Tried() && (a.Engine == nil || a.Engine.Version() != "")
 	r := transport.Readiness{Ready: ready, Draining: a.draining.Load(), Sites: map[string]string{},
-		Findings: map[string][]bridge.Finding{}}
+		NextTry: map[string]time.Time{}, Findings: map[string][]bridge.Finding{}}
 	for _, e := range a.engines {
 		if e.Down() != nil {
 			r.Browser = "The browser cannot be started; the log of pagetools says why."
@@ -67,6 +75,9 @@ func (a *App) readiness() transport.Readiness {
 	}
 	for _, s := range a.Router.Sites() {
 		r.Sites[s.Name], r.Findings[s.Name] = a.Status(s.Name), a.Findings(s.Name)
+		if next, down := session.NextTry(a.Manager, s.Name); down {
+			r.NextTry[s.Name] = next
+		}
 	}
 	if a.o.Memory != nil && a.o.Memory.Audit != nil && a.o.Memory.Audit.Healthy() != nil {
 		r.Audit = "calls cannot be recorded: those that may change something are refused"

@@ -139,6 +139,9 @@ func outcome(x *exchange, run *bridge.Run, s *bridge.State) *mcpgo.CallToolResul
 	if s.End.Err != nil {
 		return x.withFiles(failed(s.End.Err, to, x.protocol), s.End.Files)
 	}
+	if to.Tool == nil { // a batch of webtools: clients of MCP have none, and know its id all the same
+		return textResult(string(s.End.Data))
+	}
 	return x.withFiles(x.excused(result(s.End, to.Tool, x.protocol), s.End.Violation, to, name), s.End.Files)
 }
 

@@ -78,6 +78,7 @@ const (
 	formCurrent      = "" // also that of calls of other faces
 	formOlder        = "older"
 	formOlderActions = "older, several actions"
+	formBatch        = "batch"
 )
 
 func formOf(older, single bool) string {
@@ -107,7 +108,7 @@ func Forms() map[string]transport.Form {
 			}
 			return http.StatusOK, succeeded(r, end)
 		},
-		formOlder: older(false), formOlderActions: older(true),
+		formOlder: older(false), formOlderActions: older(true), formBatch: batchForm,
 	}
 }
 

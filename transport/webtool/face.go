@@ -38,6 +38,7 @@ func (f *Face) Routes() []transport.Route {
 		transport.Get("/webtools", f.index),
 		{Pattern: site, Methods: both},
 		{Pattern: site + "/{version}", Methods: read, When: versions},
+		{Pattern: site + "/batch", Methods: map[string]http.HandlerFunc{http.MethodPost: f.batch}},
 		{Pattern: action, Methods: both},
 		{Pattern: action + "/{version}", Methods: read, When: versions},
 		transport.FileRoute(f.b),

@@ -120,6 +120,7 @@ type group struct {
 func groups(bin, url, document string) []group {
 	return []group{
 		{"inside", func(ctx context.Context) ([]row, error) { return insideRows(ctx, url) }},
+		{"batch", func(context.Context) ([]row, error) { return batchRows(url) }},
 		{"recorded", func(ctx context.Context) ([]row, error) { return recordedRows(ctx, url) }},
 		{"fresh", func(context.Context) ([]row, error) { return freshRows(url) }},
 		{"egress", egressRows},

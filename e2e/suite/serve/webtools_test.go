@@ -44,6 +44,45 @@ func TestWebtools(t *testing.T) {
 	} {
 		t.Run(strings.ReplaceAll(row.rows, " ", "_"), func(t *testing.T) { row.check(t, w) })
 	}
+	t.Run("batch", func(t *testing.T) { batches(t, w) })
+}
+
+// batches runs several calls in one page: each batch in a fresh one, or in that of a session.
+func batches(t *testing.T, w *webtools) {
+	const steps = `"steps":[{"id":"a","action":"count","request":{}},{"id":"b","action":"count","request":{"#n":{"resultOf":"a","path":""}}},
+		{"id":"c","action":"fail","request":{}},{"id":"d","action":"count","request":{}}]`
+	for _, x := range []struct{ body, want string }{
+		{`{` + steps + `}`, `a 1 b 2 c failed d skipped`},
+		{`{` + steps + `,"onError":"continue"}`, `a 1 b 2 c failed d 3`},
+		{`{"sessionId":"batch",` + steps + `}`, `a 1 b 2 c failed d skipped`},
+		{`{"sessionId":"batch",` + steps + `}`, `a 3 b 4 c failed d skipped`},
+	} {
+		r := w.post(t, "/webtools/counter/batch", x.body)
+		var got struct {
+			Steps []struct {
+				ID, Status string
+				Data       json.RawMessage
+				Error      suite.Failure
+			}
+		}
+		if err := json.Unmarshal(r.Body, &got); err != nil || r.Status != http.StatusOK {
+			t.Fatalf("%d %s", r.Status, r.Body)
+		}
+		var said []string
+		for _, s := range got.Steps {
+			word := s.Status
+			switch s.Status {
+			case "ok":
+				word = string(s.Data)
+			case "error":
+				word = s.Error.Outcome
+			}
+			said = append(said, s.ID, word)
+		}
+		if is := strings.Join(said, " "); is != x.want {
+			t.Errorf("%s: %s, want %s", x.body, is, x.want)
+		}
+	}
 }
 
 // statelessRow calls before anybody asked for a document.
