@@ -46,8 +46,8 @@ type Call struct {
 	Detached bool
 	// Steps, where there are some, run in the place of a tool; see [Steps].
 	Steps Steps
-	// Until ends the session of the call, once it is closed and no call holds the session's page. The
-	// call that opens the session decides; nil is never.
+	// Until ends the session of the call, once it is closed and no call holds the session's page.
+	// The call that opens the session decides; nil is never.
 	Until <-chan struct{}
 	// Form names the form of replies, for whoever writes the outcome in another request. The
 	// transport of the call chooses it; empty is any.

@@ -8,8 +8,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/policy"
 )
 
-// TestAsksBeforehand: what would be asked about is known before a call: by the operator's rules, by what
-// is declared, by consent that is kept, and by what the caller has read.
+// TestAsksBeforehand: what would be asked about is known before a call: by the operator's rules, by
+// what is declared, by consent that is kept, and by what the caller has read.
 func TestAsksBeforehand(t *testing.T) {
 	s, _ := kept(t, t.TempDir())
 	untrusted := bridgetest.Tool("inbox", "")
@@ -38,8 +38,9 @@ func TestAsksBeforehand(t *testing.T) {
 	asks(bridge.Caller{Name: "elsewhere", Sites: []string{"mail"}}, map[string]bool{})
 }
 
-// TestCardNeedsElicit: on a card, only the call's own caller answers and acts, with the right to elicit,
-// and no question that may be another's; an operator's rights are none there. "always" is never kept.
+// TestCardNeedsElicit: on a card, only the call's own caller answers and acts, with the right to
+// elicit, and no question that may be another's; an operator's rights are none there. "always" is
+// never kept.
 func TestCardNeedsElicit(t *testing.T) {
 	b, r, call := stopping(t, &pages{steps: []bridge.Kind{bridge.Interact, bridge.Interact}})
 	defer b.Close()

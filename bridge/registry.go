@@ -18,8 +18,8 @@ const (
 	keepFor = 15 * time.Minute
 	// keyAge sets how long a key is remembered.
 	keyAge = 24 * time.Hour
-	// maxKeys bounds the keys that one caller has in use, and maxAllKeys those of all. A key is never
-	// forgotten early: its call would run again.
+	// maxKeys bounds the keys that one caller has in use, and maxAllKeys those of all. A key is
+	// never forgotten early: its call would run again.
 	maxKeys, maxAllKeys = 10_000, 100_000
 	// maxAnswered bounds the questions of which it is known who answered.
 	maxAnswered = 10_000

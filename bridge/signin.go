@@ -19,10 +19,11 @@ type Client struct {
 	At        time.Time
 }
 
-// Clients keeps the clients that registered themselves. At most 1,000: those that nobody ever let in
-// go after 24 hours, and the oldest of them when there are too many.
+// Clients keeps the clients that registered themselves. At most 1,000: those that nobody ever let
+// in go after 24 hours, and the oldest of them when there are too many.
 type Clients interface {
-	// Register keeps a client. ErrTooManyClients refuses it when each of the others has a connection.
+	// Register keeps a client. ErrTooManyClients refuses it when each of the others has a
+	// connection.
 	Register(ctx context.Context, c Client) error
 	// Client returns the client with an ID, and false when there is none.
 	Client(ctx context.Context, id string) (Client, bool, error)
@@ -37,10 +38,10 @@ type Connection struct {
 	ID, Person string
 	// Client is the ID of the client, and ClientName the name that it gave itself.
 	Client, ClientName string
-	// Redirect is where it returned to, and Resource what its tokens are for.
+	// Redirect says where it returned to, and Resource what its tokens are for.
 	Redirect, Resource string
-	// Since is when the person let it in, Used when it came last, to the minute, and Until when it ends
-	// unless it comes before.
+	// Since says when the person let it in, Used when it came last, to the minute, and Until when
+	// it ends unless it comes before.
 	Since, Used, Until time.Time
 }
 
@@ -62,21 +63,21 @@ type Secret struct {
 	Until  time.Time
 }
 
-// Connections keeps the clients that people let in, with the digests of their tokens. At most 100 of a
-// person: the one that was used least recently goes first.
+// Connections keeps the clients that people let in, with the digests of their tokens. At most 100
+// of a person: the one that was used least recently goes first.
 type Connections interface {
 	// Open keeps a connection with its first secrets. They are on the disk when it returns.
 	Open(ctx context.Context, c Connection, secrets ...Secret) error
 	// Find returns the connection of a secret that is not over, and notes that it was used. It sees
 	// what any process changed before. Without one, the ID is empty.
 	Find(ctx context.Context, d Digest) (Connection, Secret, error)
-	// Renew spends a refresh token, and keeps the next secrets of its connection, until when that goes
-	// on. Of any number of attempts with one token one succeeds; false is each other one.
+	// Renew spends a refresh token, and keeps the next secrets of its connection, until when that
+	// goes on. Of any number of attempts with one token one succeeds; false is each other one.
 	Renew(ctx context.Context, old Digest, until time.Time, secrets ...Secret) (bool, error)
 	// All lists the connections, oldest first.
 	All(ctx context.Context) ([]Connection, error)
-	// Disconnect removes a connection with its secrets; false means that there was none. The removal
-	// is on the disk when it returns.
+	// Disconnect removes a connection with its secrets; false means that there was none. The
+	// removal is on the disk when it returns.
 	Disconnect(ctx context.Context, id string) (bool, error)
 }
 

@@ -174,8 +174,8 @@ type Ref struct {
 	// API is true, for Acquire and Shows, when the call's tool is an operation of the site's API:
 	// no page is needed.
 	API bool
-	// Until, for Acquire, ends a session that is opened now: once it is closed, and no call holds the
-	// page. Nil is never.
+	// Until, for Acquire, ends a session that is opened now: once it is closed, and no call holds
+	// the page. Nil is never.
 	Until <-chan struct{}
 	// Page lists what the call's config changes about its page, for Acquire and Shows: a canonical
 	// JSON object with the keys of PageKeys, or empty. It may hold secrets.

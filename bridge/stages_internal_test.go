@@ -64,8 +64,8 @@ func TestTaintsAreBounded(t *testing.T) {
 	}
 }
 
-// TestKeysOfAllAreBounded: callers without number cannot keep keys without number, and those that are
-// kept name their calls as before.
+// TestKeysOfAllAreBounded: callers without number cannot keep keys without number, and those that
+// are kept name their calls as before.
 func TestKeysOfAllAreBounded(t *testing.T) {
 	const most = 100
 	g := newRegistry(1<<20, nil)

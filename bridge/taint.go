@@ -105,8 +105,8 @@ func (t *taints) sweep(now time.Time) {
 	}
 }
 
-// makeRoom forgets the callers that read longest ago where there are too many: a tenth at once, or each
-// newcomer would cost a look at all. Called with mu held.
+// makeRoom forgets the callers that read longest ago where there are too many: a tenth at once, or
+// each newcomer would cost a look at all. Called with mu held.
 func (t *taints) makeRoom() {
 	if len(t.byCaller) < maxTainted {
 		return

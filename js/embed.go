@@ -84,8 +84,8 @@ var Native string
 var Console string
 
 // Card is the page of src/card with its style and its script in it: on it, hosts of MCP Apps show
-// questions to people. It has @CARD-KEY@ and @CARD-LINK@ where its server puts the key with which it
-// proves its requests, and the address of the operators' page.
+// questions to people. It has @CARD-KEY@ and @CARD-LINK@ where its server puts the key with which
+// it proves its requests, and the address of the operators' page.
 //
 //go:embed dist/card.html
 var Card string

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// breakAfter is how many pages in a row the site must fail to send until it is left alone.
+	// breakAfter sets how many pages in a row the site must fail to send until it is left alone.
 	breakAfter = 3
 	// firstBreak is for how long it is left alone then, and lastBreak for how long at most, after
 	// attempts that failed.

@@ -464,8 +464,8 @@ func TestQuestionsBeyondTheLimit(t *testing.T) {
 	})
 }
 
-// TestSessionUntil: a session that was opened until something is over ends with that, or with the call
-// that has its page then; and its name is free.
+// TestSessionUntil: a session that was opened until something is over ends with that, or with the
+// call that has its page then; and its name is free.
 func TestSessionUntil(t *testing.T) {
 	inWorld(t, func(d *sessiontest.Document) {
 		d.Register(named("where"))

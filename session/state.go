@@ -273,7 +273,8 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 	}
 }
 
-// watchSession removes a session when its page dies, or when it has lasted as long as it was to last.
+// watchSession removes a session when its page dies, or when it has lasted as long as it was to
+// last.
 func (m *Manager) watchSession(ses *session) {
 	ended := false
 	select {

@@ -20,7 +20,8 @@ type Readiness struct {
 	// Sites says how each site is, by name. Callers see only their own. A request
 	// without a credential sees none where the listener has callers.
 	Sites map[string]string
-	// NextTry says when sites are tried again that cannot be reached, for the callers that see them.
+	// NextTry says when sites are tried again that cannot be reached, for the callers that see
+	// them.
 	NextTry map[string]time.Time
 	// Findings lists the faults of sites' pages by the site's name, for the callers that see it.
 	Findings map[string][]bridge.Finding

@@ -38,8 +38,8 @@ type Options struct {
 	// Open are paths that need no credential, without a trailing slash ("" is the
 	// root), besides those of health. What they answer is for everybody.
 	Open []string
-	// ForPages are open paths that pages of every origin may use, because nothing that a browser adds by
-	// itself counts there.
+	// ForPages are open paths that pages of every origin may use, because nothing that a browser
+	// adds by itself counts there.
 	ForPages []string
 	// FormsAt are paths whose bodies are forms, and not JSON.
 	FormsAt []string

@@ -108,8 +108,8 @@ func (g *guard) checkOrigin(w http.ResponseWriter, r *http.Request, _ *info) (an
 	return true
 }
 
-// forAllPages lets pages of every origin use a path that answers everybody alike, with these methods
-// and headers.
+// forAllPages lets pages of every origin use a path that answers everybody alike, with these
+// methods and headers.
 func forAllPages(w http.ResponseWriter, r *http.Request, methods, headers string) (answered bool) {
 	h := w.Header()
 	h.Set("Access-Control-Allow-Origin", "*")

@@ -155,7 +155,8 @@ func note(r *http.Request, e *bridge.Error) {
 	}
 }
 
-// WriteText writes a body whose headers are set, but for its length. The log says e, unless it is nil.
+// WriteText writes a body whose headers are set, but for its length. The log says e, unless it is
+// nil.
 func WriteText(w http.ResponseWriter, r *http.Request, status int, body []byte, e *bridge.Error) {
 	if e != nil {
 		note(r, e)

@@ -71,8 +71,8 @@ func NewAccounts(most int64, above *Account) *Accounts {
 	return &Accounts{above: above, most: most, of: map[string]*Account{}}
 }
 
-// Charge takes n bytes of a name, or gives them back where n is below 0. It reports false, and takes
-// none, when they are too many.
+// Charge takes n bytes of a name, or gives them back where n is below 0. It reports false, and
+// takes none, when they are too many.
 func (a *Accounts) Charge(name string, n int64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -93,7 +93,7 @@ func (a *Accounts) Charge(name string, n int64) bool {
 	return fits
 }
 
-// Len is how many names have an account.
+// Len returns how many names have an account.
 func (a *Accounts) Len() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()

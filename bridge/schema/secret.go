@@ -196,8 +196,8 @@ func (v Value) At(pointer string) Value {
 	return v.child(v.tree.lookup(tokens))
 }
 
-// Step returns the member, or the element of an array, that one token of a JSON pointer names, or no
-// value.
+// Step returns the member, or the element of an array, that one token of a JSON pointer names, or
+// no value.
 func (v Value) Step(token string) Value { return v.child(v.tree.lookup([]string{token})) }
 
 // LeavesAt returns the leaves of those parts of a value that JSON pointers name.

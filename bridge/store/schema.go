@@ -10,11 +10,12 @@ import (
 // another number, and from the first release on a step from the number before.
 const schemaVersion = 7
 
-// The versions before: one that lacks homeTables and signInTables, and one that lacks only the latter.
+// The versions before: one that lacks homeTables and signInTables, and one that lacks only the
+// latter.
 const withoutHomes, withoutSignIn = 5, 6
 
-// signInTables hold the clients of the built-in authorization server, whom they were let in by, and the
-// digests of their secrets.
+// signInTables hold the clients of the built-in authorization server, whom they were let in by, and
+// the digests of their secrets.
 const signInTables = `
 CREATE TABLE clients (
 	number INTEGER PRIMARY KEY AUTOINCREMENT,

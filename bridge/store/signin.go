@@ -37,7 +37,8 @@ func (s *sqlClients) Register(ctx context.Context, c bridge.Client) error {
 			return err
 		}
 		if n >= maxClients {
-			// One that nobody let in goes before one that somebody did, and none that has a connection.
+			// One that nobody let in goes before one that somebody did, and none that has a
+			// connection.
 			res, err := tx.ExecContext(ctx, `DELETE FROM clients WHERE number = (SELECT number FROM clients
 				WHERE NOT EXISTS (SELECT 1 FROM connections WHERE client = clients.id) ORDER BY let_in_at, number LIMIT 1)`)
 			if err != nil {
@@ -122,7 +123,7 @@ func addSecrets(ctx context.Context, tx *sql.Tx, connection string, secrets []br
 	return nil
 }
 
-// touchAfter is how precisely it is known when a connection was used.
+// touchAfter says how precisely it is known when a connection was used.
 const touchAfter = time.Minute
 
 func (s *sqlConnections) Find(ctx context.Context, d bridge.Digest) (bridge.Connection, bridge.Secret, error) {

@@ -18,8 +18,8 @@ import (
 
 func digestOf(text string) bridge.Digest { return sha256.Sum256([]byte(text)) }
 
-// clientsConform: clients that nobody let in go, by their age and where there are too many; the others
-// stay.
+// clientsConform: clients that nobody let in go, by their age and where there are too many; the
+// others stay.
 func clientsConform(t *testing.T, make func(Options) *Store) {
 	ctx, now := t.Context(), newClock()
 	s := make(Options{Now: now.now})
@@ -62,8 +62,8 @@ func fill(t *testing.T, s *Store, at time.Time, n int, letIn, redirect string) {
 	}))
 }
 
-// connectionsConform: a secret finds its connection until it is over, a refresh token renews once, and
-// what is disconnected is gone.
+// connectionsConform: a secret finds its connection until it is over, a refresh token renews once,
+// and what is disconnected is gone.
 func connectionsConform(t *testing.T, make func(Options) *Store) {
 	ctx, now := t.Context(), newClock()
 	s := make(Options{Now: now.now}).Connections
@@ -139,8 +139,8 @@ func connectionsConform(t *testing.T, make func(Options) *Store) {
 	}
 }
 
-// connectionBoundsConform: of a person's connections those that were used last stay, of one's tokens
-// the newest, and one that is in use keeps its client.
+// connectionBoundsConform: of a person's connections those that were used last stay, of one's
+// tokens the newest, and one that is in use keeps its client.
 func connectionBoundsConform(t *testing.T, make func(Options) *Store) {
 	ctx, now := t.Context(), newClock()
 	s := make(Options{Now: now.now})

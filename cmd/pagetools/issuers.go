@@ -16,9 +16,9 @@ import (
 	"github.com/pagetools/pagetools/transport/oauth"
 )
 
-// issuers verifies the tokens of the file's issuers, and those that this server gives out itself. The
-// former are reached as pages reach the network: at public addresses, and at those that the operator
-// named.
+// issuers verifies the tokens of the file's issuers, and those that this server gives out itself.
+// The former are reached as pages reach the network: at public addresses, and at those that the
+// operator named.
 type issuers struct {
 	*oauth.Verifier // nil until it begins
 

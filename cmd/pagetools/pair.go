@@ -184,7 +184,8 @@ func pair(ctx context.Context, p *program, name string, f pairFlags) error {
 	return nil
 }
 
-// letsNobodyIn reports whether a process has no authorization server, or is one of before there was.
+// letsNobodyIn reports whether a process has no authorization server, or is one of before there
+// was.
 func letsNobodyIn(e *bridge.Error) bool {
 	return e.Code == bridge.Conflict || e.Code == bridge.WebtoolNotFound
 }

@@ -19,7 +19,8 @@ const (
 // cardPolicy is the strictest policy under which hosts show apps.
 const cardPolicy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'none'"
 
-// CardSandbox serves the sandbox of a host, which has an origin of its own, and returns its address.
+// CardSandbox serves the sandbox of a host, which has an origin of its own, and returns its
+// address.
 func CardSandbox(t *testing.T) string {
 	t.Helper()
 	read := func(name string) string {

@@ -47,8 +47,8 @@ func (s *Server) client(ctx context.Context, r *http.Request, id string) (*clien
 	return &client{id: c.ID, name: c.Name, to: c.Redirects}, nil
 }
 
-// returnsTo reports whether a client may have people sent to an address: one that it registered, where
-// on this machine the port does not count (RFC 8252, 7.3).
+// returnsTo reports whether a client may have people sent to an address: one that it registered,
+// where on this machine the port does not count (RFC 8252, 7.3).
 func (c *client) returnsTo(address string) bool {
 	if checkRedirect(address) != "" {
 		return false
@@ -81,8 +81,8 @@ var (
 	formOfPrivate  = regexp.MustCompile(`^([a-z][a-z0-9+.-]*):/`)
 )
 
-// notPrivate are schemes that no app has for itself: they run scripts, show files, or start something
-// else than the client.
+// notPrivate are schemes that no app has for itself: they run scripts, show files, or start
+// something else than the client.
 var notPrivate = []string{
 	"about", "blob", "chrome", "chrome-extension", "content", "data", "edge", "feed", "file", "filesystem", "ftp", "ftps", "http", "https", "intent",
 	"irc", "jar", "javascript", "ldap", "livescript", "mailto", "mhtml", "mocha", "moz-extension", "res", "resource", "search", "search-ms", "shell", "sip", "sms",

@@ -94,7 +94,8 @@ func (c *codes) add(g given, now time.Time) string {
 	return code
 }
 
-// take returns what a code is for, the first time. Afterwards it says which connection was made of it.
+// take returns what a code is for, the first time. Afterwards it says which connection was made of
+// it.
 func (c *codes) take(d bridge.Digest, now time.Time) (g *given, again string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

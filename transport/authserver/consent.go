@@ -12,7 +12,7 @@ import (
 	"github.com/pagetools/pagetools/transport"
 )
 
-// loginTime is how long a browser stays logged in.
+// loginTime sets how long a browser stays logged in.
 const loginTime = 30 * 24 * time.Hour
 
 // The buttons of the page.

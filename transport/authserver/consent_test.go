@@ -139,8 +139,8 @@ func TestConsentIsBound(t *testing.T) {
 	}
 }
 
-// TestLoginIsNotForged: neither a cookie that somebody made up, nor one of somebody who is gone, lets
-// anybody in. Attacks 21 to 23.
+// TestLoginIsNotForged: neither a cookie that somebody made up, nor one of somebody who is gone,
+// lets anybody in. Attacks 21 to 23.
 func TestLoginIsNotForged(t *testing.T) {
 	w := newWorld(t)
 	w.connect() // the client is in use, and stays
@@ -173,8 +173,8 @@ func TestLoginIsNotForged(t *testing.T) {
 	asks("after 30 days", login, true)
 }
 
-// TestWrongCodes (reach 4, 14.8): few wrong codes are looked at, from one address and in all, also at
-// once; then the right one does not work either, for some time. Attacks 24 to 29.
+// TestWrongCodes (reach 4, 14.8): few wrong codes are looked at, from one address and in all, also
+// at once; then the right one does not work either, for some time. Attacks 24 to 29.
 func TestWrongCodes(t *testing.T) {
 	w := newWorld(t)
 	try := func(b *browser, code string) reply {

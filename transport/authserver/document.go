@@ -19,7 +19,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/origin"
 )
 
-// What a client publishes of itself: how large it may be, how long it may take, and how long it is kept.
+// What a client publishes of itself: how large it may be, how long it may take, and how long it is
+// kept.
 const (
 	maxDocument   = 5 << 10
 	fetchTime     = 5 * time.Second
@@ -181,7 +182,7 @@ func (d *clientDocument) check(id string) error {
 	return nil
 }
 
-// lifeOf is how long a document is kept, as its headers say (RFC 9111), within bounds.
+// lifeOf returns how long a document is kept, as its headers say (RFC 9111), within bounds.
 func lifeOf(h http.Header, now time.Time) time.Duration {
 	var life time.Duration
 	if at, err := http.ParseTime(h.Get("Expires")); err == nil {

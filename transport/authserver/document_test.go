@@ -65,8 +65,8 @@ func newHosts(t *testing.T) (*world, *hosts) {
 	return w, h
 }
 
-// TestDocument (reach 4): the address of a document is a client, of whom people see the host. What it
-// says is kept as its headers want, within bounds.
+// TestDocument (reach 4): the address of a document is a client, of whom people see the host. What
+// it says is kept as its headers want, within bounds.
 func TestDocument(t *testing.T) {
 	w, h := newHosts(t)
 	w.client = claude

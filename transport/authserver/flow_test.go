@@ -47,8 +47,8 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// TestSignIn (reach 4): a client registers itself, a person lets it in with a code of the machine, and
-// its tokens count, until it renews them, or a person ends that.
+// TestSignIn (reach 4): a client registers itself, a person lets it in with a code of the machine,
+// and its tokens count, until it renews them, or a person ends that.
 func TestSignIn(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()
@@ -137,8 +137,8 @@ func TestRevoked(t *testing.T) {
 	}
 }
 
-// TestRestart (reach 4): tokens and browsers survive a restart, in a new process on the same store, and
-// what another process revokes is gone in a moment.
+// TestRestart (reach 4): tokens and browsers survive a restart, in a new process on the same store,
+// and what another process revokes is gone in a moment.
 func TestRestart(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()
@@ -164,7 +164,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestPeople (reach 4): each person has the rights of theirs, and loses what the operator takes away.
+// TestPeople (reach 4): each person has the rights of theirs, and loses what the operator takes
+// away.
 func TestPeople(t *testing.T) {
 	w := newWorld(t, func(o *authserver.Options) {
 		o.People = []authserver.Person{{Name: "me", May: []bridge.Right{bridge.MayCall}, Sites: []string{"shop", "bank"}}, {Name: "bob"}}

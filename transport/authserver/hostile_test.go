@@ -16,8 +16,8 @@ import (
 	"github.com/pagetools/pagetools/transport/authserver"
 )
 
-// TestNoOpenRedirect (rule 7): nobody is sent where the client did not say at first, whatever else is
-// wrong. Attacks 30 to 52.
+// TestNoOpenRedirect (rule 7): nobody is sent where the client did not say at first, whatever else
+// is wrong. Attacks 30 to 52.
 func TestNoOpenRedirect(t *testing.T) {
 	w := newWorld(t)
 	w.client = w.register(`{"redirect_uris":["` + redirect + `","http://127.0.0.1/back?x=1","http://localhost:7000/l","cursor://app/back"]}`)
@@ -53,8 +53,8 @@ func TestNoOpenRedirect(t *testing.T) {
 	}
 }
 
-// TestRedirectsThatNobodyHas (reach 4, 14.8): addresses that run scripts, show files, or start another
-// program are nobody's. Attacks 53 and 54, each of many forms.
+// TestRedirectsThatNobodyHas (reach 4, 14.8): addresses that run scripts, show files, or start
+// another program are nobody's. Attacks 53 and 54, each of many forms.
 func TestRedirectsThatNobodyHas(t *testing.T) {
 	w := newWorld(t)
 	try := func(address string) reply {
@@ -126,8 +126,8 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestStolenCodes (reach 4): a code is good for its client, once, for a minute, with the verifier that
-// only the client has; a second use ends what came of the first. Attacks 73 to 83.
+// TestStolenCodes (reach 4): a code is good for its client, once, for a minute, with the verifier
+// that only the client has; a second use ends what came of the first. Attacks 73 to 83.
 func TestStolenCodes(t *testing.T) {
 	w := newWorld(t)
 	other := w.register(`{"redirect_uris":["` + redirect + `"]}`)
@@ -182,8 +182,8 @@ func TestStolenCodes(t *testing.T) {
 	}
 }
 
-// TestStolenRefreshTokens (reach 4): a refresh token is good for its client, once. One that comes once
-// more ends the connection. Attacks 84 to 92.
+// TestStolenRefreshTokens (reach 4): a refresh token is good for its client, once. One that comes
+// once more ends the connection. Attacks 84 to 92.
 func TestStolenRefreshTokens(t *testing.T) {
 	w := newWorld(t)
 	first := w.connect()
@@ -268,8 +268,8 @@ func TestRegistrationIsBounded(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded (rule 7): what strangers and people begin without end does not grow. Attacks 99
-// and 100.
+// TestMemoryIsBounded (rule 7): what strangers and people begin without end does not grow. Attacks
+// 99 and 100.
 func TestMemoryIsBounded(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()
@@ -303,8 +303,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestHostilePage (reach 4): whatever a client calls itself, the page stays ours: no markup, no script,
-// no frame, nothing invisible. Attacks 101 to 105.
+// TestHostilePage (reach 4): whatever a client calls itself, the page stays ours: no markup, no
+// script, no frame, nothing invisible. Attacks 101 to 105.
 func TestHostilePage(t *testing.T) {
 	w := newWorld(t)
 	w.client = w.register(`{"client_name":"</title><script>alert(1)</script><b>Claude</b> \u202eeslaf\u202c \u0007\u001b[31m\u200b\"' ","redirect_uris":["` + redirect + `"]}`)
@@ -346,8 +346,8 @@ func TestHostilePage(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNotKept (rule 1): nothing in the data folder is a token, a code, or a cookie, or could
-// be made one.
+// TestSecretsAreNotKept (rule 1): nothing in the data folder is a token, a code, or a cookie, or
+// could be made one.
 func TestSecretsAreNotKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	w := newWorld(t)

@@ -11,14 +11,15 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// How long a token is believed until the store is asked again, which other processes may have changed,
-// and how many are.
+// How long a token is believed until the store is asked again, which other processes may have
+// changed, and how many are.
 const (
 	believed  = 5 * time.Second
 	maxTokens = 1000
 )
 
-// kept are the tokens that were looked at of late, and the connections whose callers can be revoked.
+// kept are the tokens that were looked at of late, and the connections whose callers can be
+// revoked.
 type kept struct {
 	mu      sync.Mutex
 	tokens  map[bridge.Digest]seen

@@ -85,8 +85,8 @@ func (l *limiter) place(key string, now time.Time) string {
 	return ""
 }
 
-// addressOf returns the address of a client. Behind a proxy on this machine or network, the proxy names
-// it; what else a client says of itself does not count. Of IPv6, a subscriber has a /64.
+// addressOf returns the address of a client. Behind a proxy on this machine or network, the proxy
+// names it; what else a client says of itself does not count. Of IPv6, a subscriber has a /64.
 func addressOf(r *http.Request) string {
 	host, _, _ := net.SplitHostPort(r.RemoteAddr)
 	at, err := netip.ParseAddr(host)

@@ -46,7 +46,8 @@ type Person struct {
 	May  []bridge.Right
 	// Sites names the sites that they may use; nil means all.
 	Sites []string
-	// Password holds the result of Hash for their password; empty means that only codes let them in.
+	// Password holds the result of Hash for their password; empty means that only codes let them
+	// in.
 	Password string
 }
 

@@ -29,7 +29,8 @@ type pairing struct {
 	until  time.Time
 }
 
-// Pair makes a code with which a person logs in once, until some time; "" when there is no such person.
+// Pair makes a code with which a person logs in once, until some time; "" when there is no such
+// person.
 func (s *Server) Pair(person string) (code string, until time.Time) {
 	if s.person(person) == nil {
 		return "", until

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// The cost of a password (RFC 9106, 4, second choice), and what a configuration may ask for instead.
+// The cost of a password (RFC 9106, 4, second choice), and what a configuration may ask for
+// instead.
 const (
 	hashTime, hashMemory, hashThreads = 3, 64 << 10, 4
 	mostTime, mostMemory              = 16, 256 << 10
@@ -75,8 +76,8 @@ func parseHash(text string) (*hash, error) {
 // nobodys is compared with the password of somebody who is not there, so that this takes as long.
 var nobodys = hash{time: hashTime, memory: hashMemory, threads: hashThreads, salt: make([]byte, saltSize), sum: make([]byte, sumSize)}
 
-// byPassword returns the person whose password it is, or nil. One password at a time is looked at: each
-// takes much memory.
+// byPassword returns the person whose password it is, or nil. One password at a time is looked at:
+// each takes much memory.
 func (s *Server) byPassword(ctx context.Context, name, password string) *Person {
 	select {
 	case s.hashing <- struct{}{}:

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// request holds what a client asks a person for. It is sealed into the page, with a digest of the cookie
-// that the browser has which began it, so that strangers who begin many cost nothing.
+// request holds what a client asks a person for. It is sealed into the page, with a digest of the
+// cookie that the browser has which began it, so that strangers who begin many cost nothing.
 type request struct {
 	Client    string    `json:"c"`
 	Host      string    `json:"h,omitempty"`
@@ -69,8 +69,8 @@ func (s *Server) sealed(q *request) string {
 	return b64.EncodeToString(s.seal.Seal(nil, nil, body, nil))
 }
 
-// opened returns the request of a page, if this server made it, the browser has its cookie, and it is
-// not over.
+// opened returns the request of a page, if this server made it, the browser has its cookie, and it
+// is not over.
 func (s *Server) opened(r *http.Request, token string) (*request, bool) {
 	text, err := b64.DecodeString(token)
 	if err != nil {

@@ -23,14 +23,15 @@ const (
 	revokePath    = "/oauth/revoke"
 )
 
-// Below is the path that all forms and registrations are below, and MaxBody how many bytes they may have.
+// Below is the path that all forms and registrations are below, and MaxBody how many bytes they may
+// have.
 const (
 	Below   = "/oauth"
 	MaxBody = 16 << 10
 )
 
-// ForPages are the paths that pages of every origin may use, because no cookie counts there. FormsAt
-// lists the paths that take forms.
+// ForPages are the paths that pages of every origin may use, because no cookie counts there.
+// FormsAt lists the paths that take forms.
 var (
 	ForPages = []string{metadataPath, discoveryPath, registerPath, tokenPath, revokePath}
 	FormsAt  = []string{consentPath, tokenPath, revokePath}

@@ -180,8 +180,8 @@ func (s *Server) spent(ctx context.Context, c bridge.Connection) *problem {
 	return badGrant()
 }
 
-// revoke ends a connection whose token a client shows (RFC 7009). A token that is not known needs no
-// end.
+// revoke ends a connection whose token a client shows (RFC 7009). A token that is not known needs
+// no end.
 func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	v, p := readForm(r)

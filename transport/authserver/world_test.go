@@ -160,7 +160,8 @@ func (w *world) register(metadata string) string {
 	return c.ID
 }
 
-// query returns the address that a client sends a browser to, changed by others; an empty value takes one away.
+// query returns the address that a client sends a browser to, changed by others; an empty value
+// takes one away.
 func (w *world) query(change url.Values) string {
 	sum := sha256.Sum256([]byte(verifier))
 	v := url.Values{"response_type": {"code"}, "client_id": {w.client}, "redirect_uri": {redirect}, "state": {"st&te"},

@@ -15,7 +15,7 @@ import (
 	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
 
-// This file is the one app of MCP Apps (SEP-1865) that there is: the card, on which a client shows
+// This file serves the one app of MCP Apps (SEP-1865): the card, on which a client shows
 // questions to its person. card.go serves what the card calls.
 
 const (
@@ -25,7 +25,7 @@ const (
 	// metaCard is the key of the tickets in the _meta of a result. Hosts hand it to the card, and
 	// models do not read it.
 	metaCard = "pagetools/card"
-	// cardFresh is how long a client may keep the card.
+	// cardFresh limits how long a client may keep the card.
 	cardFresh = time.Hour
 )
 
@@ -38,7 +38,7 @@ type card struct {
 	rates *policy.Rates
 }
 
-// newCard makes the card of a key. link is where it offers to open the operators' page, or "".
+// newCard makes the card of a key. link says where it offers to open the operators' page, or "".
 func newCard(key []byte, link string) *card {
 	page := strings.NewReplacer("@CARD-KEY@", base64.RawURLEncoding.EncodeToString(key),
 		"@CARD-LINK@", html.EscapeString(link)).Replace(js.Card)
@@ -62,8 +62,8 @@ func drawsCards(x *exchange) bool { return x.face.drawsCards(x.scope.caller, x.c
 // asksOnCard reports whether a question can be answered on the card.
 func asksOnCard(x *exchange, q *bridge.Question) bool { return !q.Foreign && drawsCards(x) }
 
-// askedOf says that a call waits for a person, and where they answer. shown says that the client shows
-// the card with what it is told.
+// askedOf says that a call waits for a person, and where they answer. shown says that the client
+// shows the card with what it is told.
 func askedOf(x *exchange, q *bridge.Question, shown bool) string {
 	if !asksOnCard(x, q) {
 		return waitsFor(q) + x.where(q)

@@ -15,8 +15,8 @@ import (
 	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
 
-// apps are the capabilities of a client that draws apps, and asks in no other way; formsAndApps those
-// of one that has forms, too.
+// apps are the capabilities of a client that draws apps, and asks in no other way; formsAndApps
+// those of one that has forms, too.
 const (
 	apps         = `{"extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}}`
 	formsAndApps = `{"elicitation":{"form":{},"url":{}},"extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/x","text/html;profile=mcp-app"]}}}`
@@ -65,9 +65,9 @@ func (c *client) listedTools() map[string]listedTool {
 	return all
 }
 
-// TestCardIsOffered: a client that declares MCP Apps gets the card: as a capability, as a resource, on the
-// tools that are asked about and on no other, and with the tool that the card calls. No other client
-// does, and what it gets is as ever.
+// TestCardIsOffered: a client that declares MCP Apps gets the card: as a capability, as a resource,
+// on the tools that are asked about and on no other, and with the tool that the card calls. No
+// other client does, and what it gets is as ever.
 func TestCardIsOffered(t *testing.T) {
 	for _, files := range []bool{false, true} {
 		for _, version := range []string{"2024-11-05", "2025-06-18", "2025-11-25", "2026-07-28"} {
@@ -162,7 +162,7 @@ func isCard(t *testing.T, c *client, a answer) {
 
 var keyInPage = regexp.MustCompile(`(?:^|[^A-Za-z0-9_-])([A-Za-z0-9_-]{43})(?:[^A-Za-z0-9_-]|$)`)
 
-// cardKey is the one key in the page.
+// cardKey returns the key that the page has.
 func cardKey(t *testing.T, page string) string {
 	t.Helper()
 	found := keyInPage.FindAllStringSubmatch(page, -1)
@@ -205,8 +205,8 @@ func TestCardIsForSome(t *testing.T) {
 	}
 }
 
-// TestListsOfTheCard: the list has two forms, each with a digest of its own, and a client is told of a
-// change of its own form. A session that is taken up again has the form of its handshake.
+// TestListsOfTheCard: the list has two forms, each with a digest of its own, and a client is told
+// of a change of its own form. A session that is taken up again has the form of its handshake.
 func TestListsOfTheCard(t *testing.T) {
 	key := make([]byte, KeySize)
 	w := newWorld(t, Options{Key: key})
@@ -227,8 +227,8 @@ func TestListsOfTheCard(t *testing.T) {
 	}
 }
 
-// TestCardOfHybrid: with tools that are found first, only those that are listed and asked about have
-// the card; pagetools_call and its like never do.
+// TestCardOfHybrid: with tools that are found first, only those that are listed and asked about
+// have the card; pagetools_call and its like never do.
 func TestCardOfHybrid(t *testing.T) {
 	w := newWorld(t, Options{Tools: "hybrid"})
 	c := w.as(agent).since2026(apps)
@@ -257,8 +257,8 @@ func TestCardOfHybrid(t *testing.T) {
 	}
 }
 
-// TestWaitsOnTheCard: a call that waits for a person is no error for a client with the card: the text
-// has the question, and nothing to answer it with; the ticket is in _meta.
+// TestWaitsOnTheCard: a call that waits for a person is no error for a client with the card: the
+// text has the question, and nothing to answer it with; the ticket is in _meta.
 func TestWaitsOnTheCard(t *testing.T) {
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		w := newWorld(t, Options{Operators: func(bool) string { return "http://127.0.0.1:7301/" }})
@@ -287,8 +287,8 @@ func TestWaitsOnTheCard(t *testing.T) {
 	}
 }
 
-// TestWhoIsAskedWhere: elicitation comes first where a client has it, and the card before it for what a
-// person does in the page; a question that may be another caller's is never on a card.
+// TestWhoIsAskedWhere: elicitation comes first where a client has it, and the card before it for
+// what a person does in the page; a question that may be another caller's is never on a card.
 func TestWhoIsAskedWhere(t *testing.T) {
 	for _, x := range []struct {
 		capabilities string
@@ -314,8 +314,8 @@ func TestWhoIsAskedWhere(t *testing.T) {
 	}
 }
 
-// TestPromisesOfWhatWaits: a client that knows an outputSchema of a tool takes no result without that
-// shape; that a call of such a tool waits is an error for it, with its ticket.
+// TestPromisesOfWhatWaits: a client that knows an outputSchema of a tool takes no result without
+// that shape; that a call of such a tool waits is an error for it, with its ticket.
 func TestPromisesOfWhatWaits(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.router.Declare("shop", bridgetest.Returning(bridgetest.Tool("look", ""), `{"type":"object"}`), bridgetest.Returning(bridgetest.Asking("buy", ""), `{"type":"object"}`))

@@ -16,11 +16,11 @@ import (
 	"github.com/pagetools/pagetools/bridge/policy"
 )
 
-// This file serves pagetools_card, which only the card can call: every request names its question by
-// a ticket, and proves with the key in the page that the page has made it.
+// This file serves pagetools_card, which only the card can call: every request names its question
+// by a ticket, and proves with the key in the page that the page has made it.
 
-// ticket is the content of a ticket: which question of which call it is for, and whose call that is.
-// It is good until the question expires.
+// ticket is the content of a ticket: which question of which call it is for, and whose call that
+// is. It is good until the question expires.
 type ticket struct {
 	Token    string    `json:"t"`
 	Question string    `json:"q"`
@@ -41,7 +41,8 @@ const (
 	maxCardWait = 20_000
 	// maxInputs bounds what a person does in the page in one request.
 	maxInputs = 32
-	// quietFor is how long a page must not change after that, and busyFor how long is waited for it.
+	// quietFor sets how long a page must not change after that, and busyFor how long is waited for
+	// it.
 	quietFor, busyFor = 50 * time.Millisecond, 500 * time.Millisecond
 	// pictureFor bounds the wait for a first picture.
 	pictureFor = 5 * time.Second
@@ -148,8 +149,8 @@ func (r *cardRequest) only(known ...string) *bridge.Error {
 	return nil
 }
 
-// state is the op of that name: the call as it is or, with wait, as soon as it differs from what the
-// card knows.
+// state is the op of that name: the call as it is or, with wait, as soon as it differs from what
+// the card knows.
 func (r *cardRequest) state(ctx context.Context, x *exchange) *mcpgo.CallToolResult {
 	e := r.only("wait")
 	wait := 0
@@ -322,8 +323,8 @@ func (r *cardRequest) inputs() (all []bridge.Input, e *bridge.Error) {
 	return all, nil
 }
 
-// look waits for a picture of the page, once it is quiet. over reports that the question is not open
-// any more.
+// look waits for a picture of the page, once it is quiet. over reports that the question is not
+// open any more.
 func (r *cardRequest) look(ctx context.Context, live *bridge.Live) (frame bridge.Frame, over bool) {
 	quiet, busy := time.NewTimer(quietFor), time.NewTimer(busyFor)
 	defer quiet.Stop()

@@ -33,7 +33,7 @@ func asksOnCardOf(t *testing.T, q bridge.Question) (*world, *cardOf, string) {
 	return w, c, ticket
 }
 
-// open is the one question that is open.
+// open returns the question that is open.
 func (w *world) open1(t *testing.T) bridge.OpenQuestion {
 	t.Helper()
 	list := bridgetest.Questions(w.bridge, operator)
@@ -43,8 +43,8 @@ func (w *world) open1(t *testing.T) bridge.OpenQuestion {
 	return list[0]
 }
 
-// TestCardAnswers: the card reads a question and answers it; the call goes on with the answer, once, when
-// the model calls again. The card never gets the outcome.
+// TestCardAnswers: the card reads a question and answers it; the call goes on with the answer,
+// once, when the model calls again. The card never gets the outcome.
 func TestCardAnswers(t *testing.T) {
 	for _, x := range []struct {
 		q          bridge.Question
@@ -77,8 +77,8 @@ func TestCardAnswers(t *testing.T) {
 	}
 }
 
-// TestCardTakesNoOutcome: a card that reads the state after the end leaves the outcome to the model: the
-// call does not run again.
+// TestCardTakesNoOutcome: a card that reads the state after the end leaves the outcome to the
+// model: the call does not run again.
 func TestCardTakesNoOutcome(t *testing.T) {
 	w, c, ticket := asksOnCardOf(t, bridge.Question{Kind: bridge.Confirm, Title: "The page asks."})
 	c.do(ticket, "answer", `{"ok":true}`)
@@ -89,7 +89,8 @@ func TestCardTakesNoOutcome(t *testing.T) {
 	}
 }
 
-// TestCardSeesTheNextQuestion: consent, then what the page asks, with a ticket each; the first is spent.
+// TestCardSeesTheNextQuestion: consent, then what the page asks, with a ticket each; the first is
+// spent.
 func TestCardSeesTheNextQuestion(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.asking(bridge.Question{Kind: bridge.Confirm, Title: "The page asks."})
@@ -139,8 +140,8 @@ func TestCardWaits(t *testing.T) {
 	}
 }
 
-// TestForgedCards (rule 4): attacks on answers, each beside the request that it is made of, which counts. A
-// refusal leaves the question as it was.
+// TestForgedCards (rule 4): attacks on answers, each beside the request that it is made of, which
+// counts. A refusal leaves the question as it was.
 func TestForgedCards(t *testing.T) {
 	w, c, ticket := asksOnCardOf(t, bridge.Question{Kind: bridge.Confirm, Title: "The page asks."})
 	proof := c.prove(ticket, "answer", `{"ok":true}`)
@@ -231,7 +232,7 @@ func TestForgedCards(t *testing.T) {
 	}
 }
 
-// opened is what a ticket holds.
+// opened returns what a ticket holds.
 func (w *world) opened(t *testing.T, sealed string) (of ticket) {
 	t.Helper()
 	if err := w.seal.open(forTicket, sealed, &of); err != nil {
@@ -240,7 +241,8 @@ func (w *world) opened(t *testing.T, sealed string) (of ticket) {
 	return of
 }
 
-// TestCardOfAnotherSite: a ticket is good where its call was made: at the endpoint of its site, and of all.
+// TestCardOfAnotherSite: a ticket is good where its call was made: at the endpoint of its site, and
+// of all.
 func TestCardOfAnotherSite(t *testing.T) {
 	_, c, ticket := asksOnCardOf(t, bridge.Question{Kind: bridge.Confirm, Title: "The page asks."})
 	for path, want := range map[string]string{"/mcp/mail": "FORBIDDEN", "/mcp/shop": "", "/mcp": ""} {
@@ -272,8 +274,8 @@ func TestManyCardAnswers(t *testing.T) {
 	}
 }
 
-// TestModelsReadNoTicket (rule 5): nothing that a model reads has a ticket, the id of a question, the key,
-// or an address that logs in: texts, structured content, the list, the instructions.
+// TestModelsReadNoTicket (rule 5): nothing that a model reads has a ticket, the id of a question,
+// the key, or an address that logs in: texts, structured content, the list, the instructions.
 func TestModelsReadNoTicket(t *testing.T) {
 	w := newWorld(t, Options{Operators: func(bool) string { return "http://127.0.0.1:7301/" }})
 	c := w.as(agent).since2026(apps).card()
@@ -305,8 +307,8 @@ func TestCardIsAudited(t *testing.T) {
 	}
 }
 
-// TestCardIsNoCall: what the card asks is neither in the record of calls nor in the rate of the caller;
-// it has a budget of its own.
+// TestCardIsNoCall: what the card asks is neither in the record of calls nor in the rate of the
+// caller; it has a budget of its own.
 func TestCardIsNoCall(t *testing.T) {
 	_, c, ticket := asksOnCardOf(t, bridge.Question{Kind: bridge.Confirm, Title: "The page asks."})
 	limited, n := false, 0
@@ -327,8 +329,8 @@ func TestCardIsNoCall(t *testing.T) {
 	}
 }
 
-// TestNumbersOnTheCard: a host's JavaScript reads numbers as doubles; where that changes arguments, the
-// card gets them as they were written, too.
+// TestNumbersOnTheCard: a host's JavaScript reads numbers as doubles; where that changes arguments,
+// the card gets them as they were written, too.
 func TestNumbersOnTheCard(t *testing.T) {
 	for text, kept := range map[string]bool{`{"n":1.5}`: false, `{"a":-0.25,"b":[1e3]}`: true, `{"n":1.10}`: true, `{"n":9007199254740993}`: true, `{"b":"x","a":null}`: false} {
 		got := forCard("shop", &bridge.Question{Input: json.RawMessage(text)})
@@ -352,8 +354,8 @@ func TestProofIsCanonical(t *testing.T) {
 	}
 }
 
-// TestCardActs: the person sees the page, and acts in it with the pen, which nobody else holds meanwhile;
-// what the page makes of it ends the question.
+// TestCardActs: the person sees the page, and acts in it with the pen, which nobody else holds
+// meanwhile; what the page makes of it ends the question.
 func TestCardActs(t *testing.T) {
 	w := newWorld(t, Options{})
 	over := make(chan struct{})
@@ -422,8 +424,8 @@ func canonicalOf(t *testing.T, text string) string {
 	return strings.ReplaceAll(string(v.Canonical()), "1e+9", "1000000000")
 }
 
-// TestNoPictureOfDialogs: where the page shows a dialog, or no page was reached, there is nothing to see
-// and nothing to act in.
+// TestNoPictureOfDialogs: where the page shows a dialog, or no page was reached, there is nothing
+// to see and nothing to act in.
 func TestNoPictureOfDialogs(t *testing.T) {
 	for tool, kind := range map[string]bridge.Kind{"look": bridge.Confirm, "buy": bridge.Approve} {
 		w := newWorld(t, Options{})
@@ -438,7 +440,8 @@ func TestNoPictureOfDialogs(t *testing.T) {
 	}
 }
 
-// TestPicturesAreBounded: a picture is at most 1280 pixels wide and 200 KiB, whatever the page shows.
+// TestPicturesAreBounded: a picture is at most 1280 pixels wide and 200 KiB, whatever the page
+// shows.
 func TestPicturesAreBounded(t *testing.T) {
 	noise := pixels.NewRGBA(pixels.Rect(0, 0, 1600, 1600))
 	source := rand.New(rand.NewPCG(1, 2))

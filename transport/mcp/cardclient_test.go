@@ -74,7 +74,7 @@ func (c *cardOf) raw(ticket, op, proof, rest string) toolReply {
 	return c.tool("pagetools_card", fmt.Sprintf(`{"ticket":%q,"op":%q,"proof":%q%s}`, ticket, op, proof, more))
 }
 
-// stateReply is what the card gets of a call.
+// stateReply holds what the card gets of a call.
 type stateReply struct {
 	State    string
 	Ticket   string

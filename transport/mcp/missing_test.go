@@ -81,8 +81,8 @@ func TestManyToolsAreTold(t *testing.T) {
 }
 
 // TestOutcomesOfToolsThatWent: a call that stopped is gone on with by the name that its tool had,
-// also when the page has navigated since and has other tools: the client gets its outcome, and never
-// hears that nothing ran.
+// also when the page has navigated since and has other tools: the client gets its outcome, and
+// never hears that nothing ran.
 func TestOutcomesOfToolsThatWent(t *testing.T) {
 	for name, test := range map[string]struct {
 		capabilities string

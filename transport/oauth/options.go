@@ -39,10 +39,11 @@ type Own interface {
 	Issuer() string
 	// Scopes lists the scopes of its tokens, with spaces between.
 	Scopes() string
-	// Owns reports whether a token has the form of its tokens: nobody else is asked about such a token.
+	// Owns reports whether a token has the form of its tokens: nobody else is asked about such a
+	// token.
 	Owns(token string) bool
-	// Holder returns the caller of a token, and the resource that it is for. known is false for a token
-	// that does not count; an error means that this cannot be told now.
+	// Holder returns the caller of a token, and the resource that it is for. known is false for a
+	// token that does not count; an error means that this cannot be told now.
 	Holder(ctx context.Context, token string) (caller bridge.Caller, resource string, known bool, err error)
 }
 

@@ -26,8 +26,8 @@ func (o *ownServer) Holder(_ context.Context, token string) (c bridge.Caller, re
 	return c, map[string]string{"pta_all": public, "pta_mcp": public + "/mcp"}[token], token != "pta_gone", nil
 }
 
-// TestOwnTokens (reach 4, 10.1): tokens of this server count beside those of issuers, for what they are
-// for. No issuer is asked about one, whether it counts or not.
+// TestOwnTokens (reach 4, 10.1): tokens of this server count beside those of issuers, for what they
+// are for. No issuer is asked about one, whether it counts or not.
 func TestOwnTokens(t *testing.T) {
 	i, own := newIssuer(t), &ownServer{}
 	o := i.options()

@@ -196,8 +196,8 @@ func (v *Verifier) own(ctx context.Context, token string) (*identity, error) {
 	return &identity{caller: &c, issuer: &source{}, grant: &given{}, audience: []string{resource}}, nil
 }
 
-// Resource returns the form in which a resource of this server is named, and whether it is one: all of
-// it, MCP, or one site.
+// Resource returns the form in which a resource of this server is named, and whether it is one: all
+// of it, MCP, or one site.
 func (v *Verifier) Resource(named string) (string, bool) {
 	u, err := url.Parse(named)
 	if err != nil || u.User != nil || u.ForceQuery || u.RawQuery != "" || strings.Contains(named, "#") || origin.OfURL(u) != v.o.Public {

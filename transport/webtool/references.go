@@ -18,7 +18,7 @@ const (
 	// maxReferred bounds the results that the references of one step lead into, in bytes together,
 	// and maxVisited the values that they visit there.
 	maxReferred, maxVisited = 2 << 20, 200_000
-	// maxPath is how much of a path a message repeats, in characters.
+	// maxPath limits how much of a path a message repeats, in characters.
 	maxPath = 100
 )
 

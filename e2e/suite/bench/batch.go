@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// batchSteps is how many quick steps a batch is measured with.
+// batchSteps sets how many quick steps a batch is measured with.
 const batchSteps = 10
 
 // batchRows compares a batch of warm calls with one request for each of them, in one session.

@@ -135,8 +135,8 @@ func behindProxy(t *testing.T, a *loginServer) string {
 	return public
 }
 
-// proxied serves a page behind a proxy of this machine, under whose address everybody knows it, with
-// that for oauth in its configuration.
+// proxied serves a page behind a proxy of this machine, under whose address everybody knows it,
+// with that for oauth in its configuration.
 func proxied(t *testing.T, name, logins string, env ...string) (public string, s *suite.Server) {
 	t.Helper()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

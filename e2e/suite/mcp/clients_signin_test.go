@@ -74,8 +74,8 @@ func paired(t *testing.T, data string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestSignInByMCPGo has the client of mcp-go register itself at pagetools' own authorization server,
-// log in and call (reach 11). When it is revoked, it must log in again.
+// TestSignInByMCPGo has the client of mcp-go register itself at pagetools' own authorization
+// server, log in and call (reach 11). When it is revoked, it must log in again.
 func TestSignInByMCPGo(t *testing.T) {
 	gatetest.Landing(t)
 	t.Parallel()
@@ -135,7 +135,8 @@ func TestSignInByMCPGo(t *testing.T) {
 	}
 }
 
-// letsIn goes where a client sends its person, who lets it in, and returns the code that the client gets.
+// letsIn goes where a client sends its person, who lets it in, and returns the code that the client
+// gets.
 func letsIn(t *testing.T, address, code string) string {
 	t.Helper()
 	page, err := http.Get(address)

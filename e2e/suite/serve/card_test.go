@@ -75,7 +75,7 @@ func (c *chat) until(want string) {
 	suite.Eventually(c.t, suite.ReplyWithin, "the card shows "+want, func() bool { return strings.Contains(c.shows(), want) })
 }
 
-// rect is where an element of the card is, in the page of the host.
+// rect says where an element of the card is, in the page of the host.
 type rect struct {
 	X, Y, Width, Height float64
 	Text                string
@@ -115,7 +115,7 @@ func (c *chat) presses(button, then string) {
 	})
 }
 
-// outcome is what the model's next call comes to.
+// outcome returns what the model's next call comes to.
 func (c *chat) outcome(tool string) (text string, isError bool) {
 	c.t.Helper()
 	var got struct {
@@ -129,9 +129,9 @@ func (c *chat) outcome(tool string) (text string, isError bool) {
 	return got.Content[0].Text, got.IsError
 }
 
-// TestCardInAChat: in a host of MCP Apps, whose sandbox has another origin and the strictest policy, a
-// person agrees, answers what the page asks, declines, types an answer, and clicks in the page, in both
-// families of protocol versions; and the model's next call has the outcome.
+// TestCardInAChat: in a host of MCP Apps, whose sandbox has another origin and the strictest
+// policy, a person agrees, answers what the page asks, declines, types an answer, and clicks in the
+// page, in both families of protocol versions; and the model's next call has the outcome.
 func TestCardInAChat(t *testing.T) {
 	t.Parallel()
 	host := chatHost(t)
@@ -184,7 +184,8 @@ func (c *chat) call(tool string) {
 	c.run(fmt.Sprintf("host.call(%q, {})", tool))
 }
 
-// actsInThePage clicks on the seat in the picture, types a name there, and clicks again, which ends it.
+// actsInThePage clicks on the seat in the picture, types a name there, and clicks again, which ends
+// it.
 func (c *chat) actsInThePage(more string) {
 	c.t.Helper()
 	c.call("seat")
@@ -209,8 +210,8 @@ func (c *chat) actsInThePage(more string) {
 	}
 }
 
-// isConfined: nothing in the card broke the policy, it has no origin, and its height is that of what it
-// shows.
+// isConfined: nothing in the card broke the policy, it has no origin, and its height is that of
+// what it shows.
 func (c *chat) isConfined() {
 	c.t.Helper()
 	var facts struct {
@@ -231,8 +232,8 @@ func (c *chat) isConfined() {
 	}
 }
 
-// TestHandsOnTheCard: what a script does in the card answers nothing, and neither does a click on a button
-// that has just appeared; the same click does when it was in sight for 600 ms.
+// TestHandsOnTheCard: what a script does in the card answers nothing, and neither does a click on a
+// button that has just appeared; the same click does when it was in sight for 600 ms.
 func TestHandsOnTheCard(t *testing.T) {
 	t.Parallel()
 	host := chatHost(t)
@@ -289,8 +290,8 @@ func TestHandsOnTheCard(t *testing.T) {
 	}
 }
 
-// TestHostileCard (rule 6): what pages and callers write is shown on the card as text, however much it
-// is, and the card stays usable; a model's words in tool-input are not shown.
+// TestHostileCard (rule 6): what pages and callers write is shown on the card as text, however much
+// it is, and the card stays usable; a model's words in tool-input are not shown.
 func TestHostileCard(t *testing.T) {
 	t.Parallel()
 	host := chatHost(t)

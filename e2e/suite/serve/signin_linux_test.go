@@ -116,9 +116,9 @@ func asTLS(u *url.URL) *url.URL {
 	return &secure
 }
 
-// TestSignIn (reach 4; rules 1 and 7): people let clients in with codes of `pagetools pair`, which call
-// with the rights of theirs, also after a restart. What is revoked ends at once: the stream, the call
-// that waits, the token. No token, no code is anywhere but in the hands of the client.
+// TestSignIn (reach 4; rules 1 and 7): people let clients in with codes of `pagetools pair`, which
+// call with the rights of theirs, also after a restart. What is revoked ends at once: the stream,
+// the call that waits, the token. No token, no code is anywhere but in the hands of the client.
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	site := newWatched(t)

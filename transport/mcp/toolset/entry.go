@@ -46,7 +46,7 @@ type meta struct {
 	UI   *ui    `json:"ui,omitempty"`
 }
 
-// ui is what MCP Apps say of a tool.
+// ui holds what MCP Apps say of a tool.
 type ui struct {
 	ResourceURI string   `json:"resourceUri,omitempty"`
 	Visibility  []string `json:"visibility,omitempty"`

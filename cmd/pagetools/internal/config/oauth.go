@@ -9,7 +9,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/policy"
 )
 
-// OAuth is the section oauth: who may call with a token that an issuer, or this server itself, gave them.
+// OAuth is the section oauth: who may call with a token that an issuer, or this server itself, gave
+// them.
 type OAuth struct {
 	Issuers []Issuer `key:"issuers" help:"authorization servers whose tokens count"`
 	BuiltIn BuiltIn  `key:"built-in" help:"the authorization server of pagetools itself, for those who have none"`
