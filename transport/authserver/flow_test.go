@@ -117,12 +117,12 @@ func TestRevoked(t *testing.T) {
 		},
 	} {
 		tk := w.connect()
-		c, told := w.caller(tk.Access), w.revoked
+		c, told := w.caller(tk.Access), w.revoked.Load()
 		if !w.lets(tk.Access, "/mcp") {
 			t.Fatal("it does not count")
 		}
 		revoke(tk)
-		if again, _ := w.trade(w.byRefresh(tk.Refresh)); w.lets(tk.Access, "/mcp") || again.Error != "invalid_grant" || !c.IsRevoked() || w.revoked == told {
+		if again, _ := w.trade(w.byRefresh(tk.Refresh)); w.lets(tk.Access, "/mcp") || again.Error != "invalid_grant" || !c.IsRevoked() || w.revoked.Load() == told {
 			t.Errorf("%s: the token counts %v, renewing says %q, the caller is revoked %v", name, w.lets(tk.Access, "/mcp"), again.Error, c.IsRevoked())
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,8 +62,8 @@ type world struct {
 	url     string
 	server  *authserver.Server
 	store   *store.Store
-	client  string // one that is registered
-	revoked int    // how often callers were told
+	client  string       // one that is registered
+	revoked atomic.Int64 // how often callers were told
 }
 
 func newWorld(t *testing.T, change ...func(*authserver.Options)) *world {
@@ -82,7 +83,7 @@ func newWorld(t *testing.T, change ...func(*authserver.Options)) *world {
 // start starts a server on the store that there is.
 func (w *world) start(change ...func(*authserver.Options)) {
 	o := authserver.Options{Public: public, People: []authserver.Person{{Name: "me"}}, Clients: w.store.Clients, Connections: w.store.Connections,
-		Browsers: w.store.Browsers, Now: w.Now, Revoked: func() { w.revoked++ }, Client: &http.Client{Transport: noNetwork{}}}
+		Browsers: w.store.Browsers, Now: w.Now, Revoked: func() { w.revoked.Add(1) }, Client: &http.Client{Transport: noNetwork{}}}
 	for _, f := range change {
 		f(&o)
 	}

@@ -194,7 +194,7 @@ func TestSignIn(t *testing.T) {
 		t.Errorf("after it was revoked: %d %s", got.Status, got.Body)
 	}
 	<-stream
-	r.pairs(5, "--revoke", "ZZZZZZZZ")
+	r.pairs(2, "--revoke", "ZZZZZZZZ")
 	if got := calls(mute); got.Status != http.StatusForbidden {
 		t.Errorf("the other client: %d %s", got.Status, got.Body)
 	}
