@@ -121,7 +121,7 @@ var failures = []failureRow{
 	{bridge.ToolError, bridge.ResultTooLarge, nil, unknown, "The tool ran, and its result is too large.", "Ask for less, or raise `limits: {result: BYTES}`."},
 	{bridge.ToolError, bridge.SiteRefused, nil, ofForm, "A form was sent, and the site answered with a status of 400 or more, or not at all.", "`details.page` has the status and what the page says."},
 	{bridge.ToolError, bridge.NotSubmitted, nil, ofForm, "The page stopped a form, and nothing was sent.", "`details.page` says which fields are wrong, and what the page says; the message, with what its script failed."},
-	{bridge.InternalError, bridge.Unreachable, nil, notRun, "The site does not answer.", "`pagetools doctor TARGET` names the step that fails."},
+	{bridge.InternalError, bridge.Unreachable, nil, notRun, "The site does not answer.", "`pagetools doctor TARGET` names the step that fails. With `Retry-After`, the site is left alone until `details.nextTry`."},
 	{bridge.InternalError, bridge.Unreachable, transport.ErrIssuerAway, notRun, "The issuer of the token does not answer, and its keys are not known.", "Wait for `Retry-After`, and send it again."},
 	{bridge.InternalError, bridge.Certificate, nil, notRun, "The browser does not accept the site's certificate.", "For a site of your own: `--accept-insecure-certs`."},
 	{bridge.InternalError, bridge.OriginBlocked, nil, notRun, "The site leads to an origin that was not named.", "If it is the site's own: `--allow-origin`."},

@@ -71,14 +71,14 @@ func TestDocument(t *testing.T) {
 	w, h := newHosts(t)
 	w.client = claude
 	page := w.do("GET", w.query(nil), "")
-	if page.StatusCode != 200 || !strings.Contains(page.body, "<strong>claude.ai</strong> asks to use the tools") || strings.Contains(page.body, "verified") {
+	if page.StatusCode != http.StatusOK || !strings.Contains(page.body, "<strong>claude.ai</strong> asks to use the tools") || strings.Contains(page.body, "verified") {
 		t.Errorf("the page: %d %s", page.StatusCode, page.body)
 	}
 	if tk := w.connect(); !w.lets(tk.Access, "/mcp") || w.caller(tk.Access).Client != claude {
 		t.Error("the token does not count")
 	}
 	for _, to := range []string{"http://localhost:4711/callback", "http://localhost/callback"} {
-		if got := w.do("GET", w.query(url.Values{"redirect_uri": {to}}), ""); got.StatusCode != 200 {
+		if got := w.do("GET", w.query(url.Values{"redirect_uri": {to}}), ""); got.StatusCode != http.StatusOK {
 			t.Errorf("%s: %d %s", to, got.StatusCode, got.body)
 		}
 	}
@@ -116,7 +116,7 @@ func TestHostileDocuments(t *testing.T) {
 	}
 	control := func() {
 		t.Helper()
-		if got := try(claude); got.StatusCode != 200 {
+		if got := try(claude); got.StatusCode != http.StatusOK {
 			t.Fatalf("the control: %d %s", got.StatusCode, got.body)
 		}
 	}
@@ -129,7 +129,7 @@ func TestHostileDocuments(t *testing.T) {
 		"116 a grant without people": answer(200, documentOf(evil, `,"grant_types":["client_credentials"]`)), "117 no ID": answer(200, `{"redirect_uris":["`+redirect+`"]}`), "118 a long name": answer(200, `{"client_id":"`+evil+`","client_name":"`+strings.Repeat("x", 300)+`","redirect_uris":["`+redirect+`"]}`),
 	} {
 		h.answers[evil] = x
-		if got := try(evil); got.StatusCode != 400 || got.Header.Get("Location") != "" || !strings.Contains(got.body, "invalid_client") {
+		if got := try(evil); got.StatusCode != http.StatusBadRequest || got.Header.Get("Location") != "" || !strings.Contains(got.body, "invalid_client") {
 			t.Errorf("%s: %d %s", name, got.StatusCode, got.body)
 		}
 	}
@@ -140,7 +140,7 @@ func TestHostileDocuments(t *testing.T) {
 	asked := len(h.asked)
 	for n, id := range []string{"http://evil.example/c.json", "https://evil.example", "https://evil.example/", "https://tools.example/c.json", "https://TOOLS.example:8443/c.json", "https://u:p@evil.example/c.json",
 		"https://evil.example/c.json#x", "https://evil.example/a/../c.json", "https://evil.example/%2e%2e/c.json", "https://[::1]/c.json", "https://evil.example\\@claude.ai/c.json", "file:///etc/passwd", "https://\u0435vil.example/c.json"} {
-		if got := try(id); got.StatusCode != 400 || !strings.Contains(got.body, "invalid_client") {
+		if got := try(id); got.StatusCode != http.StatusBadRequest || !strings.Contains(got.body, "invalid_client") {
 			t.Errorf("%d %q: %d %s", 119+n, id, got.StatusCode, got.body)
 		}
 	}
@@ -155,7 +155,7 @@ func TestHostileDocuments(t *testing.T) {
 		}
 		return nil, context.DeadlineExceeded
 	}
-	if got := try(evil); got.StatusCode != 400 {
+	if got := try(evil); got.StatusCode != http.StatusBadRequest {
 		t.Errorf("a document that hangs: %d", got.StatusCode)
 	}
 	before := h.times(evil)
@@ -198,7 +198,7 @@ func TestDocumentsAtOnce(t *testing.T) {
 	for i := range 16 {
 		query := w.query(url.Values{"client_id": {fmt.Sprintf("https://host%d.example/c.json", i)}})
 		all.Go(func() {
-			if got := w.do("GET", query, ""); got.StatusCode != 200 {
+			if got := w.do("GET", query, ""); got.StatusCode != http.StatusOK {
 				t.Errorf("client %d: %d %s", i, got.StatusCode, got.body)
 			}
 		})

@@ -28,7 +28,7 @@ func TestMetadata(t *testing.T) {
 	for _, path := range []string{"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"} {
 		got := w.do("GET", path, "", "Origin: https://inspector.example")
 		var is map[string]any
-		if err := json.Unmarshal([]byte(got.body), &is); err != nil || got.StatusCode != 200 || got.Header.Get("Access-Control-Allow-Origin") != "*" {
+		if err := json.Unmarshal([]byte(got.body), &is); err != nil || got.StatusCode != http.StatusOK || got.Header.Get("Access-Control-Allow-Origin") != "*" {
 			t.Errorf("%s: %d %s %v", path, got.StatusCode, got.body, got.Header)
 		}
 		for name, v := range want {
@@ -41,7 +41,7 @@ func TestMetadata(t *testing.T) {
 	if !strings.Contains(got.body, `"authorization_servers":["https://tools.example"],"scopes_supported":["call"]`) {
 		t.Errorf("the resource: %s", got.body)
 	}
-	if got := w.do("GET", "/mcp", ""); got.StatusCode != 401 ||
+	if got := w.do("GET", "/mcp", ""); got.StatusCode != http.StatusUnauthorized ||
 		got.Header.Get("WWW-Authenticate") != `Bearer resource_metadata="https://tools.example/.well-known/oauth-protected-resource/mcp", scope="call"` {
 		t.Errorf("without a token: %d %v", got.StatusCode, got.Header)
 	}
@@ -59,7 +59,7 @@ func TestSignIn(t *testing.T) {
 	}
 	got := b.answers(token, "allow", url.Values{"code": {strings.ToLower(strings.ReplaceAll(code, "-", " "))}})
 	to := got.back(t)
-	if !strings.HasPrefix(got.Header.Get("Location"), redirect+"?") || to.Get("state") != "st&te" || to.Get("iss") != public || to.Get("code") == "" || got.StatusCode != 303 {
+	if !strings.HasPrefix(got.Header.Get("Location"), redirect+"?") || to.Get("state") != "st&te" || to.Get("iss") != public || to.Get("code") == "" || got.StatusCode != http.StatusSeeOther {
 		t.Fatalf("the answer: %d %v", got.StatusCode, got.Header)
 	}
 	first, got := w.trade(w.byCode(to.Get("code")))
@@ -90,7 +90,7 @@ func TestSignIn(t *testing.T) {
 		t.Errorf("a click: %d %s", got.StatusCode, got.body)
 	}
 	page = b.answers(b.opens(w.query(nil)), "other", nil)
-	if page.StatusCode != 200 || !strings.Contains(page.body, `name="code"`) || b.cookies["__Host-pagetools"] != "" {
+	if page.StatusCode != http.StatusOK || !strings.Contains(page.body, `name="code"`) || b.cookies["__Host-pagetools"] != "" {
 		t.Errorf("somebody else: %d %s", page.StatusCode, page.body)
 	}
 	if got := b.answers(tokenOf(page), "deny", nil); got.back(t).Get("error") != "access_denied" || got.back(t).Get("iss") != public || got.back(t).Get("state") != "st&te" {
@@ -126,10 +126,10 @@ func TestRevoked(t *testing.T) {
 			t.Errorf("%s: the token counts %v, renewing says %q, the caller is revoked %v", name, w.lets(tk.Access, "/mcp"), again.Error, c.IsRevoked())
 		}
 	}
-	if got := w.do("POST", "/oauth/revoke", "token=nonsense", asForm); got.StatusCode != 200 {
+	if got := w.do("POST", "/oauth/revoke", "token=nonsense", asForm); got.StatusCode != http.StatusOK {
 		t.Errorf("a token that is not there: %d", got.StatusCode)
 	}
-	if got := w.do("POST", "/oauth/revoke", url.Values{"token": {other.Access}, "client_id": {"another"}}.Encode(), asForm); got.StatusCode != 400 {
+	if got := w.do("POST", "/oauth/revoke", url.Values{"token": {other.Access}, "client_id": {"another"}}.Encode(), asForm); got.StatusCode != http.StatusBadRequest {
 		t.Errorf("another client's token: %d %s", got.StatusCode, got.body)
 	}
 	if !w.lets(other.Access, "/mcp") || w.caller(other.Access).IsRevoked() {
@@ -149,7 +149,7 @@ func TestRestart(t *testing.T) {
 	if !w.lets(tk.Access, "/mcp") {
 		t.Error("the token does not count after a restart")
 	}
-	if got := b.answers(open, "allow", nil); got.StatusCode != 403 {
+	if got := b.answers(open, "allow", nil); got.StatusCode != http.StatusForbidden {
 		t.Errorf("a page of the process before: %d", got.StatusCode)
 	}
 	if code := b.code(w.query(nil)); code == "" {
@@ -177,7 +177,7 @@ func TestPeople(t *testing.T) {
 	if got := w.do("GET", "/mcp/shop", "", "Authorization: Bearer "+tk.Access); got.body != "pagetools:me may [call] on [shop bank]" {
 		t.Errorf("the caller: %s", got.body)
 	}
-	if got := w.do("GET", "/mcp/other", "", "Authorization: Bearer "+tk.Access); got.StatusCode != 403 {
+	if got := w.do("GET", "/mcp/other", "", "Authorization: Bearer "+tk.Access); got.StatusCode != http.StatusForbidden {
 		t.Errorf("another site: %d", got.StatusCode)
 	}
 	c := w.caller(tk.Access)

@@ -22,7 +22,7 @@ func TestNoOpenRedirect(t *testing.T) {
 	w := newWorld(t)
 	w.client = w.register(`{"redirect_uris":["` + redirect + `","http://127.0.0.1/back?x=1","http://localhost:7000/l","cursor://app/back"]}`)
 	for _, good := range []string{redirect, "http://127.0.0.1/back?x=1", "http://127.0.0.1:4711/back?x=1", "http://localhost:1/l", "http://localhost/l", "cursor://app/back"} {
-		if got := w.do("GET", w.query(url.Values{"redirect_uri": {good}}), ""); got.StatusCode != 200 {
+		if got := w.do("GET", w.query(url.Values{"redirect_uri": {good}}), ""); got.StatusCode != http.StatusOK {
 			t.Errorf("the control, %s: %d %s", good, got.StatusCode, got.body)
 		}
 	}
@@ -39,16 +39,16 @@ func TestNoOpenRedirect(t *testing.T) {
 				v[name] = all
 			}
 			got := w.do("GET", w.query(v), "")
-			if got.StatusCode != 400 || got.Header.Get("Location") != "" || !strings.Contains(got.body, "invalid_redirect_uri") {
+			if got.StatusCode != http.StatusBadRequest || got.Header.Get("Location") != "" || !strings.Contains(got.body, "invalid_redirect_uri") {
 				t.Errorf("%d %q: %d %s, to %s", 30+n, bad, got.StatusCode, got.body, got.Header.Get("Location"))
 			}
 		}
 	}
 	twice := w.query(nil) + "&redirect_uri=" + url.QueryEscape("https://evil.example/")
-	if got := w.do("GET", twice, ""); got.StatusCode != 400 || got.Header.Get("Location") != "" {
+	if got := w.do("GET", twice, ""); got.StatusCode != http.StatusBadRequest || got.Header.Get("Location") != "" {
 		t.Errorf("two addresses: %d, to %s", got.StatusCode, got.Header.Get("Location"))
 	}
-	if got := w.do("GET", w.query(url.Values{"client_id": {"nobody"}}), ""); got.StatusCode != 400 || got.Header.Get("Location") != "" || !strings.Contains(got.body, "invalid_client") {
+	if got := w.do("GET", w.query(url.Values{"client_id": {"nobody"}}), ""); got.StatusCode != http.StatusBadRequest || got.Header.Get("Location") != "" || !strings.Contains(got.body, "invalid_client") {
 		t.Errorf("a client that is not there: %d, to %s", got.StatusCode, got.Header.Get("Location"))
 	}
 }
@@ -68,13 +68,13 @@ func TestRedirectsThatNobodyHas(t *testing.T) {
 		"http://localhost@evil.example/", "http://localhost:x/", "https://", "https:///x", "https://a b/", "https://x/\"><script>", "https://x/#f", "https://u:p@x/", "https://x\\y/", "https://\u0430pple.com/",
 		"https://x/\u202e", "https://x;default-src/", "https://x,y/", "custom:opaque", "custom", "/relative", "", "https://x/" + strings.Repeat("a", 2100),
 	} {
-		if got := try(bad); got.StatusCode != 400 || !strings.Contains(got.body, `"error":"invalid_redirect_uri"`) {
+		if got := try(bad); got.StatusCode != http.StatusBadRequest || !strings.Contains(got.body, `"error":"invalid_redirect_uri"`) {
 			t.Errorf("%q: %d %s", bad, got.StatusCode, got.body)
 		}
 	}
 	for _, good := range []string{"https://claude.com/api/mcp/auth_callback", "https://chatgpt.com/connector/oauth/abc-1_2", "http://127.0.0.1:33418", "http://127.0.0.1:33418/", "http://[::1]:1/x", "http://localhost/cb?x=%20",
 		"cursor://anysphere.cursor-retrieval/oauth/user-x/callback", "com.example.app:/oauth", "vscode://vscode.microsoft-authentication"} {
-		if got := try(good); got.StatusCode != 201 {
+		if got := try(good); got.StatusCode != http.StatusCreated {
 			t.Errorf("%q: %d %s", good, got.StatusCode, got.body)
 		}
 	}
@@ -84,7 +84,7 @@ func TestRedirectsThatNobodyHas(t *testing.T) {
 // (RFC 9207) and its state. Attacks 55 to 72.
 func TestRequestsThatAreRefused(t *testing.T) {
 	w := newWorld(t)
-	if got := w.do("GET", w.query(url.Values{"scope": {"openid call"}, "prompt": {"login consent"}, "nonce": {"n"}}), ""); got.StatusCode != 200 {
+	if got := w.do("GET", w.query(url.Values{"scope": {"openid call"}, "prompt": {"login consent"}, "nonce": {"n"}}), ""); got.StatusCode != http.StatusOK {
 		t.Errorf("the control: %d %s", got.StatusCode, got.body)
 	}
 	for name, x := range map[string]struct {
@@ -120,7 +120,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		got := w.do("GET", w.query(x.change), "")
 		to := got.back(t)
 		state := to.Get("state") == "st&te" || x.change["state"] != nil && !to.Has("state")
-		if got.StatusCode != 302 || !strings.HasPrefix(got.Header.Get("Location"), redirect+"?") || to.Get("error") != x.want || to.Get("iss") != public || !state || to.Has("code") {
+		if got.StatusCode != http.StatusFound || !strings.HasPrefix(got.Header.Get("Location"), redirect+"?") || to.Get("error") != x.want || to.Get("iss") != public || !state || to.Has("code") {
 			t.Errorf("%s: %d %s, to %s", name, got.StatusCode, got.body, got.Header.Get("Location"))
 		}
 	}
@@ -146,7 +146,7 @@ func TestStolenCodes(t *testing.T) {
 				delete(v, key)
 			}
 		}
-		if tk, got := w.trade(v); got.StatusCode != 400 || tk.Access != "" || tk.Error != "invalid_grant" && tk.Error != "invalid_target" {
+		if tk, got := w.trade(v); got.StatusCode != http.StatusBadRequest || tk.Access != "" || tk.Error != "invalid_grant" && tk.Error != "invalid_target" {
 			t.Errorf("%s: %d %s", name, got.StatusCode, got.body)
 		}
 	}
@@ -195,7 +195,7 @@ func TestStolenRefreshTokens(t *testing.T) {
 		for key, all := range change {
 			v[key] = all
 		}
-		if tk, got := w.trade(v); got.StatusCode != 400 || tk.Access != "" {
+		if tk, got := w.trade(v); got.StatusCode != http.StatusBadRequest || tk.Access != "" {
 			t.Errorf("%s: %d %s", name, got.StatusCode, got.body)
 		}
 	}
@@ -240,30 +240,30 @@ func TestRegistrationIsBounded(t *testing.T) {
 		"93 no JSON": `x`, "a list": `[]`, "no addresses": `{}`, "no list of addresses": `{"redirect_uris":"https://x/"}`, "94 eleven addresses": `{"redirect_uris":["https://x/"` + strings.Repeat(`,"https://x/"`, 10) + `]}`,
 		"95 a long name": `{"redirect_uris":["https://x/"],"client_name":"` + strings.Repeat("x", 201) + `"}`, "a grant without people": `{"redirect_uris":["https://x/"],"grant_types":["client_credentials"]}`,
 	} {
-		if got := w.do("POST", "/oauth/register", body, asJSON); got.StatusCode != 400 || !strings.Contains(got.body, `"error":"invalid_`) {
+		if got := w.do("POST", "/oauth/register", body, asJSON); got.StatusCode != http.StatusBadRequest || !strings.Contains(got.body, `"error":"invalid_`) {
 			t.Errorf("%s: %d %s", name, got.StatusCode, got.body)
 		}
 	}
-	if got := w.do("POST", "/oauth/register", `{"x":"`+strings.Repeat("x", 17<<10)+`"}`, asJSON); got.StatusCode != 413 {
+	if got := w.do("POST", "/oauth/register", `{"x":"`+strings.Repeat("x", 17<<10)+`"}`, asJSON); got.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("96 17 KiB: %d", got.StatusCode)
 	}
 	for i := range 19 { // one is registered
-		if got := w.do("POST", "/oauth/register", good, asJSON); got.StatusCode != 201 || !strings.Contains(got.body, `"token_endpoint_auth_method":"none"`) || strings.Contains(got.body, "secret") {
+		if got := w.do("POST", "/oauth/register", good, asJSON); got.StatusCode != http.StatusCreated || !strings.Contains(got.body, `"token_endpoint_auth_method":"none"`) || strings.Contains(got.body, "secret") {
 			t.Fatalf("client %d: %d %s", i, got.StatusCode, got.body)
 		}
 	}
 	got := w.do("POST", "/oauth/register", good, asJSON)
-	if got.StatusCode != 429 || got.Header.Get("Retry-After") == "" {
+	if got.StatusCode != http.StatusTooManyRequests || got.Header.Get("Retry-After") == "" {
 		t.Errorf("97 the 21st: %d %v", got.StatusCode, got.Header)
 	}
-	if got := w.do("POST", "/oauth/register", good, asJSON, "X-Forwarded-For: 203.0.113.1, 127.0.0.1"); got.StatusCode != 429 {
+	if got := w.do("POST", "/oauth/register", good, asJSON, "X-Forwarded-For: 203.0.113.1, 127.0.0.1"); got.StatusCode != http.StatusTooManyRequests {
 		t.Errorf("98 the 21st, which names another address before that of the proxy: %d", got.StatusCode)
 	}
-	if got := w.do("POST", "/oauth/register", good, asJSON, "X-Forwarded-For: 203.0.113.1"); got.StatusCode != 201 {
+	if got := w.do("POST", "/oauth/register", good, asJSON, "X-Forwarded-For: 203.0.113.1"); got.StatusCode != http.StatusCreated {
 		t.Errorf("from another address: %d", got.StatusCode)
 	}
 	w.advance(time.Hour)
-	if got := w.do("POST", "/oauth/register", good, asJSON); got.StatusCode != 201 {
+	if got := w.do("POST", "/oauth/register", good, asJSON); got.StatusCode != http.StatusCreated {
 		t.Errorf("an hour later: %d", got.StatusCode)
 	}
 }
@@ -289,11 +289,11 @@ func TestMemoryIsBounded(t *testing.T) {
 	for range 100 {
 		w.server.Pair("me")
 	}
-	if got := w.do("POST", "/oauth/register", `{"redirect_uris":["https://x.example/"]}`, asJSON, "X-Forwarded-For: 198.51.100.1"); got.StatusCode != 429 {
+	if got := w.do("POST", "/oauth/register", `{"redirect_uris":["https://x.example/"]}`, asJSON, "X-Forwarded-For: 198.51.100.1"); got.StatusCode != http.StatusTooManyRequests {
 		t.Errorf("an address that there is no room for: %d", got.StatusCode)
 	}
 	w.advance(time.Hour)
-	if got := w.do("POST", "/oauth/register", `{"redirect_uris":["https://x.example/"]}`, asJSON, "X-Forwarded-For: 198.51.100.1"); got.StatusCode != 201 {
+	if got := w.do("POST", "/oauth/register", `{"redirect_uris":["https://x.example/"]}`, asJSON, "X-Forwarded-For: 198.51.100.1"); got.StatusCode != http.StatusCreated {
 		t.Errorf("the same, an hour later: %d", got.StatusCode)
 	}
 	for _, n := range authserver.Sizes(w.server) {
@@ -337,10 +337,10 @@ func TestHostilePage(t *testing.T) {
 	if len(page.Cookies()) != 1 || strings.Contains(page.body, page.Cookies()[0].Value) {
 		t.Error("the page has its cookie in it, or none")
 	}
-	if got := w.do("GET", w.query(nil), "", "Origin: https://evil.example"); got.StatusCode != 403 || got.Header.Get("Access-Control-Allow-Origin") != "" {
+	if got := w.do("GET", w.query(nil), "", "Origin: https://evil.example"); got.StatusCode != http.StatusForbidden || got.Header.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("a page of another origin reads it: %d %v", got.StatusCode, got.Header)
 	}
-	if got := w.do("OPTIONS", "/oauth/token", "", "Origin: https://inspector.example", "Access-Control-Request-Method: POST"); got.StatusCode != 204 || got.Header.Get("Access-Control-Allow-Origin") != "*" ||
+	if got := w.do("OPTIONS", "/oauth/token", "", "Origin: https://inspector.example", "Access-Control-Request-Method: POST"); got.StatusCode != http.StatusNoContent || got.Header.Get("Access-Control-Allow-Origin") != "*" ||
 		got.Header.Get("Access-Control-Allow-Credentials") != "" {
 		t.Errorf("pages of clients cannot ask for tokens: %d %v", got.StatusCode, got.Header)
 	}
