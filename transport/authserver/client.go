@@ -76,7 +76,7 @@ func withoutPort(address string) (string, bool) {
 }
 
 var (
-	formOfRedirect = regexp.MustCompile("^[!$%&()*+,./0-9:;=?@A-Z\\[\\]_a-z~'-]+$")
+	formOfRedirect = regexp.MustCompile(`^[!$%&()*+,./0-9:;=?@A-Z\[\]_a-z~'-]+$`)
 	formOfHost     = regexp.MustCompile(`^[A-Za-z0-9.-]+(?::[0-9]{1,5})?$`)
 	formOfPrivate  = regexp.MustCompile(`^([a-z][a-z0-9+.-]*):/`)
 )
@@ -108,7 +108,7 @@ func checkRedirect(address string) string {
 		return ""
 	case strings.HasPrefix(address, "http:"):
 		return "must have https, or be of this machine: http://127.0.0.1, http://[::1] or http://localhost"
-	case private == nil || slices.Contains(notPrivate, private[1]) || strings.HasPrefix(private[1], "ms-"):
+	case len(private) == 0 || slices.Contains(notPrivate, private[1]) || strings.HasPrefix(private[1], "ms-"):
 		return "has no scheme that an app has for itself"
 	}
 	return ""

@@ -57,8 +57,9 @@ func (s *Server) consent(w http.ResponseWriter, r *http.Request) {
 
 // allow lets a client in, if the person is known by now.
 func (s *Server) allow(w http.ResponseWriter, r *http.Request, q *request, v url.Values) {
-	person, p := s.loggedIn(r), (*problem)(nil)
+	person := s.loggedIn(r)
 	if person == nil {
+		var p *problem
 		if person, p = s.logIn(w, r, v); p != nil {
 			s.ask(w, r, q, asking{why: p, name: v.Get("person")})
 			return

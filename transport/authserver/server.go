@@ -19,7 +19,7 @@ const (
 	registerPath  = "/oauth/register"
 	authorizePath = "/oauth/authorize"
 	consentPath   = "/oauth/consent"
-	tokenPath     = "/oauth/token"
+	tokenPath     = "/oauth/token" //nolint:gosec // a path, and no credential
 	revokePath    = "/oauth/revoke"
 )
 
