@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/transport"
@@ -39,7 +40,7 @@ func TestCredential(t *testing.T) {
 		{Caller: bridge.Caller{Name: "second"}, Token: "token-two"},
 	}
 	mux := transport.NewMux(transport.Health(func() transport.Readiness {
-		return transport.Readiness{Ready: true, Sites: map[string]string{"shop": "opened"}}
+		return transport.Readiness{Ready: true, Sites: map[string]string{"shop": "opened"}, NextTry: map[string]time.Time{"shop": time.Now()}}
 	})...)
 	mux.Add(transport.Route{Pattern: "/who", Methods: map[string]http.HandlerFunc{http.MethodGet: whoami, http.MethodPost: whoami}})
 	s := serve(t, mux, transport.Options{Callers: callers})

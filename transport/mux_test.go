@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/transport"
@@ -115,6 +116,11 @@ func TestHealth(t *testing.T) {
 	if got := s.get(t, "/readyz/"); got.StatusCode != http.StatusOK || got.body != `{"status":"ok","sites":{"shop":"opened"}}` {
 		t.Errorf("%d %s", got.StatusCode, got.body)
 	}
+	now.NextTry = map[string]time.Time{"shop": time.Unix(0, 0), "bank": time.Unix(0, 0)} // of which one is not here
+	if got := s.get(t, "/readyz"); got.body != `{"status":"ok","sites":{"shop":"opened"},"nextTry":{"shop":"1970-01-01T00:00:00Z"}}` {
+		t.Errorf("a site that is down: %s", got.body)
+	}
+	now.NextTry = nil
 	now.Audit = "the disk is full"
 	if got := s.get(t, "/readyz"); got.StatusCode != http.StatusOK || got.body != `{"status":"degraded","sites":{"shop":"opened"},"audit":"the disk is full"}` {
 		t.Errorf("%d %s", got.StatusCode, got.body)
