@@ -100,7 +100,7 @@ func hand(r *Run, waited, toEnd bool) (s State, changed <-chan struct{}) {
 	defer r.mu.Unlock()
 	switch {
 	case r.done:
-	case waited, r.pause != nil, r.begun && !toEnd, r.stepAsks() != nil:
+	case waited, r.pause != nil, r.begun && !toEnd, stepAsks(r) != nil:
 		r.handed = true
 	default:
 		changed = r.tally.moved.Next()
@@ -167,7 +167,7 @@ func stateOf(r *Run) State {
 		s.Expires = s.Question.ExpiresAt.Add(r.patience + keepFor)
 		r.told = s.Question.ID
 	default:
-		if q := r.stepAsks(); q != nil {
+		if q := stepAsks(r); q != nil {
 			s.Status, s.Question = InputAwaited, q
 			r.step.tell(q)
 		}
@@ -194,7 +194,7 @@ func (b *Bridge) LongCall(by Caller, token string) (*LongCall, error) {
 }
 
 // Run returns the call itself, or the step of it that runs now.
-func (c *LongCall) Run() *Run { return c.run.asker() }
+func (c *LongCall) Run() *Run { return asker(c.run) }
 
 // State returns the call as it is, and a channel that is closed when that has changed. Its caller
 // counts as told of the open question, and of the outcome.
@@ -273,7 +273,7 @@ func (c *LongCall) Answer(by Caller, question string, a Answer) error {
 		return mayNotAnswer()
 	}
 	a.question = question
-	run := c.run.asker()
+	run := asker(c.run)
 	if !run.wasTold(question) {
 		return Errorf(Conflict, "", NotRun, "This is not the open question of the call: read the call again.")
 	}

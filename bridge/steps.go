@@ -99,8 +99,8 @@ func runSteps(ctx context.Context, r *Run) (s Step) {
 // waitFor runs a step of a detached call to its end, however often it asks.
 func waitFor(ctx context.Context, r *Run, c *Call) Step {
 	run, _ := r.pass.bridge.startOrResume(ctx, c)
-	r.goesInto(run)
-	defer r.goesInto(nil)
+	goInto(r, run)
+	defer goInto(r, nil)
 	for last := ""; ; {
 		q, end := run.Next(ctx)
 		if q == nil {
@@ -108,14 +108,14 @@ func waitFor(ctx context.Context, r *Run, c *Call) Step {
 			return end
 		}
 		changed := run.whileAsking()
-		r.noteAsking(q.ID != last)
+		noteAsking(r, q.ID != last)
 		last = q.ID
 		if changed == nil { // it was answered meanwhile
 			continue
 		}
 		select {
 		case <-changed:
-			r.noteAsking(false)
+			noteAsking(r, false)
 		case <-ctx.Done():
 			run.abort(stopped(ctx))
 		}
@@ -130,15 +130,15 @@ func stopped(ctx context.Context) *Error {
 	return GaveUp(Unknown).With(context.Cause(ctx))
 }
 
-// goesInto notes the step that runs now; nil is none.
-func (r *Run) goesInto(step *Run) {
+// goInto notes the step that runs now; nil is none.
+func goInto(r, step *Run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.step = step
 }
 
 // noteAsking tells who looks at the call that its step asks another question, or asks no more.
-func (r *Run) noteAsking(another bool) {
+func noteAsking(r *Run, another bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if another {
@@ -148,7 +148,7 @@ func (r *Run) noteAsking(another bool) {
 }
 
 // stepAsks returns the question of the step that runs now, or nil. Called with r.mu held.
-func (r *Run) stepAsks() *Question {
+func stepAsks(r *Run) *Question {
 	if r.step == nil {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (r *Run) stepAsks() *Question {
 }
 
 // asker returns the call that asks: the step of a call that runs some, or the call itself.
-func (r *Run) asker() *Run {
+func asker(r *Run) *Run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.step != nil {
