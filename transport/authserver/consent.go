@@ -25,7 +25,7 @@ const (
 // consent takes a person's answer, from the browser that was asked.
 func (s *Server) consent(w http.ResponseWriter, r *http.Request) {
 	v, p := readForm(r)
-	if p == nil && !s.sameOrigin(r) {
+	if p == nil && !sameOrigin(s.o.Public, r) {
 		p = fault("invalid_request", "The answer did not come from this server's own page.")
 		p.status = http.StatusForbidden
 	}

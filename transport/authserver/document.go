@@ -60,7 +60,7 @@ type clientDocument struct {
 
 // document returns the client whose ID is the address of its document.
 func (s *Server) document(ctx context.Context, r *http.Request, id string) (*client, *problem) {
-	u, why := s.addressOfDocument(id)
+	u, why := addressOfDocument(s.o.Public, id)
 	if why != "" {
 		return nil, fault("invalid_client", "This client_id cannot be the address of a document: it "+why+".")
 	}
@@ -102,14 +102,14 @@ func (s *Server) document(ctx context.Context, r *http.Request, id string) (*cli
 var formOfDocument = regexp.MustCompile("^https://[A-Za-z0-9.:-]+/[!$%&()*+,./0-9:;=?@A-Z_a-z~'-]*$")
 
 // addressOfDocument reads the address of a client's document, or says why it cannot be one.
-func (s *Server) addressOfDocument(id string) (*url.URL, string) {
+func addressOfDocument(public, id string) (*url.URL, string) {
 	u, err := url.Parse(id)
 	switch {
 	case err != nil || !formOfDocument.MatchString(id) || u.User != nil || !formOfHost.MatchString(u.Host):
 		return nil, "must begin with https:// and a host, and have no user and no fragment"
 	case u.EscapedPath() == "/":
 		return nil, "must have a path"
-	case strings.EqualFold(u.Hostname(), hostname(s.o.Public)):
+	case strings.EqualFold(u.Hostname(), hostname(public)):
 		return nil, "is of this server itself"
 	}
 	for part := range strings.SplitSeq(u.Path, "/") {
@@ -233,11 +233,11 @@ func (d *documents) keep(id string, p published, now time.Time) {
 func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }
 
 // sameOrigin reports whether a page of this server sent a form: browsers say so.
-func (s *Server) sameOrigin(r *http.Request) bool {
+func sameOrigin(public string, r *http.Request) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" {
 		return false
 	}
 	from := r.Header.Values("Origin")
-	return len(from) == 0 || len(from) == 1 && slices.ContainsFunc([]string{s.o.Public, "https://" + r.Host, "http://" + r.Host},
+	return len(from) == 0 || len(from) == 1 && slices.ContainsFunc([]string{public, "https://" + r.Host, "http://" + r.Host},
 		func(own string) bool { return origin.Same(own, from[0]) })
 }

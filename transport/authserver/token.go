@@ -83,8 +83,7 @@ func badGrant() *problem {
 var formOfVerifier = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
 
 // issue makes the tokens of a connection, with what is kept of them.
-func (s *Server) issue() (*tokens, []bridge.Secret) {
-	now := s.o.Now()
+func issue(now time.Time) (*tokens, []bridge.Secret) {
 	access, a := newSecret(accessPrefix)
 	refresh, b := newSecret(refreshPrefix)
 	return &tokens{Access: access, Type: "Bearer", Expires: int(accessTime / time.Second), Refresh: refresh, Scope: Scope},
@@ -108,7 +107,7 @@ func (s *Server) byCode(ctx context.Context, v url.Values) (*tokens, *problem) {
 	case !ours || resource != g.Resource:
 		return nil, fault("invalid_target", "The resource is not the one that the person was asked for.")
 	}
-	t, secrets := s.issue()
+	t, secrets := issue(s.o.Now())
 	now := s.o.Now()
 	secrets = append(secrets, bridge.Secret{Digest: digest, Kind: bridge.SecretCode, Until: now.Add(refreshTime)})
 	err := s.o.Connections.Open(ctx, bridge.Connection{ID: g.connection, Person: g.person, Client: g.Client, ClientName: g.Name,
@@ -160,7 +159,7 @@ func (s *Server) byRefresh(ctx context.Context, v url.Values) (*tokens, *problem
 	if !hasScope(v.Get("scope")) {
 		return nil, fault("invalid_scope", "The one scope here is "+Scope+".")
 	}
-	t, secrets := s.issue()
+	t, secrets := issue(s.o.Now())
 	renewed, err := s.o.Connections.Renew(ctx, digest, s.o.Now().Add(refreshTime), secrets...)
 	switch {
 	case err != nil:
