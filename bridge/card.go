@@ -106,8 +106,7 @@ func (c *LongCall) pageToActIn(question string) (Page, *Error) {
 	return c.run.page, nil
 }
 
-// ActAll does in the page what its person did, in this order; when one of it is nothing that a
-// mouse or a keyboard does, none of it. Errors are those of Act.
+// ActAll does in the page what its person did, in this order; or none of it, when no mouse and keyboard do a part of it. Errors are those of Act.
 func (l *Live) ActAll(ctx context.Context, all []Input) error {
 	for _, in := range all {
 		if e := in.check(); e != nil {

@@ -194,7 +194,7 @@ func (w *redaction) members(dec *jsontext.Decoder, enc *jsontext.Encoder, path [
 	return changed, enc.WriteToken(end)
 }
 
-// write writes a string or a number after edit, and as it is where edit changes nothing.
+// write writes a string or a number after edit, unchanged where edit changes nothing.
 func (w *redaction) write(enc *jsontext.Encoder, raw jsontext.Value, edit func(string) string) (changed bool, err error) {
 	was := string(raw)
 	if raw.Kind() == '"' { // half surrogates are U+FFFD, as for callers

@@ -417,8 +417,8 @@ func apiOptions(c *config.Config, pl plan, t *target) app.API {
 }
 
 // kindOf is the kind of engine of a target: what the file says of it, unless the
-// command, the flag or the environment says otherwise. Without a target it is what
-// sites get of which nothing is said.
+// command, the flag or the environment says otherwise. Without a target it returns the settings of
+// sites of which nothing is said.
 func kindOf(c *config.Config, pl plan, t *target) string {
 	switch {
 	case pl.engine != "":

@@ -228,7 +228,7 @@ func deep(data []byte) bool {
 }
 
 // failure turns an error into a failed result: its message and what to do about it
-// as text, which is all that a model sees, and the webtool error object in _meta.
+// as text, because a model sees nothing else, and the webtool error object in _meta.
 func failure(e *bridge.Error) *mcpgo.CallToolResult {
 	body, text := told(e)
 	r := textResult(text)

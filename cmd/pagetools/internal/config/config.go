@@ -1,5 +1,5 @@
 // Package config reads the configuration. Flags, environment and file fill one
-// struct, whose tags are all that is said of a setting: its name in all three, its
+// struct, whose tags say all of a setting: its name in all three, its
 // default, what it takes, and its line in the JSON Schema of the file.
 package config
 
