@@ -367,6 +367,14 @@ func authorizationRow(t *testing.T, w *webtools) {
 	if !strings.HasPrefix(r.Header.Get("Www-Authenticate"), "Bearer") {
 		t.Errorf("WWW-Authenticate is %q", r.Header.Get("Www-Authenticate"))
 	}
+	for _, path := range []string{"/", "/llms.txt"} { // what a server is, for whoever has its address
+		if r := closed.get(t, path); r.Status != http.StatusOK || !strings.Contains(string(r.Body), "/mcp") || strings.Contains(string(r.Body), "good") {
+			t.Errorf("%s without a credential: %d %s", path, r.Status, r.Body)
+		}
+		if r := closed.request(t, http.MethodGet, path, "", "Authorization", "Bearer a-token-of-the-tests-that-is-long"); !strings.Contains(string(r.Body), "/webtools/good") {
+			t.Errorf("%s with one: %d %s", path, r.Status, r.Body)
+		}
+	}
 	closed.request(t, http.MethodGet, "/webtools/good", "", "Authorization", "Bearer wrong").Refused(t, http.StatusForbidden, "FORBIDDEN")
 	closed.request(t, http.MethodGet, "/webtools/good", "", "Authorization", "Bearer a-token-of-the-tests-that-is-long").Value(t)
 }
