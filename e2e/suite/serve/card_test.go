@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/e2e/suite"
 	"github.com/pagetools/pagetools/session/cdp"
 )
@@ -133,6 +134,7 @@ func (c *chat) outcome(tool string) (text string, isError bool) {
 // policy, a person agrees, answers what the page asks, declines, types an answer, and clicks in the
 // page, in both families of protocol versions; and the model's next call has the outcome.
 func TestCardInAChat(t *testing.T) {
+	gatetest.Landing(t)
 	t.Parallel()
 	host := chatHost(t)
 	s := suite.Serve(t, "site="+suite.CardSite, "--cors", host)
@@ -235,6 +237,7 @@ func (c *chat) isConfined() {
 // TestHandsOnTheCard: what a script does in the card answers nothing, and neither does a click on a
 // button that has just appeared; the same click does when it was in sight for 600 ms.
 func TestHandsOnTheCard(t *testing.T) {
+	gatetest.Landing(t)
 	t.Parallel()
 	host := chatHost(t)
 	s := suite.Serve(t, "site="+suite.CardSite, "--cors", host)
