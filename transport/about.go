@@ -24,7 +24,7 @@ func About(sites func(bridge.Caller) []bridge.Site) []Route {
 	}
 	return []Route{
 		Get("/", func(w http.ResponseWriter, r *http.Request) { about(w, r, known(r)) }),
-		Get("/llms.txt", func(w http.ResponseWriter, r *http.Request) { aboutForModels(w, r, known(r)) }),
+		Get("/llms.txt", func(w http.ResponseWriter, r *http.Request) { aboutForModels(w, known(r)) }),
 	}
 }
 
@@ -71,7 +71,7 @@ person's consent says so; an agent never answers for its person.
 - [Readiness](/readyz): whether the server takes calls
 `
 
-func aboutForModels(w http.ResponseWriter, r *http.Request, known []bridge.Site) {
+func aboutForModels(w http.ResponseWriter, known []bridge.Site) {
 	text := llmsText
 	if len(known) > 0 {
 		var b strings.Builder

@@ -70,14 +70,7 @@ func NewMetrics(sites []bridge.Site, load func() Load) *Metrics {
 			Help: "HTTP requests that were answered, by status. 499 is a client that gave up."}, []string{"status"})}
 	for _, s := range sites {
 		m.sites[s.Name] = true
-		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pagetools_site_up",
-			Help:        "1 for a site that can be reached, 0 for one that cannot, and is left alone for now.",
-			ConstLabels: prometheus.Labels{"site": s.Name}}, func() float64 {
-			if load().Down[s.Name] {
-				return 0
-			}
-			return 1
-		}))
+		m.registry.MustRegister(siteUp(s.Name, load))
 	}
 	gauge := func(name, help string, value func(Load) int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
@@ -124,6 +117,18 @@ func NewMetrics(sites []bridge.Site, load func() Load) *Metrics {
 			ConstLabels: prometheus.Labels{"result": result}}, func() float64 { return float64(value(load())) }))
 	}
 	return m
+}
+
+// siteUp says whether a site can be reached.
+func siteUp(name string, load func() Load) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pagetools_site_up",
+		Help:        "1 for a site that can be reached, 0 for one that cannot, and is left alone for now.",
+		ConstLabels: prometheus.Labels{"site": name}}, func() float64 {
+		if load().Down[name] {
+			return 0
+		}
+		return 1
+	})
 }
 
 // Counting returns a log of calls that counts them and passes them on to next, which
