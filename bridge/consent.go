@@ -118,7 +118,7 @@ func (t *Tool) secretsIn(input Value) map[string]bool {
 // checkConsent refuses a call that a person refused, or that differs from what they were shown.
 func (r *passage) checkConsent() *Error {
 	switch now, _ := r.where(false); {
-	case r.consent == nil:
+	case r.consent == nil || !r.consent.OK && r.consent.by == nobody:
 		return Errorf(ApprovalDenied, "", NotRun, "%q was refused: nobody answered in time.",
 			r.tool.name)
 	case !r.consent.OK:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -99,6 +100,9 @@ func TestConsentRefused(t *testing.T) {
 		}
 		_, e := resume(t, b, call, resuming(token))
 		want(t, e, bridge.ApprovalDenied, "", bridge.NotRun)
+		if !strings.Contains(e.Message, "a person said no") {
+			t.Errorf("declined, it says %q", e.Message)
+		}
 
 		q, token = parked(t, b, &call, bridge.ApprovalRequired)
 		if left := time.Until(q.ExpiresAt); left != 5*time.Minute {
@@ -110,6 +114,9 @@ func TestConsentRefused(t *testing.T) {
 		pass(14 * time.Minute)
 		_, e = resume(t, b, call, resuming(token))
 		want(t, e, bridge.ApprovalDenied, "", bridge.NotRun)
+		if !strings.Contains(e.Message, "nobody answered in time") {
+			t.Errorf("after its time, it says %q", e.Message)
+		}
 
 		_, token = parked(t, b, &call, bridge.ApprovalRequired)
 		pass(20*time.Minute + time.Second) // nobody answered, nobody came back

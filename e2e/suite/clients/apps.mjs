@@ -75,9 +75,11 @@ await test('act in the page', async () => {
   while (!await over.isVisible()) {
     const box = await picture.boundingBox().catch(() => null);
     if (box === null || box.width < 100) continue;
-    await page.mouse.click(box.x + 360 / 1280 * box.width, box.y + 230 / 720 * box.height);
+    await page.mouse.click(box.x + 0.4 * box.width, box.y + 0.4 * box.height); // the middle of the seat
+    await over.waitFor({ timeout: 1000 }).catch(() => {}); // a person looks what became of it, and then types
+    if (await over.isVisible()) break;
     await page.keyboard.type('Z');
-    await over.waitFor({ timeout: 700 }).catch(() => {});
+    await over.waitFor({ timeout: 1000 }).catch(() => {});
   }
   const { trusted, name } = JSON.parse(words(await call('seat')));
   assert.ok(trusted && name.startsWith('Z'), name);

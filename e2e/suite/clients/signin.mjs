@@ -30,6 +30,10 @@ class Stranger extends Provider {
   clientInformation() { return this.known; }
   saveClientInformation(known) { this.known = known; }
   state() { return 'a state'; }
+  invalidateCredentials(what) {
+    if (what === 'all' || what === 'tokens') this.kept = undefined;
+    if (what === 'all' || what === 'client') this.known = undefined;
+  }
 }
 
 const pair = (...args) => execFileSync(options.bin, ['pair', ...args, '--data-dir', options.data], { stdio: ['ignore', 'pipe', 'ignore'] }).toString();
@@ -59,6 +63,8 @@ export async function signIn({ open, Unauthorized }) {
       assert.equal(html.includes('Nobody has verified this name.'), document === undefined);
       assert.equal(provider.sent[0].searchParams.get('resource'), resource);
       assert.deepEqual((await client.list()).map((tool) => tool.name).slice(0, 3), ['pagetools_search', 'pagetools_describe', 'pagetools_call']);
+      const said = await client.call('look'); // after a revocation, one call hears that the page is gone
+      if (!/^The session is gone/.test(said)) assert.equal(said, 'looked');
       assert.equal(await client.call('look'), 'looked');
       await client.close();
     });

@@ -51,6 +51,9 @@ func (c *clients) testApps(t *testing.T) {
 	config := suite.WriteFile(t, "apps.yaml", fmt.Sprintf(appsConfig, site))
 	server := suite.Serve(t, "--config", config, "--cors", host.URL)
 	for _, era := range []string{"legacy", "modern"} {
+		if c.short && era == "legacy" {
+			continue
+		}
 		t.Run(era, func(t *testing.T) {
 			row := c.row(t)
 			query := url.Values{"server": {server.URL + "/mcp/site"}, "sandbox": {suite.CardSandbox(t)}, "era": {era}}

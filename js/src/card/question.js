@@ -77,7 +77,8 @@ export function follow(ticket, link) {
       const before = last;
       last = undefined;
       if (before !== undefined && answered === '' && acted) done(wordsOf(before)[2], before);
-      else if (answered === '') line(s.state === 'over' ? 'Nothing waits for you here.' : 'The call goes on.');
+      else if (answered === '' && s.state !== 'over') line('The call goes on.');
+      else if (answered === '') line(before !== undefined && isLate(before) ? tooLate : 'Nothing waits for you here.');
       return;
     }
     ticket = s.ticket ?? ticket;
@@ -167,7 +168,7 @@ export function follow(ticket, link) {
       } catch (e) {
         if (stopped) return;
         if (e instanceof Refusal && e.code === 'CONFLICT') {
-          if (answered === '') line('Nobody answered in time: that counts as declined.');
+          if (answered === '') line(tooLate);
           return;
         }
         if (e instanceof Refusal && e.code !== 'RATE_LIMIT' || ++failed > 10) {
@@ -187,6 +188,11 @@ export function follow(ticket, link) {
     },
   };
 }
+
+const tooLate = 'Nobody answered in time: that counts as declined.';
+
+/** isLate reports whether a question has ended by its time; a second is between clocks. @param {Question} q */
+const isLate = (q) => Date.now() > Date.parse(q.expiresAt) - 1000;
 
 /** @param {Question} q */
 function facts(q) {
