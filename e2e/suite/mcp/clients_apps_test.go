@@ -58,7 +58,7 @@ func (c *clients) testApps(t *testing.T) {
 			row := c.row(t)
 			query := url.Values{"server": {server.URL + "/mcp/site"}, "sandbox": {suite.CardSandbox(t)}, "era": {era}}
 			options, err := json.Marshal(map[string]any{
-				"browser": os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), "sandbox": os.Getenv("PAGETOOLS_NO_SANDBOX") == "", "page": host.URL + "/?" + query.Encode(),
+				"browser": os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), "sandbox": os.Getenv("PAGETOOLS_NO_SANDBOX") == "", "page": host.URL + "/?" + query.Encode(), "long": !c.short,
 			})
 			if err != nil {
 				t.Fatal(err)
