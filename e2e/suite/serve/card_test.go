@@ -33,7 +33,7 @@ func chatHost(t *testing.T) string {
 // chatting opens a host that shows the card of a server.
 func chatting(t *testing.T, e *cdp.Engine, s *suite.Server, host, more string) *chat {
 	t.Helper()
-	c := &chat{showInBrowser(t, e, fmt.Sprintf("%s/host.html?mcp=%s/mcp/site&sandbox=%s%s", host, s.URL, suite.CardSandbox(t), more), "#ready"), t}
+	c := &chat{showInBrowser(t, e, fmt.Sprintf("%s/host.html?mcp=%s/mcp/site&sandbox=%s%s", host, s.URL, suite.CardSandbox(t), more), "#ready:not([hidden])"), t}
 	if got := c.run("host.start()"); got != "open" {
 		t.Fatalf("the card is %s", got)
 	}
