@@ -15,6 +15,7 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/transport"
+	"github.com/pagetools/pagetools/transport/authserver"
 	"github.com/pagetools/pagetools/transport/oauth"
 )
 
@@ -76,8 +77,9 @@ func (c *callers) guards(addr net.Addr) (transport.Options, error) {
 	return o, nil
 }
 
-// setTools takes over the modes in which the callers of a file see tools over MCP, and who of them get the card. A host keeps the list that it
-// read first, for days: through an issuer, only hybrid lets it reach the tools of today.
+// setTools takes over the modes in which the callers of a file see tools over MCP, and who of them
+// get the card. A host keeps the list that it read first, for days: through an issuer, only hybrid
+// lets it reach the tools of today.
 func (c *callers) setTools(f *config.Config) {
 	tools, apps := map[string]string{"": f.OAuth.MCPTools}, map[string]bool{}
 	if tools[""] == "" && c.p.conf.MCPTools == "auto" {
@@ -198,8 +200,9 @@ func (c *callers) reload(a *app.App) reloaded {
 	if err == nil {
 		all, err = issuersOf(next)
 	}
-	people := peopleOf(next)
+	var people []authserver.Person
 	if err == nil {
+		people = peopleOf(next)
 		err = checkPeople(next, people)
 	}
 	if err != nil {
