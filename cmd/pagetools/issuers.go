@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
+	"slices"
 
 	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/policy"
@@ -91,7 +92,8 @@ func (i *issuers) signIn(mux *transport.Mux, guards *transport.Options) {
 		return
 	}
 	mux.Add(i.own.Routes()...)
-	guards.Open, guards.ForPages, guards.FormsAt = authserver.Open(), authserver.ForPages, authserver.FormsAt
+	guards.Open = slices.Concat(guards.Open, authserver.Open())
+	guards.ForPages, guards.FormsAt = authserver.ForPages, authserver.FormsAt
 	guards.MaxBodyUnder[authserver.Below] = authserver.MaxBody
 }
 

@@ -147,6 +147,11 @@ func TestSignIn(t *testing.T) {
 	calls := func(token string) suite.Reply {
 		return r.As(t, token, http.MethodPost, r.URL+"/webtools/site", `{"action":"look","request":{}}`)
 	}
+	for _, open := range []string{"/", "/llms.txt", "/healthz"} { // as without logging in
+		if got := r.As(t, "", http.MethodGet, r.URL+open, ""); got.Status != http.StatusOK {
+			t.Errorf("%s is %d", open, got.Status)
+		}
+	}
 	access, refresh := r.letIn("ann")
 	if got := calls(access).OK(t); got != "looked" {
 		t.Errorf("a call: %v", got)
