@@ -409,18 +409,25 @@ func revokeGrant(ctx context.Context, p *program, id string) error {
 	for i, g := range all {
 		ids[i] = g.ID
 	}
-	whole, err := beginning(id, ids)
-	if err != nil {
+	if _, err := revokeNamed(ctx, id, ids, s.Grants.Revoke, "consent", "approve --list"); err != nil {
 		return err
-	}
-	there, err := s.Grants.Revoke(ctx, whole)
-	if err != nil {
-		return err
-	}
-	if !there {
-		return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
-			"There is no consent with the ID %q; see pagetools approve --list.", id)
 	}
 	p.say("revoked")
 	return nil
+}
+
+// revokeNamed revokes the one of some IDs that is named by its beginning, and returns it. what is
+// revoked, and list is the command that lists them.
+func revokeNamed(ctx context.Context, id string, ids []string,
+	revoke func(context.Context, string) (bool, error), what, list string,
+) (whole string, err error) {
+	if whole, err = beginning(id, ids); err != nil {
+		return "", err
+	}
+	there, err := revoke(ctx, whole)
+	if err == nil && !there {
+		err = bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
+			"There is no %s with the ID %q; see pagetools %s.", what, id, list)
+	}
+	return whole, err
 }

@@ -256,17 +256,9 @@ func revokeConnection(ctx context.Context, p *program, id string) error {
 	for i, c := range all {
 		ids[i] = c.ID
 	}
-	whole, err := beginning(id, ids)
+	whole, err := revokeNamed(ctx, id, ids, s.Connections.Disconnect, "client", "pair --list")
 	if err != nil {
 		return err
-	}
-	there, err := s.Connections.Disconnect(ctx, whole)
-	if err != nil {
-		return err
-	}
-	if !there {
-		return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
-			"There is no client with the ID %q; see pagetools pair --list.", id)
 	}
 	a := &approver{p: p}
 	live, err := a.live() // those that serve now; without one, that was all

@@ -197,6 +197,23 @@ func (c *clients) testLogins(t *testing.T) {
 	}
 }
 
+// connectMCPGo connects the client of mcp-go, as a public client of these settings.
+func connectMCPGo(t *testing.T, endpoint string, o client.OAuthConfig) (*client.Client, error) {
+	t.Helper()
+	o.RedirectURI, o.PKCEEnabled, o.TokenEndpointAuthMethod = loginRedirect, true, "none"
+	c, err := client.NewOAuthStreamableHttpClient(endpoint, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(t.Context()); err != nil {
+		return nil, err
+	}
+	hello := mcp.InitializeRequest{}
+	hello.Params.ProtocolVersion, hello.Params.ClientInfo = "2025-11-25", mcp.Implementation{Name: "e2e", Version: "1"}
+	_, err = c.Initialize(t.Context(), hello)
+	return c, err
+}
+
 // TestLogin has the client of mcp-go log in at an authorization server (reach 11): it finds it,
 // logs in and calls, and goes on with a token that it renewed.
 func TestLogin(t *testing.T) {
@@ -205,18 +222,7 @@ func TestLogin(t *testing.T) {
 	endpoint := behindProxy(t, a) + "/mcp"
 	store := client.NewMemoryTokenStore()
 	connect := func() (*client.Client, error) {
-		c, err := client.NewOAuthStreamableHttpClient(endpoint, client.OAuthConfig{ClientID: loginClient, RedirectURI: loginRedirect,
-			Scopes: []string{"pagetools.call"}, TokenStore: store, PKCEEnabled: true, TokenEndpointAuthMethod: "none"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Start(t.Context()); err != nil {
-			return nil, err
-		}
-		hello := mcp.InitializeRequest{}
-		hello.Params.ProtocolVersion, hello.Params.ClientInfo = "2025-11-25", mcp.Implementation{Name: "e2e", Version: "1"}
-		_, err = c.Initialize(t.Context(), hello)
-		return c, err
+		return connectMCPGo(t, endpoint, client.OAuthConfig{ClientID: loginClient, Scopes: []string{"pagetools.call"}, TokenStore: store})
 	}
 	_, err := connect()
 	login := client.GetOAuthHandler(err)

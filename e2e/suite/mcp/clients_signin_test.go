@@ -82,18 +82,7 @@ func TestSignInByMCPGo(t *testing.T) {
 	server, serve := proxied(t, "localhost", "{built-in: {people: [{name: me}]}}")
 	store := client.NewMemoryTokenStore()
 	connect := func() (*client.Client, error) {
-		c, err := client.NewOAuthStreamableHttpClient(server+"/mcp", client.OAuthConfig{RedirectURI: loginRedirect, Scopes: []string{"call"}, TokenStore: store,
-			PKCEEnabled: true, TokenEndpointAuthMethod: "none"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Start(t.Context()); err != nil {
-			return nil, err
-		}
-		hello := mcp.InitializeRequest{}
-		hello.Params.ProtocolVersion, hello.Params.ClientInfo = "2025-11-25", mcp.Implementation{Name: "e2e", Version: "1"}
-		_, err = c.Initialize(t.Context(), hello)
-		return c, err
+		return connectMCPGo(t, server+"/mcp", client.OAuthConfig{Scopes: []string{"call"}, TokenStore: store})
 	}
 	_, err := connect()
 	login := client.GetOAuthHandler(err)
