@@ -41,6 +41,7 @@ func (c *clients) testApps(t *testing.T) {
 				continue
 			}
 			t.Run(host+"-"+era, func(t *testing.T) {
+				t.Parallel()
 				server := suite.Serve(t, "--config", config, "--cors", hosts)
 				query := url.Values{"server": {server.URL + "/mcp/site"}, "sandbox": {suite.CardSandbox(t)}, "era": {era}}
 				c.runTAP(t, "apps", map[string]any{"host": host, "page": hosts + "/" + host + "?" + query.Encode(), "long": !c.short && host == "appbridge",
