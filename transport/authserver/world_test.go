@@ -56,7 +56,7 @@ func (c *clock) advance(d time.Duration) {
 
 // world is a guarded listener with the authorization server, and a path that says who calls.
 type world struct {
-	t *testing.T
+	t testing.TB
 	*clock
 
 	url     string
@@ -66,7 +66,7 @@ type world struct {
 	revoked atomic.Int64 // how often callers were told
 }
 
-func newWorld(t *testing.T, change ...func(*authserver.Options)) *world {
+func newWorld(t testing.TB, change ...func(*authserver.Options)) *world {
 	t.Helper()
 	w := &world{t: t, clock: &clock{now: time.Now()}}
 	w.store = store.Memory(store.Options{Now: w.Now})
@@ -256,7 +256,7 @@ func (b *browser) code(query string) string {
 }
 
 // back returns the parameters with which a client gets its browser back.
-func (r reply) back(t *testing.T) url.Values {
+func (r reply) back(t testing.TB) url.Values {
 	t.Helper()
 	u, err := url.Parse(r.Header.Get("Location"))
 	if err != nil {
