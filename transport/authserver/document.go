@@ -11,10 +11,11 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/pquerna/cachecontrol/cacheobject"
 
 	"github.com/pagetools/pagetools/bridge/origin"
 )
@@ -184,18 +185,14 @@ func (d *clientDocument) check(id string) error {
 
 // lifeOf returns how long a document is kept, as its headers say (RFC 9111), within bounds.
 func lifeOf(h http.Header, now time.Time) time.Duration {
+	c, err := cacheobject.ParseResponseCacheControl(strings.Join(h.Values("Cache-Control"), ","))
 	var life time.Duration
-	if at, err := http.ParseTime(h.Get("Expires")); err == nil {
+	switch at, none := http.ParseTime(h.Get("Expires")); {
+	case err != nil || c.NoStore || c.NoCachePresent:
+	case c.MaxAge >= 0:
+		life = time.Duration(c.MaxAge) * time.Second
+	case none == nil:
 		life = at.Sub(now)
-	}
-	for part := range strings.SplitSeq(strings.ToLower(strings.Join(h.Values("Cache-Control"), ",")), ",") {
-		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
-		switch n, err := strconv.Atoi(strings.Trim(value, `"`)); {
-		case name == "no-store" || name == "no-cache":
-			return leastKept
-		case name == "max-age" && err == nil:
-			life = time.Duration(min(n, int(mostKept/time.Second))) * time.Second
-		}
 	}
 	return max(leastKept, min(mostKept, life))
 }

@@ -89,7 +89,11 @@ func TestDocument(t *testing.T) {
 	for _, x := range []struct {
 		header string
 		kept   time.Duration
-	}{{"Cache-Control: max-age=3600", time.Hour}, {"Cache-Control: no-store, max-age=3600", 5 * time.Minute}, {"Cache-Control: max-age=99999999999", 24 * time.Hour}, {"Cache-Control: max-age=-1", 5 * time.Minute}} {
+	}{
+		{"Cache-Control: max-age=3600", time.Hour}, {`Cache-Control: public, Max-Age="3600"`, time.Hour}, {"Cache-Control: no-store, max-age=3600", 5 * time.Minute},
+		{"Cache-Control: max-age=99999999999", 24 * time.Hour}, {"Cache-Control: max-age=-1", 5 * time.Minute}, {"Expires: Fri, 31 Dec 2100 00:00:00 GMT", 24 * time.Hour},
+		{"Expires: 0", 5 * time.Minute},
+	} {
 		h.answers[claude] = answer(200, documentOf(claude, ""), x.header)
 		before := h.times(claude)
 		w.do("GET", w.query(nil), "")

@@ -2,24 +2,9 @@
 // person types a code on a page. A client is as in login.mjs.
 
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { options, Provider } from './login.mjs';
+import { letIn, revokeAll } from './person.mjs';
 import { done, test } from './tap.mjs';
-
-/** Lets a client in, as a person at a browser does, and returns what the client gets. */
-async function letIn(address, code) {
-  const page = await fetch(address, { redirect: 'manual' });
-  const html = await page.text();
-  assert.equal(page.status, 200, html);
-  const token = html.match(/name="token" value="([^"]+)"/)[1];
-  const cookie = page.headers.getSetCookie().map((line) => line.split(';')[0]).join('; ');
-  const answer = await fetch(`${options.server}/oauth/consent`, {
-    method: 'POST', redirect: 'manual', headers: { cookie, origin: options.server }, body: new URLSearchParams({ token, code, do: 'allow' }),
-  });
-  const to = answer.headers.get('location');
-  assert.ok(to?.startsWith(options.redirect), `${answer.status} ${await answer.text()}`);
-  return { html, back: new URL(to).searchParams };
-}
 
 /** A client that no authorization server knows yet. */
 class Stranger extends Provider {
@@ -35,8 +20,6 @@ class Stranger extends Provider {
     if (what === 'all' || what === 'client') this.known = undefined;
   }
 }
-
-const pair = (...args) => execFileSync(options.bin, ['pair', ...args, '--data-dir', options.data], { stdio: ['ignore', 'pipe', 'ignore'] }).toString();
 
 /** Runs all tests of a client. */
 export async function signIn({ open, Unauthorized }) {
@@ -84,7 +67,7 @@ export async function signIn({ open, Unauthorized }) {
       const token = provider.kept.access_token;
       const asks = async () => (await fetch(resource, { headers: { authorization: `Bearer ${token}` } })).status;
       assert.notEqual(await asks(), 401);
-      for (const { id } of JSON.parse(pair('--list', '--json')).connections) pair('--revoke', id);
+      revokeAll();
       assert.equal(await asks(), 401);
       await assert.rejects(client.call('look'));
       await client.close().catch(() => {});

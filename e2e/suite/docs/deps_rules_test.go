@@ -113,7 +113,7 @@ var owners = []owner{
 	{"go.opentelemetry.io/otel", []string{"cmd/pagetools"}, "it has the globals of the process, which only the command may set"},
 	{"go.opentelemetry.io/proto/...", []string{"e2e/suite/..."}, "a test is a collector of traces"},
 	{"google.golang.org/protobuf/...", []string{"e2e/suite/..."}, "a test is a collector of traces"},
-	{"github.com/pquerna/cachecontrol/...", []string{"bridge/opentools"}, "how long documents are fresh is read in one place"},
+	{"github.com/pquerna/cachecontrol/...", []string{"bridge/opentools", "transport/authserver"}, "only documents of others say how long they are fresh"},
 	{"golang.org/x/oauth2/...", []string{"bridge/opentools/oauth", "e2e/suite/..."}, "tokens are asked for in one place, which checks who gives them; a test asks as a client does"},
 	{"github.com/go-jose/...", []string{"transport/oauth"}, "the signatures of tokens are verified in one place"},
 	{"github.com/zitadel/oidc/...", []string{"bridge/opentools/oauth", "e2e/suite/..."}, "tests log in at an authorization server that is not ours"},

@@ -43,6 +43,9 @@ type chaos struct {
 	guest    bool          // whether the file has the caller guest
 	fired    map[string]int
 	tasks    atomic.Int64 // calls that became tasks
+	cards    atomic.Int64 // times that a card was drawn
+	thefts   atomic.Int64 // tickets that do not count, and were refused
+	tickets  lost
 
 	mu      sync.Mutex
 	entries []entry
@@ -50,7 +53,7 @@ type chaos struct {
 
 const chaosConfig = `
 sites:
-  - {name: shop, target: %q, approval: {default: auto}, warm: 1}
+  - {name: shop, target: %q, approval: {default: auto, tools: {agree: ask}}, warm: 1}
 limits: {call-timeout: %s, first-idle: 2s, idle: 3s, question: 4s, max-sessions: 12}
 task-after: 300ms
 data-dir: %q
@@ -60,7 +63,7 @@ callers:
 `
 
 // chaosCallers are the credentials, which also identify calls.
-var chaosCallers = []string{"web-0", "web-1", "mcp-0", "mcp-1", "long-0", "long-1", "task-0", "task-1"}
+var chaosCallers = []string{"web-0", "web-1", "mcp-0", "mcp-1", "long-0", "long-1", "task-0", "task-1", "card-0", "card-1"}
 
 func chaosToken(name string) string { return name + "-token-of-the-tests" }
 
@@ -153,6 +156,8 @@ func TestChaos(t *testing.T) {
 			act = c.long
 		case "task":
 			act = c.task
+		case "card":
+			act = c.card
 		}
 		actors.Go(func() { act(ctx, name, dice(seed, name)) })
 	}
@@ -189,6 +194,9 @@ func (c *chaos) fresh(when string) {
 	}
 }
 
+// asks lists the tools whose clock a question stops.
+var asks = map[string]bool{"ask": true, "agree": true, "touch": true}
+
 // report says what happened, and fails for what must not.
 func (c *chaos) report(before, after vitals) {
 	c.t.Helper()
@@ -199,7 +207,7 @@ func (c *chaos) report(before, after vitals) {
 	for _, e := range c.entries {
 		outcomes[strings.TrimSpace(e.outcome+" "+e.why)]++
 		tools[e.tool] = true
-		if e.outcome != "left" && e.tool != "ask" && e.over > late.over {
+		if e.outcome != "left" && !asks[e.tool] && e.over > late.over {
 			late = e
 		}
 		if e.by == "honest" && e.outcome == "ok" {
@@ -217,10 +225,10 @@ func (c *chaos) report(before, after vitals) {
 		}
 		all.WriteString("\n")
 	}
-	c.t.Logf("%d calls of %d tools, %d as tasks, %d violations; the latest reply, %v after its deadline: %+v\n%sthe honest caller: %s\nbefore: %v\nafter: %v",
-		len(c.entries), len(tools), c.tasks.Load(), wrong, late.over.Round(time.Millisecond), late, all.String(), quantiles(victim), before, after)
-	if len(c.fired) == 0 || c.tasks.Load() == 0 {
-		c.t.Error("nothing broke, or no call became a task: the test proves nothing")
+	c.t.Logf("%d calls of %d tools, %d as tasks, %d cards and %d stolen tickets, %d violations; the latest reply, %v after its deadline: %+v\n%sthe honest caller: %s\nbefore: %v\nafter: %v",
+		len(c.entries), len(tools), c.tasks.Load(), c.cards.Load(), c.thefts.Load(), wrong, late.over.Round(time.Millisecond), late, all.String(), quantiles(victim), before, after)
+	if len(c.fired) == 0 || c.tasks.Load() == 0 || c.cards.Load() == 0 || c.thefts.Load() == 0 {
+		c.t.Error("nothing broke, no call became a task, none had a card, or no ticket was stolen: the test proves nothing")
 	}
 }
 

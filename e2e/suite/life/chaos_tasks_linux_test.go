@@ -18,6 +18,8 @@ type tasked struct {
 	InputRequests                            map[string]json.RawMessage
 	Result                                   *tasked
 	Meta                                     map[string]json.RawMessage `json:"_meta"`
+	StructuredContent                        json.RawMessage
+	Contents                                 []struct{ Text string }
 }
 
 // task is a client of MCP that takes tasks: it looks how they are, answers or cancels them, and
@@ -117,11 +119,19 @@ func answers(got *tasked, yes bool) map[string]any {
 	return all
 }
 
+// withTasks is a client that takes tasks, and asks its person.
+var withTasks = map[string]any{"elicitation": map[string]any{"form": map[string]any{}}, "extensions": map[string]any{"io.modelcontextprotocol/tasks": map[string]any{}}}
+
 // askMCP makes a request of 2026-07-28 as a client that takes tasks, and returns its result.
 func (c *chaos) askMCP(ctx context.Context, token, method, name string, params map[string]any) (*tasked, error) {
+	return c.askMCPAs(ctx, withTasks, token, method, name, params)
+}
+
+// askMCPAs makes a request of 2026-07-28 as a client with capabilities, and returns its result.
+func (c *chaos) askMCPAs(ctx context.Context, capabilities map[string]any, token, method, name string, params map[string]any) (*tasked, error) {
 	const version = "2026-07-28"
-	params["_meta"] = map[string]any{"io.modelcontextprotocol/protocolVersion": version, "io.modelcontextprotocol/clientInfo": map[string]string{"name": "tasks", "version": "1"},
-		"io.modelcontextprotocol/clientCapabilities": map[string]any{"elicitation": map[string]any{"form": map[string]any{}}, "extensions": map[string]any{"io.modelcontextprotocol/tasks": map[string]any{}}}}
+	params["_meta"] = map[string]any{"io.modelcontextprotocol/protocolVersion": version, "io.modelcontextprotocol/clientInfo": map[string]string{"name": "chaos", "version": "1"},
+		"io.modelcontextprotocol/clientCapabilities": capabilities}
 	body, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params}) // strings and numbers
 	r := c.In(ctx, token, http.MethodPost, c.URL+"/mcp/shop", string(body), "Accept", "application/json, text/event-stream",
 		"MCP-Protocol-Version", version, "Mcp-Method", method, "Mcp-Name", name)

@@ -25,10 +25,10 @@ const note = async (what, call, run) => {
   const r = await fetch('/' + what + '?call=' + call + '&run=' + run, {method: 'POST'});
   if (!r.ok) throw new Error('the ledger is closed');
 };
-const add = (name, body, description = name, more = {}) => document.modelContext.registerTool({name, description, inputSchema, execute: async ({id}) => {
+const add = (name, body, description = name, more = {}) => document.modelContext.registerTool({name, description, inputSchema, execute: async ({id}, context) => {
   const run = crypto.randomUUID();
   await note('begin', id, run);
-  const result = await body(id);
+  const result = await body(id, context);
   await note('end', id, run);
   return result;
 }}, more);
@@ -42,6 +42,8 @@ add('huge', () => 'x'.repeat(3 << 20));
 add('fail', () => { throw new Error('not today'); });
 add('alerts', (id) => (alert('look'), id));
 add('ask', (id) => (confirm('really?'), id));
+add('agree', (id) => id);
+add('touch', (id, context) => context.requestUserInteraction(() => new Promise((resolve) => { onclick = () => resolve(id); })));
 add('leave', () => { location.href = '/?' + Math.random(); return forever(); });
 add('loop', () => { sessionStorage.setItem('again', 5); location.reload(); return forever(); });
 add('change', (id) => {
@@ -111,6 +113,7 @@ type entry struct {
 	outcome      string // ok, not_run, failed or unknown; left: its client went away; none: there was no answer
 	why          string // code and reason of an error, or what the client says
 	took, over   time.Duration
+	refused      bool // it needs consent, which nobody gave
 }
 
 // problem says what is wrong about a call, or "".
@@ -122,6 +125,8 @@ func (l *ledger) problem(e entry) string {
 	switch {
 	case begun > 1:
 		wrong = "it ran more than once"
+	case e.refused && begun > 0:
+		wrong = "it ran without consent"
 	case e.outcome == "none":
 		wrong = "it has no outcome"
 	case e.outcome == "ok" && (begun != 1 || ended != 1):
@@ -156,12 +161,12 @@ func outcomeOf(r suite.Reply) (outcome, why string, f suite.Failure) {
 // TestLedgerSees is the positive control of what chaos and soak hold.
 func TestLedgerSees(t *testing.T) {
 	l := &ledger{begun: map[string]map[string]bool{"a": {"1": true}, "b": {"1": true, "2": true}}, ended: map[string]map[string]bool{"b": {"1": true}}}
-	for _, e := range []entry{{id: "a", outcome: "not_run"}, {id: "a", outcome: "ok"}, {id: "b", outcome: "unknown"}, {id: "c", outcome: "ok"}, {id: "c", outcome: "none"}, {id: "c"}} {
+	for _, e := range []entry{{id: "a", outcome: "not_run"}, {id: "a", outcome: "ok"}, {id: "b", outcome: "unknown"}, {id: "c", outcome: "ok"}, {id: "c", outcome: "none"}, {id: "c"}, {id: "a", outcome: "unknown", refused: true}} {
 		if l.problem(e) == "" {
 			t.Errorf("it sees nothing wrong in %+v", e)
 		}
 	}
-	for _, e := range []entry{{id: "a", outcome: "unknown"}, {id: "a", outcome: "left"}, {id: "c", outcome: "not_run"}, {id: "c", outcome: "unknown"}} {
+	for _, e := range []entry{{id: "a", outcome: "unknown"}, {id: "a", outcome: "left"}, {id: "c", outcome: "not_run"}, {id: "c", outcome: "unknown"}, {id: "c", outcome: "not_run", refused: true}} {
 		if p := l.problem(e); p != "" {
 			t.Error(p)
 		}

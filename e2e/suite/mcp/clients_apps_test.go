@@ -1,8 +1,6 @@
 package mcp_test
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -16,8 +14,11 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
-// appsPage is a host's page, whose script is the SDK of MCP Apps.
-const appsPage = `<!doctype html><meta charset=utf-8><link rel=icon href="data:,"><body style="margin: 0"><script type=module src=app.js></script>`
+// appsPage is a host's page, whose script a library of MCP Apps is in.
+const appsPage = `<!doctype html><meta charset=utf-8><link rel=icon href="data:,"><body style="margin: 0"><script type=module src=%s.js></script>`
+
+// appsHosts lists the hosts: of the SDK of MCP Apps, and of MCP-UI.
+var appsHosts = []string{"appbridge", "mcpui"}
 
 // appsConfig lets questions expire while a test looks.
 const appsConfig = `
@@ -25,50 +26,59 @@ sites: [{name: site, target: %q}]
 limits: {question: 25s}
 `
 
-// testApps has a person answer on the card, in a host that the SDK of MCP Apps makes.
+// testApps has a person answer on the card, in hosts that libraries of others make.
 func (c *clients) testApps(t *testing.T) {
 	t.Helper()
-	made := api.Build(api.BuildOptions{
-		EntryPoints: []string{"../clients/appbridge.js"}, NodePaths: []string{c.modules},
-		Bundle: true, Format: api.FormatESModule, Platform: api.PlatformBrowser, LogLevel: api.LogLevelSilent,
-	})
-	if len(made.Errors) > 0 || len(made.OutputFiles) != 1 {
-		t.Fatalf("the host's page: %v", api.FormatMessages(made.Errors, api.FormatMessagesOptions{}))
-	}
-	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		kind, text := "text/html", []byte(appsPage)
-		if r.URL.Path == "/app.js" {
-			kind, text = "text/javascript", made.OutputFiles[0].Contents
-		}
-		w.Header().Set("Content-Type", kind)
-		_, _ = w.Write(text)
-	}))
-	defer host.Close()
+	hosts := appsServer(t, c.modules)
 	site, err := filepath.Abs(suite.CardSite)
 	if err != nil {
 		t.Fatal(err)
 	}
 	config := suite.WriteFile(t, "apps.yaml", fmt.Sprintf(appsConfig, site))
-	server := suite.Serve(t, "--config", config, "--cors", host.URL)
-	for _, era := range []string{"legacy", "modern"} {
-		if c.short && era == "legacy" {
-			continue
-		}
-		t.Run(era, func(t *testing.T) {
-			row := c.row(t)
-			query := url.Values{"server": {server.URL + "/mcp/site"}, "sandbox": {suite.CardSandbox(t)}, "era": {era}}
-			options, err := json.Marshal(map[string]any{
-				"browser": os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), "sandbox": os.Getenv("PAGETOOLS_NO_SANDBOX") == "", "page": host.URL + "/?" + query.Encode(), "long": !c.short,
+	for _, host := range appsHosts {
+		for _, era := range []string{"legacy", "modern"} {
+			if c.short && (host == "appbridge") == (era == "legacy") {
+				continue
+			}
+			t.Run(host+"-"+era, func(t *testing.T) {
+				t.Parallel()
+				server := suite.Serve(t, "--config", config, "--cors", hosts)
+				query := url.Values{"server": {server.URL + "/mcp/site"}, "sandbox": {suite.CardSandbox(t)}, "era": {era}}
+				c.runTAP(t, "apps", map[string]any{"host": host, "page": hosts + "/" + host + "?" + query.Encode(), "long": !c.short && host == "appbridge",
+					"browser": os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), "sandbox": os.Getenv("PAGETOOLS_NO_SANDBOX") == ""})
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := c.run(t, filepath.Join(c.dir, "apps.mjs"), string(options))
-			sum, incomplete := readTAP(out)
-			row.result = fmt.Sprintf("%d passed, %d failed", sum.passed, sum.failed)
-			if err := errors.Join(err, incomplete); err != nil || sum.failed > 0 {
-				t.Errorf("%v\n%s", err, out)
-			}
+		}
+	}
+}
+
+// appsServer serves the pages of the hosts, and returns its address.
+func appsServer(t *testing.T, modules string) string {
+	t.Helper()
+	var entries []string
+	for _, name := range appsHosts {
+		entries = append(entries, "../clients/"+name+".js")
+	}
+	made := api.Build(api.BuildOptions{
+		EntryPoints: entries, NodePaths: []string{modules}, Outdir: "/", Define: map[string]string{"process.env.NODE_ENV": `"production"`},
+		Bundle: true, Format: api.FormatESModule, Platform: api.PlatformBrowser, LogLevel: api.LogLevelSilent,
+	})
+	if len(made.Errors) > 0 || len(made.OutputFiles) != len(entries) {
+		t.Fatalf("the pages of the hosts: %v", api.FormatMessages(made.Errors, api.FormatMessagesOptions{}))
+	}
+	mux := http.NewServeMux()
+	for _, name := range appsHosts {
+		mux.HandleFunc("/"+name, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = fmt.Fprintf(w, appsPage, name)
 		})
 	}
+	for _, file := range made.OutputFiles {
+		mux.HandleFunc(file.Path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/javascript")
+			_, _ = w.Write(file.Contents)
+		})
+	}
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return s.URL
 }

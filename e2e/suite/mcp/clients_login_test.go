@@ -3,7 +3,6 @@ package mcp_test
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +11,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -182,17 +180,7 @@ func (c *clients) testLogins(t *testing.T) {
 	narrow := a.token(t, oidc.ScopeOpenID)
 	for _, s := range []script{{file: "login1", era: "legacy"}, {file: "login2", era: "legacy"}, {file: "login2", era: "modern"}} {
 		t.Run(s.file+"-"+s.era, func(t *testing.T) {
-			options, err := json.Marshal(map[string]any{"era": s.era, "server": server, "client": loginClient, "redirect": loginRedirect, "narrow": narrow})
-			if err != nil {
-				t.Fatal(err)
-			}
-			row := c.row(t)
-			out, err := c.run(t, filepath.Join(c.dir, s.file+".mjs"), string(options))
-			sum, incomplete := readTAP(out)
-			row.result = fmt.Sprintf("%d passed, %d failed, %d not possible", sum.passed, sum.failed, sum.skipped)
-			if err := errors.Join(err, incomplete); err != nil || sum.failed > 0 {
-				t.Errorf("%v\n%s", err, out)
-			}
+			c.runTAP(t, s.file, map[string]any{"era": s.era, "server": server, "client": loginClient, "redirect": loginRedirect, "narrow": narrow})
 		})
 	}
 }

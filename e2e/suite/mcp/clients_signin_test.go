@@ -1,18 +1,16 @@
 package mcp_test
 
 import (
-	"encoding/json"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"html"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -40,23 +38,46 @@ func (c *clients) testSignIn(t *testing.T) {
 	authority := suite.WriteFile(t, "ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: host.Certificate().Raw})))
 	for _, s := range []script{{file: "login1", era: "legacy"}, {file: "login2", era: "legacy"}, {file: "login2", era: "modern"}} {
 		t.Run(s.file+"-"+s.era, func(t *testing.T) {
-			server, serve := proxied(t, "localhost", "{built-in: {people: [{name: me}]}}", "SSL_CERT_FILE="+authority, "PAGETOOLS_ALLOW_PRIVATE=127.0.0.0/8")
-			data := serve.Tmp + "-data"
-			var codes []string
-			for range 2 {
-				codes = append(codes, paired(t, data))
-			}
-			options, err := json.Marshal(map[string]any{"era": s.era, "server": server, "redirect": loginRedirect, "document": document, "codes": codes, "bin": c.bin, "data": data})
+			options := signInServer(t, 2, "SSL_CERT_FILE="+authority, "PAGETOOLS_ALLOW_PRIVATE=127.0.0.0/8")
+			options["era"], options["redirect"], options["document"], options["bin"] = s.era, loginRedirect, document, c.bin
+			c.runTAP(t, s.file, options)
+		})
+	}
+}
+
+// signInServer serves a page behind pagetools' own authorization server, and returns what scripts
+// need of it, with some codes of a person.
+func signInServer(t *testing.T, codes int, env ...string) map[string]any {
+	t.Helper()
+	server, serve := proxied(t, "localhost", "{built-in: {people: [{name: me}]}}", env...)
+	data := serve.Tmp + "-data"
+	var all []string
+	for range codes {
+		all = append(all, paired(t, data))
+	}
+	return map[string]any{"server": server, "data": data, "codes": all}
+}
+
+// testPeople has a person in a browser let in what people start (reach 11): mcp-remote, and the
+// Inspector. It also runs the scenarios of the conformance suite for authorization servers.
+func (c *clients) testPeople(t *testing.T) {
+	t.Helper()
+	for _, s := range []script{
+		{file: "remote", era: "legacy", short: true}, {file: "inspector", era: "legacy"}, {file: "inspector", era: "modern"}, {file: "authorization", era: "modern", short: true},
+	} {
+		if c.short && !s.short {
+			continue
+		}
+		t.Run(s.file+"-"+s.era, func(t *testing.T) {
+			t.Parallel()
+			free, err := suite.ClosedPort() // where the client listens for its code
 			if err != nil {
 				t.Fatal(err)
 			}
-			row := c.row(t)
-			out, err := c.run(t, filepath.Join(c.dir, s.file+".mjs"), string(options))
-			sum, incomplete := readTAP(out)
-			row.result = fmt.Sprintf("%d passed, %d failed, %d not possible", sum.passed, sum.failed, sum.skipped)
-			if err := errors.Join(err, incomplete); err != nil || sum.failed > 0 {
-				t.Errorf("%v\n%s", err, out)
-			}
+			options := signInServer(t, 2)
+			maps.Copy(options, map[string]any{"era": s.era, "redirect": "http://" + free + "/callback", "bin": c.bin, "modules": c.modules, "dir": suite.TempDir(t), "versions": revisions,
+				"browser": os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), "sandbox": os.Getenv("PAGETOOLS_NO_SANDBOX") == ""})
+			c.runTAP(t, s.file, options)
 		})
 	}
 }

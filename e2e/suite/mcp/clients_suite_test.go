@@ -3,7 +3,6 @@ package mcp_test
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -361,7 +360,6 @@ func TestClientReports(t *testing.T) {
 // testViewer looks at a trace of ours in Playwright's own viewer, as it is on npm.
 func (c *clients) testViewer(t *testing.T) {
 	t.Helper()
-	row := c.row(t)
 	dir := suite.TempDir(t)
 	suite.PagetoolsRun(t, 0, "test", filepath.Join(docs.Root(t), "examples", "scenario", "stamps.webtool.yaml"), "--run", "needs a person/mcp$",
 		"--trace", "on", "--trace-dir", dir)
@@ -374,17 +372,8 @@ func (c *clients) testViewer(t *testing.T) {
 	files.HandleFunc("/trace.zip", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, traces[0]) })
 	viewer := httptest.NewServer(files)
 	defer viewer.Close()
-	options, err := json.Marshal(map[string]any{
+	c.runTAP(t, "viewer", map[string]any{
 		"browser": os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), "sandbox": os.Getenv("PAGETOOLS_NO_SANDBOX") == "",
 		"viewer": viewer.URL + "/", "trace": viewer.URL + "/trace.zip",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := c.run(t, filepath.Join(c.dir, "viewer.mjs"), string(options))
-	sum, incomplete := readTAP(out)
-	row.result = fmt.Sprintf("%d passed, %d failed", sum.passed, sum.failed)
-	if err := errors.Join(err, incomplete); err != nil || sum.failed > 0 {
-		t.Errorf("%v\n%s", err, out)
-	}
 }

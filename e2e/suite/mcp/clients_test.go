@@ -104,6 +104,7 @@ func TestClients(t *testing.T) {
 	t.Run("inspector", func(t *testing.T) { c.testInspector(t) })
 	t.Run("logins", func(t *testing.T) { c.testLogins(t) })
 	t.Run("sign-in", func(t *testing.T) { c.testSignIn(t) })
+	t.Run("people", func(t *testing.T) { c.testPeople(t) })
 	t.Run("conformance", func(t *testing.T) { c.testConformance(t) })
 	t.Run("agent-node", func(t *testing.T) { c.testAgentNode(t) })
 	t.Run("adapter", func(t *testing.T) { c.testAdapter(t) })
@@ -178,24 +179,30 @@ func (c *clients) at(site, session, transport, tmp string) endpoint {
 func (c *clients) runScript(t *testing.T, s script) {
 	t.Helper()
 	tmp := suite.TempDir(t)
-	options, err := json.Marshal(map[string]any{
+	c.runTAP(t, s.file, map[string]any{
 		"era": s.era, "transport": s.transport, "site": c.site.URL,
 		"server":  c.at("clients", s.name(), s.transport, tmp),
 		"unasked": c.at("clients", s.name()+"-unasked", s.transport, tmp),
 		"bad":     c.at("bad", s.name(), s.transport, tmp),
 	})
+	if entries, err := os.ReadDir(tmp); err != nil || len(entries) > 0 {
+		t.Errorf("a process left %v in its temporary folder (%v)", entries, err)
+	}
+}
+
+// runTAP runs a script of the clients, and fails when one of its tests does.
+func (c *clients) runTAP(t *testing.T, file string, options map[string]any) {
+	t.Helper()
+	text, err := json.Marshal(options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	row := c.row(t)
-	out, err := c.run(t, filepath.Join(c.dir, s.file+".mjs"), string(options))
+	out, err := c.run(t, filepath.Join(c.dir, file+".mjs"), string(text))
 	sum, incomplete := readTAP(out)
 	row.result = fmt.Sprintf("%d passed, %d failed, %d not possible", sum.passed, sum.failed, sum.skipped)
 	if err := errors.Join(err, incomplete); err != nil || sum.failed > 0 {
 		t.Errorf("%v\n%s", err, out)
-	}
-	if entries, err := os.ReadDir(tmp); err != nil || len(entries) > 0 {
-		t.Errorf("a process left %v in its temporary folder (%v)", entries, err)
 	}
 }
 
