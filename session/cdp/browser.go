@@ -193,7 +193,7 @@ func (b *instance) close(ctx context.Context) {
 	b.process.Stop(ctx)
 }
 
-// place is where a tab is in its browser.
+// place locates a tab in its browser.
 type place struct {
 	target *wire.Session
 	in     cdp.BrowserContextID // "" is the default one

@@ -22,7 +22,7 @@ type door struct {
 	opens   chan struct{} // closed when the person allows it
 }
 
-// newDoor makes a profile whose file leads to the door. answer is what the door says to everybody; "" waits.
+// newDoor makes a profile whose file leads to the door. The door says answer to everybody; with "" it waits.
 func newDoor(t *testing.T, p *person, answer string) *door {
 	t.Helper()
 	d := &door{profile: folders(t), opens: make(chan struct{})}

@@ -16,7 +16,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// Endpoint is where a running browser takes connections from programs that control it.
+// Endpoint names a running browser that takes connections from programs which control it.
 type Endpoint struct {
 	File string // that says so
 	URL  string // of the WebSocket on this machine; it holds a secret of the browser
