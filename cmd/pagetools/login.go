@@ -127,7 +127,7 @@ func (s stateTarget) check(c *config.Config) error {
 		return nil
 	}
 	if c.AutoConnect {
-		return terminal.Usage("--save-storage-state: the login is in your browser, which --auto-connect uses each time: leave it out")
+		return terminal.Usage("--auto-connect uses the login of your browser, which no file needs to hold: leave out --save-storage-state")
 	}
 	path := string(s)
 	dir, err := os.Stat(filepath.Dir(path))

@@ -84,8 +84,13 @@ func TestDialogIsWaitedFor(t *testing.T) {
 		_, err := e.Start(t.Context())
 		opened <- reasonOf(err)
 	}()
-	if got := <-told; got != "the browser asks whether remote debugging is allowed: choose Allow in its window (waiting 60s)" {
-		t.Errorf("it said %q", got)
+	select {
+	case got := <-told:
+		if got != "the browser asks whether remote debugging is allowed: choose Allow in its window (waiting 60s)" {
+			t.Errorf("it said %q", got)
+		}
+	case got := <-opened:
+		t.Fatalf("nobody was asked: %s", got)
 	}
 	select {
 	case got := <-opened:

@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"slices"
+
+	"github.com/pagetools/pagetools/bridge/policy"
 )
 
 // This file holds what other settings are with --auto-connect, with which pages open in the browser that a
@@ -14,13 +16,25 @@ func (c *Config) preferOwn() {
 		return
 	}
 	for key, set := range map[string]func(){
-		"approval": func() { c.Approval = "strict" }, // pages act as the person
+		"approval": func() { c.Approval = policy.ModeStrict }, // pages act as the person
 		"state":    func() { c.State = "shared" }, "warm": func() { c.Warm = 0 },
 		"downloads": func() { c.Downloads = "off" },
 		"headless":  func() { c.Headless = false }, // somebody is at its windows
 	} {
 		if c.IsDefault(key) {
 			set()
+		}
+	}
+	if !c.Unnamed {
+		return
+	}
+	// Beside strict, the usual ask loosens: a file that nobody named must not.
+	if c.Approval == policy.ModeAsk && !c.Insisted("approval") {
+		c.Approval = policy.ModeStrict
+	}
+	for i := range c.Sites {
+		if c.Sites[i].Approval.Mode == policy.ModeAsk {
+			c.Sites[i].Approval.Mode = policy.ModeStrict
 		}
 	}
 }
