@@ -70,7 +70,7 @@ func NewOwn(o OwnOptions) *Engine {
 			return nil, err
 		}
 		b.native, b.words, b.keepsProfile, b.attended = o.Native, o.Words, true, true
-		b.guest = &guest{attach: o.Attach, say: o.Say, taken: map[cdptarget.ID]*wire.Session{}}
+		b.guest = &guest{attach: o.Attach, say: o.Say, taken: map[cdptarget.ID]*wire.Session{}, failed: map[cdptarget.ID]string{}}
 		return b, nil
 	}
 	return e
@@ -142,6 +142,8 @@ type guest struct {
 
 	mu    sync.Mutex
 	taken map[cdptarget.ID]*wire.Session // tabs of the person's that we use; nil while we attach to one
+	// failed has what a tab of theirs showed when it could not be used: it is not reloaded again.
+	failed map[cdptarget.ID]string
 }
 
 // place finds an open tab for a site that is to use one, or opens one of ours in a window in the background.
@@ -162,7 +164,7 @@ func (g *guest) place(ctx context.Context, b *instance, o session.TabOptions) (p
 	g.mu.Lock()
 	found = slices.DeleteFunc(found, func(x *cdptarget.Info) bool {
 		_, taken := g.taken[x.TargetID]
-		return taken
+		return taken || g.failed[x.TargetID] == x.URL
 	})
 	if len(found) > 0 {
 		g.taken[found[0].TargetID] = nil
@@ -186,6 +188,19 @@ func (g *guest) place(ctx context.Context, b *instance, o session.TabOptions) (p
 	g.mu.Unlock()
 	return place{target: at, id: one.TargetID, theirs: one.URL}, nil
 }
+
+// fail notes that a tab cannot be used as it is.
+func (g *guest) fail(at place) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.failed) >= maxFailed {
+		clear(g.failed)
+	}
+	g.failed[at.id] = at.theirs
+}
+
+// maxFailed bounds the tabs that are remembered because they failed.
+const maxFailed = 1000
 
 // free notes that a session of ours does not use a tab any more.
 func (g *guest) free(id cdptarget.ID, of *wire.Session) {
@@ -241,11 +256,16 @@ const maxShownAddress = 200 // bytes
 // reload loads the tab of a person anew, after saying so: the page script has to be there before the
 // page's own. It returns when the new document is committed; a page that asks its person whether to
 // leave may stay.
-func (t *tab) reload(ctx context.Context) error {
+func (t *tab) reload(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil {
+			t.browser.guest.fail(t.at)
+		}
+	}()
 	before := t.shown.top.Load()
 	t.reaching.begins(t.at.theirs)
 	t.browser.guest.say(fmt.Sprintf("reloading your open tab %s, so that its tools can be called", shownAddress(t.at.theirs)))
-	err := t.target.Call(ctx, page.CommandReload, page.ReloadParams{}, nil)
+	err = t.target.Call(ctx, page.CommandReload, page.ReloadParams{}, nil)
 	if err == nil {
 		select {
 		case <-before.gone:
@@ -282,6 +302,10 @@ func (t *tab) leave() {
 // leaveTab takes back what we put into a tab of a person's. The scripts that new documents got end with
 // our session; the document that it shows keeps an interface that does nothing, until it is loaded anew.
 func (b *instance) leaveTab(ctx context.Context, at place) {
+	reason := at.target.Reason()
+	if errors.Is(reason, wire.ErrCrashed) || errors.Is(reason, wire.ErrFlood) || errors.Is(reason, errKilled) {
+		b.guest.fail(at)
+	}
 	_, _ = cdp.Call(ctx, b.root, cdptarget.DetachFromTarget, // of a tab that is gone, nothing is left
 		cdptarget.DetachFromTargetParams{SessionID: at.target.ID()})
 	b.guest.free(at.id, at.target)

@@ -253,7 +253,7 @@ func (o *owner) navigated(from *wire.Session, ev *cdp.Frame) {
 	if f == o.frames.top {
 		o.watcher.follow = nil
 		d := f.doc
-		if leave := o.setup.reaching.leave; leave != nil && !o.setup.reaching.mayShow(d.url, true) {
+		if leave := o.setup.reaching.leave; leave != nil && !d.failed && !o.setup.reaching.mayShow(d.url, true) {
 			leave() // no request told it, as when the person goes back to another site
 			return
 		}

@@ -71,7 +71,9 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions, parsed *syn
 		return nil, err
 	}
 	t := newTab(b, at, o, set)
-	t.onClose = onClose
+	if t.onClose = onClose; at.theirs != "" {
+		t.reaching.leave = t.leave
+	}
 	if t.owner.windows.bridged() {
 		b.conn.Adopt(at.id, at.target)
 	}
@@ -140,9 +142,6 @@ func newTab(b *instance, at place, o session.TabOptions, set *settings) *tab {
 		refused := session.Refused{URL: net.JoinHostPort(r.Host, strconv.Itoa(int(r.To.Port()))), Why: r.Error()}
 		work.add(ctx, 0, func() { t.reaching.keptOut(refused) })
 	})
-	if at.theirs != "" {
-		t.reaching.leave = t.leave
-	}
 	if o.Network != nil {
 		t.reaching.between = &between{network: o.Network, waiting: map[exchangeKey]*session.Exchange{}}
 	}

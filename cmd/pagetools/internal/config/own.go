@@ -82,7 +82,7 @@ func (c *Config) checkOwn() error {
 
 // CheckOwn refuses what a site of the file says and cannot have in the browser that a person uses.
 func (s *Site) CheckOwn(c *Config) error {
-	key := ""
+	var key string
 	switch {
 	case !c.AutoConnect:
 		return nil
