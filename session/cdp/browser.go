@@ -334,6 +334,9 @@ func (b *instance) dispose(ctx context.Context, at place) error {
 	case at.id != "":
 		_, err = cdp.Call(ctx, b.root, cdptarget.CloseTarget,
 			cdptarget.CloseTargetParams{TargetID: at.id})
+		if err == nil && b.guest != nil {
+			err = b.awaitClosed(ctx, at.id)
+		}
 	}
 	if err != nil && b.alive() {
 		return fmt.Errorf("closing a page: %w", err)

@@ -253,6 +253,29 @@ func shownAddress(address string) string {
 
 const maxShownAddress = 200 // bytes
 
+// awaitClosed waits until a tab of ours is gone: a browser that we leave before then keeps it.
+func (b *instance) awaitClosed(ctx context.Context, id cdptarget.ID) error {
+	ticker := time.NewTicker(closeLook)
+	defer ticker.Stop()
+	for {
+		_, err := cdp.Call(ctx, b.root, cdptarget.GetTargetInfo, cdptarget.GetTargetInfoParams{TargetID: id})
+		switch {
+		case isProtocol(err): // there is no such target
+			return nil
+		case err != nil:
+			return err
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// closeLook says how often a tab that closes is looked for.
+const closeLook = 20 * time.Millisecond
+
 // reload loads the tab of a person anew, after saying so: the page script has to be there before the
 // page's own. It returns when the new document is committed; a page that asks its person whether to
 // leave may stay.

@@ -3,9 +3,11 @@ package cdp
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +16,7 @@ import (
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
 	cdptarget "github.com/chromedp/cdproto/target"
 
 	"github.com/pagetools/pagetools/bridge/policy"
@@ -143,7 +146,6 @@ func mail(t *testing.T) string {
 		tool('whoami', async () => (await fetch('/me')).text());
 		tool('where', () => location.href);
 		tool('sure', () => String(confirm('sure?')));
-		tool('opens', () => { open('/other'); return 'opened' });
 		tool('rest', () => new Promise(() => {}));
 	</script>`)
 	return site(t, map[string]http.HandlerFunc{
@@ -191,8 +193,17 @@ func TestOwnBrowser(t *testing.T) {
 	if got := s.must("whoami", "{}"); got != `"Ada"` {
 		t.Errorf("the tool sees %s", got)
 	}
-	if got := s.must("opens", "{}"); got != `"opened"` {
-		t.Errorf("got %s", got)
+	clicked := runtime.EvaluateParams{Expression: `String(!!open('/other'))`, UserGesture: new(true)}
+	if _, err := cdp.Call(t.Context(), s.target, runtime.Evaluate, clicked); err != nil {
+		t.Fatal(err)
+	}
+	s.until("its window stays open", func([]session.ToolsChanged) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.opened == 1 || len(s.windows) > 0
+	})
+	if len(s.windows) > 0 {
+		t.Error("a window that a page opened was closed")
 	}
 	for id, address := range tabs {
 		if now := p.tabs()[id]; now != address {
@@ -207,19 +218,14 @@ func TestOwnBrowser(t *testing.T) {
 		t.Error(err)
 	}
 	<-other.dead
-	p.until("only what a tool opened is there besides", func(now map[cdptarget.ID]string) bool {
+	p.until("only the window that a page opened is there besides", func(now map[cdptarget.ID]string) bool {
 		for id, address := range tabs {
 			if now[id] != address {
 				return false
 			}
 			delete(now, id)
 		}
-		for id, address := range now {
-			if address == base+"/other" || address == "about:blank" { // the tool's window
-				delete(now, id)
-			}
-		}
-		return len(now) == 0
+		return slices.Equal(slices.Collect(maps.Values(now)), []string{base + "/other"})
 	})
 	for i, n := range mine {
 		if now := n.eval(life); now != before[i] {
