@@ -17,7 +17,7 @@ func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, e
 	if err != nil {
 		return nil, err
 	}
-	if s.Shared && ref.Session == "" {
+	if s.shares(ref) {
 		return m.acquireShared(ctx, s, ref, options)
 	}
 	l, err := m.acquire(ctx, s, ref, options)
@@ -36,7 +36,11 @@ const maxShared = 64
 // acquireShared returns the page that all calls share.
 func (m *Manager) acquireShared(ctx context.Context, s *site, ref bridge.Ref,
 	options *pageOptions) (bridge.Source, error) {
-	if options != nil {
+	switch {
+	case options != nil && s.OnePage:
+		return nil, bridge.Errorf(bridge.ConfigError, "", bridge.NotRun,
+			"This site has one page, in a browser that a person uses: config changes nothing of it.")
+	case options != nil:
 		return nil, bridge.Errorf(bridge.ConfigError, "", bridge.NotRun,
 			"This site's calls share one page. Config that changes a page needs a sessionId.")
 	}

@@ -23,6 +23,9 @@ type SiteOptions struct {
 	URL string
 	// Shared makes calls without a session run on the catalog page.
 	Shared bool
+	// OnePage makes calls with a session run there, too, with Shared: the site has one page in all, in
+	// a browser that somebody else uses.
+	OnePage bool
 	// Lend makes the catalog page that of the first session whose page is as the site has
 	// it: for one caller with one session, that needs one page in all. When the session
 	// ends, the page is closed, and another one is the catalog page.
@@ -245,7 +248,7 @@ func (m *Manager) Shows(ref bridge.Ref) *bridge.Shown {
 		return nil
 	}
 	page, options := m.sessionPage(ref)
-	if s.Shared && ref.Session == "" {
+	if s.shares(ref) {
 		page = s.page.Load()
 		if page == nil { // it is opened for the first caller
 			return &bridge.Shown{}

@@ -51,6 +51,9 @@ func (s *site) lendable() *Page {
 	return page
 }
 
+// shares reports whether a call runs on the page that all share.
+func (s *site) shares(ref bridge.Ref) bool { return s.Shared && (ref.Session == "" || s.OnePage) }
+
 // places bounds how many do something at once.
 type places struct{ taken atomic.Int64 }
 
@@ -141,6 +144,10 @@ func (m *Manager) watchCatalog(s *site, page *Page) *Page {
 			page.close()
 			return nil
 		case <-s.anew:
+			if s.OnePage { // which goes before another one comes
+				page.close()
+				continue
+			}
 			lent := false
 			m.with(func(*state) { lent = s.lent == page })
 			if lent {

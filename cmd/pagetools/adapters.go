@@ -107,7 +107,7 @@ const seenName = "adapters.seen"
 
 // warnOfAdapter says once for each file that it acts with a stored login.
 func (p *program) warnOfAdapter(t *target, a *adapter.Adapter, o *session.SiteOptions) {
-	if o.Login == nil && len(o.Profiles) == 0 && p.conf.UserDataDir == "" || !p.newLogin(t.Origin, a) {
+	if o.Login == nil && len(o.Profiles) == 0 && p.conf.UserDataDir == "" && !p.conf.AutoConnect || !p.newLogin(t.Origin, a) {
 		return
 	}
 	p.say("warning: %s (adapter %s) is new, and acts with your login at %s: read it",

@@ -94,6 +94,8 @@ func because(err error) string {
 
 func certificateAdvice(c *config.Config) string {
 	switch {
+	case c.AutoConnect:
+		return "Your browser decides which certificates it accepts: open the address in it."
 	case c.IsRemote():
 		return "The browser that runs elsewhere decides which certificates it accepts."
 	case c.AcceptInsecureCerts:
@@ -241,7 +243,7 @@ func tryIt(address string, c *config.Config) string {
 // servingWarnings returns what an operator should know of how sites are served.
 func servingWarnings(c *config.Config, targets []*target) []string {
 	all := tokenWarnings(c)
-	if c.IsRemote() {
+	if c.IsRemote() && !c.AutoConnect {
 		all = append(all, "note: the browser is yours, and pages reach what it reaches")
 	}
 	if n := len(c.Token); n > 0 && n < shortToken {
@@ -253,7 +255,7 @@ func servingWarnings(c *config.Config, targets []*target) []string {
 			"destroy something or have consequences, and about those of other origins")
 	}
 	all = append(all, loginWarnings(c, targets)...)
-	if c.UserDataDir != "" {
+	if c.UserDataDir != "" && !c.AutoConnect {
 		all = append(all, "warning: with --user-data-dir every session shares that profile's logins")
 	}
 	return all

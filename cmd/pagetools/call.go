@@ -48,7 +48,7 @@ func callCommand(p *program) *cobra.Command {
 
 func call(ctx context.Context, p *program, arg, tool string, pairs []string, input string,
 	to stateTarget, dir saveDir) error {
-	if err := to.check(); err != nil {
+	if err := to.check(p.conf); err != nil {
 		return err
 	}
 	folder, err := dir.open(p.conf)

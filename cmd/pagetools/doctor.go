@@ -132,6 +132,8 @@ func (d *doctor) run(ctx context.Context, t *target) error {
 	}
 	switch {
 	case t == nil || t.Folder != "":
+	case d.p.conf.AutoConnect:
+		d.ok("network", "not checked: your browser opens connections to the site")
 	case d.p.conf.IsRemote() || d.p.conf.ProxyServer != "":
 		d.ok("network", "not checked: it is not this machine that opens connections to the site")
 	default:
@@ -145,6 +147,14 @@ func (d *doctor) run(ctx context.Context, t *target) error {
 // browser finds the browser and what it needs of the machine.
 func (d *doctor) browser() error {
 	s := d.p.conf
+	if s.AutoConnect {
+		found, err := chrome.Running(s.UserDataDir)
+		if err != nil {
+			return d.fail(terminal.ExitUnreachable, "browser", "", err)
+		}
+		d.ok("browser", "yours: %s names port %d", found[0].File, found[0].Port)
+		return nil
+	}
 	if s.IsRemote() {
 		d.ok("browser", "remote: %s", s.BrowserURL+s.WSEndpoint)
 		return nil
@@ -336,7 +346,10 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 	version, err := a.Engine.Start(ctx)
 	if err != nil {
 		fix := "Start the browser by hand with --headless to see what it says."
-		if d.p.conf.IsRemote() {
+		switch {
+		case d.p.conf.AutoConnect:
+			fix = ""
+		case d.p.conf.IsRemote():
 			fix = "Does a browser listen there? It is started with --remote-debugging-port."
 		}
 		return d.fail(terminal.ExitUnreachable, "start", fix, cause(err))
@@ -390,6 +403,8 @@ func (d *doctor) openFix(e *bridge.Error) string {
 	switch {
 	case e.Reason == bridge.Unreachable && d.p.conf.ProxyServer != "":
 		return "Does the proxy of --proxy-server run, and does it reach the site?"
+	case e.Reason == bridge.Unreachable && d.p.conf.AutoConnect:
+		return "Open the address in your browser: what does it say?"
 	case e.Reason == bridge.Unreachable && d.p.conf.IsRemote():
 		return "Does the machine of that browser reach the site?"
 	case e.Reason == bridge.Unreachable:

@@ -18,6 +18,9 @@ import (
 func (d *doctor) engines(ctx context.Context, a *app.App, t *target,
 	catalog *bridge.Catalog) error {
 	kind := a.Kind
+	if d.p.conf.AutoConnect { // which would ask its person again
+		return nil
+	}
 	if kind == app.Native {
 		d.ok("progress", "%s", nativeParts)
 	}

@@ -55,7 +55,10 @@ func saveFlag(c *cobra.Command, to *string) {
 }
 
 func login(ctx context.Context, p *program, arg string, to stateTarget) error {
-	if err := to.check(); err != nil {
+	if p.conf.AutoConnect {
+		return terminal.Usage("with --auto-connect no login is stored: log in in your browser, which keeps it")
+	}
+	if err := to.check(p.conf); err != nil {
 		return err
 	}
 	if p.conf.IsDefault("headless") {
@@ -119,9 +122,12 @@ type stateTarget string
 
 // check refuses what a login may not take the place of: everything that is neither
 // nothing, nor empty, nor a stored login itself.
-func (s stateTarget) check() error {
+func (s stateTarget) check(c *config.Config) error {
 	if s == "" {
 		return nil
+	}
+	if c.AutoConnect {
+		return terminal.Usage("--auto-connect uses the login of your browser, which no file needs to hold: leave out --save-storage-state")
 	}
 	path := string(s)
 	dir, err := os.Stat(filepath.Dir(path))
@@ -179,7 +185,7 @@ func (s stateTarget) save(ctx context.Context, p *program, page *session.Page) e
 	if err != nil {
 		return err
 	}
-	if err := s.check(); err != nil { // it may have changed meanwhile
+	if err := s.check(p.conf); err != nil { // it may have changed meanwhile
 		return err
 	}
 	path := string(s)

@@ -90,6 +90,7 @@ func (p *program) startWith(ctx context.Context, pl plan, complete func(*app.Opt
 	if err != nil {
 		return nil, err
 	}
+	p.sayOwn()
 	if complete != nil {
 		complete(&o)
 	}
@@ -242,6 +243,9 @@ func options(p *program, pl plan) (app.Options, error) {
 			FirstIdle: c.Limits.FirstIdle, Idle: c.Limits.Idle, MaxAge: c.Limits.MaxAge,
 		},
 		Bridge: bridge.Options{Rates: c.Rates(), Observe: pl.observe},
+	}
+	if o.Own, err = ownBrowser(p, pl); err != nil {
+		return o, err
 	}
 	o.Limits.CallTimeout = c.CallTimeout
 	if o.Upstream, err = upstream(c); err != nil {

@@ -81,7 +81,7 @@ type toolItem struct {
 }
 
 func tools(ctx context.Context, p *program, arg string, strict, watches bool, to stateTarget) error {
-	if err := to.check(); err != nil {
+	if err := to.check(p.conf); err != nil {
 		return err
 	}
 	t, err := p.readTarget(arg)

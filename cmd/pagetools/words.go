@@ -16,6 +16,8 @@ var optionWords = text.Words{ //nolint:gosec // it names where secrets are, and 
 	"use a newer one, or the engine shim": "use a newer one (one that you start yourself needs " +
 		"--enable-features=WebMCP), or the engine shim",
 
+	"Dir names the profile folder of another browser": "--user-data-dir names the profile folder of another browser",
+
 	// pages
 	"the adapter builtin:page-servers adds its tools": "--adapter builtin:page-servers adds its tools",
 

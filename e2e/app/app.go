@@ -48,6 +48,9 @@ type Options struct {
 	// Local is the browser to start. With a Remote.URL, that one is used instead.
 	Local  cdp.LocalOptions
 	Remote cdp.RemoteOptions
+	// Own is the browser that a person uses, in the place of both: each site has one page in it, on
+	// which all calls run; nil is none.
+	Own *cdp.OwnOptions
 	// Browsers are used in the place of browsers that end with the app; nil is none.
 	Browsers *Browsers
 	// Upstream is the operator's own proxy; nil means none.
@@ -131,7 +134,7 @@ func Start(ctx context.Context, o Options) (*App, error) {
 }
 
 func (a *App) start(ctx context.Context) (err error) {
-	if a.o.Remote.URL == "" {
+	if a.o.Remote.URL == "" && a.o.Own == nil {
 		if err := a.through(ctx); err != nil {
 			return err
 		}
@@ -167,6 +170,9 @@ func (a *App) start(ctx context.Context) (err error) {
 		page.Site = bridge.Site{Name: s.Name, Target: s.Text, Origin: s.Origin,
 			Local: s.Folder != ""}
 		page.URL, page.Tab.Pass = s.URL, s.pass
+		if a.o.Own != nil {
+			page.Shared, page.OnePage, page.Lend, page.Warm = true, true, false, 0
+		}
 		reach := s.reach()
 		page.Tab.Reach = &reach
 		e, err := a.engine(cmp.Or(s.Engine, a.o.Engine))
@@ -235,6 +241,9 @@ func (a *App) engine(kind string) (*cdp.Engine, error) {
 	if e := a.engines[kind]; e != nil {
 		return e, nil
 	}
+	if len(a.engines) > 0 && a.o.Own != nil {
+		return nil, errors.New("the browser that a person uses takes one engine, and the sites need two: name one for all of them")
+	}
 	if len(a.engines) > 0 && a.o.Local.UserDataDir != "" {
 		return nil, fmt.Errorf("%s is one browser's, and the sites need two: one engine for all of "+
 			"them, or no %[1]s", a.o.Words.Of("UserDataDir"))
@@ -256,6 +265,11 @@ func (a *App) through(ctx context.Context) (err error) {
 }
 
 func (a *App) newEngine(native bool) (*cdp.Engine, error) {
+	if a.o.Own != nil {
+		own := *a.o.Own
+		own.Native, own.Words, own.Log = native, a.o.Words, a.o.Log
+		return cdp.NewOwn(own), nil
+	}
 	if remote := a.o.Remote; remote.URL != "" {
 		remote.Native, remote.Words, remote.Log = native, a.o.Words, a.o.Log
 		return cdp.NewRemote(remote)

@@ -108,12 +108,33 @@ func Pagetools(t *testing.T) string {
 // browsers and about the network of pages have it.
 const OwnBrowser = "--browser-url="
 
-// sharedBrowser starts a browser with a debugging port, as a user would, and returns the port's
-// address.
+// sharedBrowser starts a browser that tests share.
 func sharedBrowser() (address string, err error) {
-	dir, err := os.MkdirTemp(Scratch, "b")
+	address, _, stop, err := startBrowser()
+	if err == nil {
+		atEnd(stop)
+	}
+	return address, err
+}
+
+// UsersBrowser starts a browser as a person runs it, with tabs that show the addresses. It returns the
+// address of its debugging port and its profile folder, and ends with the test.
+func UsersBrowser(t *testing.T, shows ...string) (address, profile string) {
+	t.Helper()
+	address, profile, stop, err := startBrowser(shows...)
 	if err != nil {
-		return "", err
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stop() })
+	return address, profile
+}
+
+// startBrowser starts a browser with a debugging port, as a user would, and returns the port's
+// address and its profile folder.
+func startBrowser(shows ...string) (address, dir string, stop func() error, err error) {
+	dir, err = os.MkdirTemp(Scratch, "b")
+	if err != nil {
+		return "", "", nil, err
 	}
 	args := []string{"--headless", "--site-per-process", "--remote-debugging-port=0", "--user-data-dir=" + dir, "--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-features=SpareRendererForSitePerProcess"}
@@ -122,30 +143,30 @@ func sharedBrowser() (address string, err error) {
 	}
 	path, _, err := chrome.Find(chrome.Options{Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH")})
 	if err != nil {
-		return "", err
+		return "", "", nil, err
 	}
-	cmd := exec.Command(path, args...)
+	cmd := exec.Command(path, append(args, shows...)...)
 	said, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
 	if err != nil {
-		return "", err
+		return "", "", nil, err
 	}
-	atEnd(func() error {
+	stop = func() error {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // killed
 		return nil
-	})
+	}
 	lines := bufio.NewScanner(said)
 	for lines.Scan() {
 		if _, rest, ok := strings.Cut(lines.Text(), "DevTools listening on ws://"); ok {
 			go func() { _, _ = io.Copy(io.Discard, said) }()
 			host, _, _ := strings.Cut(rest, "/")
-			return "http://" + host, nil
+			return "http://" + host, dir, stop, nil
 		}
 	}
-	return "", errors.Join(errors.New("the shared browser names no port"), lines.Err())
+	return "", "", nil, errors.Join(errors.New("the browser names no port"), stop(), lines.Err())
 }
 
 // shared are the servers that several tests use, to be stopped at the end.

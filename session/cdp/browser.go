@@ -16,6 +16,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/text"
+	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/session/egress"
@@ -58,6 +59,8 @@ type instance struct {
 	network atomic.Int64
 	// attended is true when somebody can be at its windows.
 	attended bool
+	// guest says that a person uses the browser; nil: it is there for us.
+	guest *guest
 
 	// These are guarded by the engine.
 	opened int           // tabs so far
@@ -190,36 +193,53 @@ func (b *instance) close(ctx context.Context) {
 	b.process.Stop(ctx)
 }
 
+// place locates a tab in its browser.
+type place struct {
+	target *wire.Session
+	in     cdp.BrowserContextID // "" is the default one
+	id     cdptarget.ID
+	theirs string // the address that it showed, when it is a tab of the browser's person
+}
+
 // newTarget makes a page and attaches to it: in a browser context of its own,
 // or, when the operator gave a profile, in that profile.
-func (b *instance) newTarget(ctx context.Context) (*wire.Session, cdp.BrowserContextID, cdptarget.ID, error) {
+func (b *instance) newTarget(ctx context.Context, o session.TabOptions) (place, error) {
+	if b.guest != nil {
+		return b.guest.place(ctx, b, o)
+	}
 	var id cdp.BrowserContextID
 	if !b.keepsProfile {
 		params := cdptarget.CreateBrowserContextParams{DisposeOnDetach: new(true)}
 		created, err := cdp.Call(ctx, b.root, cdptarget.CreateBrowserContext, params)
 		if err != nil {
-			return nil, "", "", fmt.Errorf("making a browser context: %w", err)
+			return place{}, fmt.Errorf("making a browser context: %w", err)
 		}
 		id = created.BrowserContextID
 	}
 	tgt, page, err := b.newPage(ctx, id)
-	return tgt, id, page, err
+	return place{target: tgt, in: id, id: page}, err
 }
 
 // newPage makes a page in a browser context and attaches to it.
 func (b *instance) newPage(ctx context.Context,
 	in cdp.BrowserContextID) (*wire.Session, cdptarget.ID, error) {
 	page, err := cdp.Call(ctx, b.root, cdptarget.CreateTarget,
-		cdptarget.CreateTargetParams{URL: "about:blank", BrowserContextID: in, NewWindow: new(true)})
+		cdptarget.CreateTargetParams{URL: "about:blank", BrowserContextID: in, NewWindow: new(true), Background: new(b.guest != nil)})
 	if err != nil {
 		return nil, "", fmt.Errorf("making a page: %w", err)
 	}
+	at, err := b.attachTo(ctx, page.TargetID)
+	return at, page.TargetID, err
+}
+
+// attachTo attaches to a page.
+func (b *instance) attachTo(ctx context.Context, page cdptarget.ID) (*wire.Session, error) {
 	attached, err := cdp.Call(ctx, b.root, cdptarget.AttachToTarget,
-		cdptarget.AttachToTargetParams{TargetID: page.TargetID, Flatten: new(true)})
+		cdptarget.AttachToTargetParams{TargetID: page, Flatten: new(true)})
 	if err != nil {
-		return nil, page.TargetID, fmt.Errorf("attaching to a page: %w", err)
+		return nil, fmt.Errorf("attaching to a page: %w", err)
 	}
-	return b.conn.Open(attached.SessionID), page.TargetID, nil
+	return b.conn.Open(attached.SessionID), nil
 }
 
 // adoptWindows makes the browser attach us to every page before its scripts run.
@@ -299,19 +319,24 @@ func farewell() (context.Context, context.CancelFunc) {
 }
 
 // dispose forgets a browser context, with its pages and everything they kept. A
-// page in the operator's profile is only closed.
-func (b *instance) dispose(ctx context.Context, id cdp.BrowserContextID, page cdptarget.ID) error {
+// page in the operator's profile is only closed, and a tab of a person's is left to them.
+func (b *instance) dispose(ctx context.Context, at place) error {
 	if !b.alive() {
 		return nil
 	}
 	var err error
 	switch {
-	case id != "":
+	case at.theirs != "":
+		b.leaveTab(ctx, at)
+	case at.in != "":
 		_, err = cdp.Call(ctx, b.root, cdptarget.DisposeBrowserContext,
-			cdptarget.DisposeBrowserContextParams{BrowserContextID: id})
-	case page != "":
+			cdptarget.DisposeBrowserContextParams{BrowserContextID: at.in})
+	case at.id != "":
 		_, err = cdp.Call(ctx, b.root, cdptarget.CloseTarget,
-			cdptarget.CloseTargetParams{TargetID: page})
+			cdptarget.CloseTargetParams{TargetID: at.id})
+		if err == nil && b.guest != nil {
+			err = b.awaitClosed(ctx, at.id)
+		}
 	}
 	if err != nil && b.alive() {
 		return fmt.Errorf("closing a page: %w", err)

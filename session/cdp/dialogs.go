@@ -74,6 +74,7 @@ type dialogs struct {
 	calls   *calls
 	out     *outbox
 	traffic *traffic
+	theirs  bool      // a person uses the tab, and is shown its dialogs
 	open    []*dialog // that are questions
 	count   int       // since calm
 	calm    time.Time
@@ -85,6 +86,9 @@ func (ds *dialogs) opens(from *wire.Session, ev *page.EventJavascriptDialogOpeni
 	if ev.Type == page.DialogTypeAlert && ds.calls.placed(ev.Message) {
 		ds.close(from, true)
 		return
+	}
+	if ds.theirs && ev.HasBrowserHandler && !ds.calls.atWork() {
+		return // it answers what the person did in the page, or our reload of it
 	}
 	if time.Since(ds.calm) > dialogWindow {
 		ds.count, ds.calm = 0, time.Now()

@@ -61,8 +61,10 @@ type Engine struct {
 	age     time.Duration // zero means any
 	times   times
 	heavy   uint64 // bytes of memory beyond which a renderer ends
-	log     *slog.Logger
-	parsed  sync.Map // *adapter.HeaderError of adapters, nil of JavaScript, by digest
+	// startTime bounds how long a browser may take to start, or to let us in.
+	startTime time.Duration
+	log       *slog.Logger
+	parsed    sync.Map // *adapter.HeaderError of adapters, nil of JavaScript, by digest
 
 	life context.Context //nolint:containedctx // of starts, which outlive who asked for them; ends in Close
 	stop context.CancelFunc
@@ -158,7 +160,7 @@ func NewRemote(o RemoteOptions) (*Engine, error) {
 
 func newEngine(log *slog.Logger) *Engine {
 	log = cmp.Or(log, slog.New(slog.DiscardHandler))
-	e := &Engine{log: log, times: usualTimes, heavy: maxRenderer}
+	e := &Engine{log: log, times: usualTimes, heavy: maxRenderer, startTime: startTime}
 	e.life, e.stop = context.WithCancel(context.Background())
 	return e
 }
@@ -271,7 +273,8 @@ func (e *Engine) release(b *instance, t *tab) {
 	}
 }
 
-// closeTabs closes the tabs of a browser that are at work, so that their tools hear of it.
+// closeTabs closes the tabs of a browser that are at work, so that their tools hear of it, and all of
+// them in a browser that outlives us with what we opened in it.
 func (e *Engine) closeTabs(b *instance) {
 	ctx, cancel := farewell()
 	defer cancel()
@@ -280,7 +283,7 @@ func (e *Engine) closeTabs(b *instance) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for t := range b.tabs {
-		if t.calls.atWork() {
+		if t.calls.atWork() || b.guest != nil {
 			wg.Go(func() { _ = t.Close(ctx) })
 		}
 	}
@@ -352,7 +355,7 @@ const startTime = 20 * time.Second
 
 // start starts a browser and tells who waits.
 func (e *Engine) start(done chan struct{}) {
-	ctx, cancel := context.WithTimeout(e.life, startTime)
+	ctx, cancel := context.WithTimeout(e.life, e.startTime)
 	defer cancel()
 	b, err := e.connect(ctx)
 	e.mu.Lock()

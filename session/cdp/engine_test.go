@@ -186,20 +186,27 @@ func TestCloseTwice(t *testing.T) {
 // of the port. By day it may be the headless shell, unless it must be whole.
 func somebodysBrowser(t *testing.T, mustBeWhole bool) string {
 	t.Helper()
+	host, _ := browserIn(t, folders(t), mustBeWhole)
+	return host
+}
+
+// browserIn starts such a browser with its profile, HOME and temporary files in a folder, and returns the
+// host and port of its debugging port, and the path of its WebSocket there.
+func browserIn(t *testing.T, dir string, mustBeWhole bool) (host, path string) {
+	t.Helper()
 	o := localOptions()
 	if mustBeWhole || gatetest.IsNightly() {
 		whole(&o)
 	}
-	path, _, err := chrome.Find(o.Options)
+	binary, _, err := chrome.Find(o.Options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := folders(t)
 	args := []string{"--headless", "--remote-debugging-port=0", "--remote-debugging-address=127.0.0.1", "--user-data-dir=" + filepath.Join(dir, "data"), "--no-first-run", "about:blank"}
 	if os.Getenv("PAGETOOLS_NO_SANDBOX") == "1" {
 		args = append(args, "--no-sandbox")
 	}
-	cmd := exec.CommandContext(t.Context(), path, args...)
+	cmd := exec.CommandContext(t.Context(), binary, args...)
 	cmd.Env = append(os.Environ(), "HOME="+dir, "TMPDIR="+dir)
 	tree := proctree.New(cmd, false)
 	said, err := cmd.StderrPipe()
@@ -218,12 +225,12 @@ func somebodysBrowser(t *testing.T, mustBeWhole bool) string {
 	for lines.Scan() {
 		if _, address, ok := strings.Cut(lines.Text(), "DevTools listening on ws://"); ok {
 			go func() { _, _ = io.Copy(io.Discard, said) }()
-			host, _, _ := strings.Cut(address, "/")
-			return host
+			host, path, _ := strings.Cut(address, "/")
+			return host, "/" + path
 		}
 	}
 	t.Fatal("the browser names no port")
-	return ""
+	return "", ""
 }
 
 // pagesOf lists the pages of somebody's browser, as its port tells.

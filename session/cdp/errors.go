@@ -22,6 +22,7 @@ func gone() *bridge.Error {
 var (
 	errKilled = errors.New("the page did not give in to a deadline")
 	errOurs   = errors.New("closed by us")
+	errLeft   = errors.New("the tab shows another site, and was left to its person")
 )
 
 // goneError turns why a session ended into the outcome of a call that used it.
@@ -33,6 +34,8 @@ func goneError(reason error, o bridge.Outcome) *bridge.Error {
 		e.Reason, e.Message = bridge.BrowserLost, "The browser was lost."
 	case errors.Is(reason, errOurs):
 		e.Reason, e.Message = bridge.Draining, "pagetools closed the page."
+	case errors.Is(reason, errLeft):
+		e.Reason, e.Message = bridge.PageNavigated, "The browser's person went to another site in this tab."
 	case errors.Is(reason, wire.ErrClosed):
 		e.Message = "The page closed itself."
 	case errors.Is(reason, wire.ErrFlood):

@@ -33,20 +33,20 @@ func nativePage(t *testing.T, e *Engine, address string) *reference {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tgt, contextID, id, err := b.newTarget(t.Context())
+	at, err := b.newTarget(t.Context(), session.TabOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		tgt.Fail(errOurs)
+		at.target.Fail(errOurs)
 		bounded, cancel := farewell()
 		defer cancel()
-		if err := b.dispose(bounded, contextID, id); err != nil {
+		if err := b.dispose(bounded, at); err != nil {
 			t.Error(err)
 		}
 	})
-	n := &reference{t: t, target: tgt}
-	if _, err := cdp.Call(t.Context(), tgt, page.Navigate, page.NavigateParams{URL: address}); err != nil {
+	n := &reference{t: t, target: at.target}
+	if _, err := cdp.Call(t.Context(), at.target, page.Navigate, page.NavigateParams{URL: address}); err != nil {
 		t.Fatal(err)
 	}
 	n.eval(`new Promise((r) => document.readyState === 'complete' ? r('') : addEventListener('load', () => r('')))`)

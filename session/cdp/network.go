@@ -44,6 +44,7 @@ type reaching struct {
 	words            text.Words            // for whoever chose what it may reach
 	refuse           func(session.Refused) // reports it; the owner calls it
 	between          *between              // nil: nobody stands between the page and the network
+	leave            func()                // leaves a tab to its person, who goes elsewhere in it; nil: the tab is ours
 	// coming is true from the request for a document at the top until that is there, and early
 	// holds what was refused meanwhile: the proxy may hear of a document's requests before we hear
 	// of the document. Only the owner uses them.
@@ -113,6 +114,10 @@ func (n *reaching) requestPaused(o *owner, from *wire.Session, msg *cdproto.Mess
 		return
 	}
 	if ofTop(o.frames, &ev) && !n.mayShow(ev.Request.URL, o.frames.all[ev.FrameID] == o.frames.top) {
+		if n.leave != nil {
+			n.leave() // which lets the request go on
+			return
+		}
 		// With any other reason than this an error takes the place of the page.
 		fail(from, ev.RequestID, network.ErrorReasonAborted)
 		n.refuse(session.Refused{URL: ev.Request.URL, Why: n.notShown(origin.Of(ev.Request.URL))})

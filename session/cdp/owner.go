@@ -253,6 +253,10 @@ func (o *owner) navigated(from *wire.Session, ev *cdp.Frame) {
 	if f == o.frames.top {
 		o.watcher.follow = nil
 		d := f.doc
+		if leave := o.setup.reaching.leave; leave != nil && !d.failed && !o.setup.reaching.mayShow(d.url, true) {
+			leave() // no request told it, as when the person goes back to another site
+			return
+		}
 		if !o.out.navigated(session.Navigated{Document: d.id, URL: d.url, Origin: d.origin}) {
 			o.target.Fail(wire.ErrFlood)
 			return

@@ -39,6 +39,9 @@ type settings struct {
 // newSettings returns the settings of a tab, nil when there are none. Errors are
 // *bridge.Error.
 func newSettings(b *instance, o session.TabOptions) (*settings, error) {
+	if b.guest != nil && (o.Config != nil || o.Pass != nil) {
+		return nil, configError("config: the browser is one that a person uses, in which nothing of a page is changed")
+	}
 	s := &settings{Config: &pageconfig.Config{}, view: b.view}
 	if b.view != nil { // the flag alone has two readings: each kind makes another header of it
 		s.languages = b.view.Languages

@@ -33,6 +33,7 @@ import (
 type tab struct {
 	browser *instance
 	target  *wire.Session
+	at      place
 	context cdp.BrowserContextID
 	id      cdptarget.ID
 	origin  string // of the site, where that is known
@@ -62,17 +63,19 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions, parsed *syn
 	if err != nil {
 		return nil, err
 	}
-	target, in, id, err := b.newTarget(ctx)
+	at, err := b.newTarget(ctx, o)
 	if err != nil {
 		bounded, cancel := farewell()
 		defer cancel()
-		_ = b.dispose(bounded, in, id)
+		_ = b.dispose(bounded, at)
 		return nil, err
 	}
-	t := newTab(b, target, in, id, o, set)
-	t.onClose = onClose
+	t := newTab(b, at, o, set)
+	if t.onClose = onClose; at.theirs != "" {
+		t.reaching.leave = t.leave
+	}
 	if t.owner.windows.bridged() {
-		b.conn.Adopt(id, target)
+		b.conn.Adopt(at.id, at.target)
 	}
 	err = t.parse(ctx, o.Adapters, parsed)
 	if err == nil {
@@ -83,10 +86,10 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions, parsed *syn
 		err = t.probe.Open(ctx)
 	}
 	if err != nil {
-		target.Fail(errOurs)
+		at.target.Fail(errOurs)
 		bounded, cancel := farewell()
 		defer cancel()
-		_ = b.dispose(bounded, in, id)
+		_ = b.dispose(bounded, at)
 		t.reaching.end()
 		if errors.Is(err, errNoWebMCP) {
 			err = fmt.Errorf("%w: %s", err, b.words.Of("use a newer one, or the engine shim"))
@@ -98,11 +101,10 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions, parsed *syn
 }
 
 // newTab makes a tab and its owner, which does not run yet.
-func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdptarget.ID,
-	o session.TabOptions, set *settings) *tab {
-	name := shim.NewName()
+func newTab(b *instance, at place, o session.TabOptions, set *settings) *tab {
+	name, target, in, id := shim.NewName(), at.target, at.in, at.id
 	work := tasks{queue: make(chan task), gone: target.Gone()}
-	t := &tab{browser: b, target: target, context: in, id: id, origin: origin.Of(o.Origin),
+	t := &tab{browser: b, target: target, at: at, context: in, id: id, origin: origin.Of(o.Origin),
 		pass: o.Pass, shown: &documents{}}
 	own := &owner{target: target, events: make(chan session.Event), tasks: work}
 	out := &own.out
@@ -121,7 +123,7 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 	t.calls = &calls{name: name, times: b.times, tasks: work, watcher: own.watcher,
 		traffic: own.traffic, submissions: own.submissions}
 	own.moves = &moves{frames: own.frames, watcher: own.watcher, tasks: work, stop: func() {}}
-	own.dialogs = &dialogs{page: target, calls: t.calls, out: out, traffic: own.traffic}
+	own.dialogs = &dialogs{page: target, calls: t.calls, out: out, traffic: own.traffic, theirs: at.theirs != ""}
 	if b.native {
 		t.invoker = newNative(name, b.attended, own.watcher)
 	} else {
@@ -182,10 +184,15 @@ func (t *tab) prepare(ctx context.Context, idle bool) error {
 	commands := append(t.owner.setup.page(), t.owner.quota.bound(t.origin)...)
 	commands = append(commands,
 		wire.Command{Method: page.CommandSetLifecycleEventsEnabled,
-			Params: page.SetLifecycleEventsEnabledParams{Enabled: idle}},
-		wire.Command{Method: emulation.CommandSetFocusEmulationEnabled,
+			Params: page.SetLifecycleEventsEnabledParams{Enabled: idle}})
+	if t.browser.guest == nil {
+		commands = append(commands, wire.Command{Method: emulation.CommandSetFocusEmulationEnabled,
 			Params: emulation.SetFocusEmulationEnabledParams{Enabled: true}})
+	}
 	return apply(ctx, t.target, commands, func() error {
+		if t.browser.guest != nil { // what is set for a browser context is its person's
+			return t.invoker.ready(ctx, t.target)
+		}
 		_, err := cdp.Call(ctx, t.browser.root, browser.SetDownloadBehavior, t.saver.prepared(t.browser, t.context))
 		if err != nil {
 			return fmt.Errorf("denying downloads: %w", err)
@@ -212,6 +219,9 @@ func (t *tab) Load(ctx context.Context, address string) error {
 	}
 	if t.calls.inFlight() > 0 {
 		t.abortAll(ctx, "pagetools navigated the page.")
+	}
+	if t.at.theirs != "" {
+		return t.reload(ctx)
 	}
 	t.reaching.begins(address)
 	var res page.NavigateResult
@@ -291,7 +301,7 @@ func (t *tab) Close(ctx context.Context) error {
 		}
 		t.calls.left(ctx)
 		t.target.Fail(errOurs)
-		t.closeErr = t.browser.dispose(ctx, t.context, t.id)
+		t.closeErr = t.browser.dispose(ctx, t.at)
 		t.reaching.end()
 		t.saver.close()
 		t.onClose(t)

@@ -56,7 +56,8 @@ func (w *windows) swept() {
 }
 
 // sweep looks for the windows that the page opened, and closes those that it may
-// not have. A page has one sweep at a time; it ends with the last of sweepTimes.
+// not have; in a browser that a person uses, none. A page has one sweep at a time; it ends with the
+// last of sweepTimes.
 func (w *windows) sweep() {
 	ctx := context.Background()
 	closed := map[cdptarget.ID]bool{}
@@ -76,7 +77,7 @@ func (w *windows) sweep() {
 				continue
 			}
 			var found session.Event = session.WindowOpened{URL: addressOf(x)}
-			if w.policy == session.CloseWindows || len(w.known) >= session.MaxWindows {
+			if w.of.guest == nil && (w.policy == session.CloseWindows || len(w.known) >= session.MaxWindows) {
 				found = session.WindowClosed{URL: addressOf(x)}
 				closed[x.TargetID] = true
 				w.of.closeTarget(x.TargetID)

@@ -2,6 +2,7 @@ package chrome
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -77,4 +78,26 @@ func firstToDie(browser, pid int) {
 	if isChild(browser, pid) { // a renderer in a sandbox may keep its file from us, and has its browser's number
 		_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte(dieFirst), 0o600)
 	}
+}
+
+// tcpTables list the sockets of this machine, a line each (proc_net_tcp in the kernel's documentation).
+var tcpTables = []string{"/proc/net/tcp", "/proc/net/tcp6"}
+
+// othersListen reports whether a process of another user listens on a port of this machine.
+func othersListen(port int) bool {
+	me, want := strconv.Itoa(os.Getuid()), fmt.Sprintf(":%04X", port)
+	for _, table := range tcpTables {
+		lines, err := os.ReadFile(table)
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(lines)) {
+			// sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid …
+			f := strings.Fields(line)
+			if len(f) > 7 && strings.HasSuffix(f[1], want) && f[3] == "0A" && f[7] != me {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -44,12 +44,14 @@ import (
 //	help     what it is
 type Config struct {
 	BrowserURL          string        `key:"browser-url" group:"browser" short:"u" help:"use the browser at this debugging address, such as http://127.0.0.1:9222"`
+	AutoConnect         bool          `key:"auto-connect" group:"browser" help:"use the Chrome that you run, with your logins, in a tab of its own for each site; allow it once at chrome://inspect/#remote-debugging. Every call asks first, unless --approval says otherwise"`
+	Attach              []string      `key:"attach" group:"browser" many:"lines" help:"with --auto-connect, use an open tab whose whole address matches, after one reload; * stands for any characters (repeatable)"`
 	WSEndpoint          string        `key:"ws-endpoint" group:"browser" short:"w" help:"use the browser at this WebSocket address"`
 	WSHeaders           []string      `key:"ws-header" group:"browser" many:"lines" secret:"true" help:"a header for --ws-endpoint, as 'Name: value' (repeatable)"`
 	Headless            bool          `key:"headless" group:"browser" default:"true" help:"run the browser without windows"`
 	Browser             string        `key:"browser" group:"browser" default:"auto" enum:"auto,shell,chromium" help:"which kind of browser: shell (Chromium's headless shell, which takes less memory), chromium (a whole Chromium, Chrome or Edge), auto (a shell where there is one and no window is shown)"`
 	ExecutablePath      string        `key:"executable-path" group:"browser" short:"e" path:"true" help:"the browser's binary, or auto-system for those of the system alone"`
-	UserDataDir         string        `key:"user-data-dir" group:"browser" path:"true" help:"a browser profile of your own; every session shares it"`
+	UserDataDir         string        `key:"user-data-dir" group:"browser" path:"true" help:"a browser profile of your own, which every session shares; with --auto-connect, that of the browser which you run"`
 	StorageState        string        `key:"storage-state" group:"pages" path:"true" help:"a file with a stored login, with which the sites of the command line open"`
 	Viewport            Viewport      `key:"viewport" group:"browser" help:"the size of pages, and of the window where there is one, as 1280x720 (the default without windows)"`
 	ProxyServer         string        `key:"proxy-server" group:"browser" help:"a proxy through which pages reach the network: host:port, or a URL with http, https or socks5"`
@@ -111,7 +113,7 @@ type Config struct {
 // Saves reports whether calls may have what pages save: a browser elsewhere would save it there.
 func (c *Config) Saves() bool {
 	on := func(s Site) bool { return s.Downloads == "results" }
-	return c.BrowserURL == "" && c.WSEndpoint == "" && (c.Downloads == "results" || slices.ContainsFunc(c.Sites, on))
+	return !c.IsRemote() && (c.Downloads == "results" || slices.ContainsFunc(c.Sites, on))
 }
 
 // Where a setting came from, when not from a line of the file.
@@ -151,8 +153,8 @@ type Setting struct {
 // run; see [Config].
 func (s Setting) Is(what string) bool { return s.tag.Get(what) != "" }
 
-// IsRemote reports whether the browser is one that was started elsewhere.
-func (c *Config) IsRemote() bool { return c.BrowserURL+c.WSEndpoint != "" }
+// IsRemote reports whether the browser is one that pagetools does not start.
+func (c *Config) IsRemote() bool { return c.AutoConnect || c.BrowserURL+c.WSEndpoint != "" }
 
 // JSON reports whether results and failures are printed as JSON.
 func (c *Config) JSON() bool { return c.Format == "json" || c.Format == "ndjson" }
@@ -200,6 +202,9 @@ func (c *Config) check() error {
 	if c.ConsoleListen != Off && !isAddress(c.ConsoleListen) {
 		return fmt.Errorf("%s must be host:port with a port up to 65535, such as 127.0.0.1:7301, or off, not %q",
 			c.said("console-listen"), c.ConsoleListen)
+	}
+	if err := c.checkOwn(); err != nil {
+		return err
 	}
 	return c.checkRemote()
 }

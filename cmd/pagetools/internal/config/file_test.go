@@ -322,6 +322,7 @@ var unnamedFiles = []struct{ text, refused string }{
 	{"chrome-arg: [--renderer-cmd-prefix=./run.sh]", "chrome-arg"},
 	{"no-sandbox: true", "no-sandbox"},
 	{"browser-url: http://127.0.0.1:9222", "browser-url"},
+	{"auto-connect: true", "auto-connect"},
 	{"user-data-dir: /home/me/.config/chromium", "user-data-dir"},
 	{"data-dir: .", "data-dir"},
 	{"log-file: /home/me/.bashrc", "log-file"},

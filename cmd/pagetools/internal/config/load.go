@@ -94,6 +94,7 @@ func (f *Flags) load(file string) (*Config, error) {
 			c.from[x.key] = fromDefault
 		}
 	}
+	c.preferOwn()
 	return &c, c.check()
 }
 
