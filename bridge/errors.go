@@ -198,7 +198,7 @@ func (e *Error) IsDenied() bool { return e.Code == ApprovalDenied && e.Details["
 // Replaced returns the error of a call that met a change or the removal of its site by the operator:
 // before it got there, or in a page that had to go.
 func Replaced(o Outcome) *Error {
-	e := Errorf(InternalError, Draining, o, "The operator has changed or removed the site of this call, whose page is gone.")
+	e := Errorf(InternalError, Draining, o, "The operator has changed or removed the site of this call, and ended it.")
 	if o == NotRun {
 		e.Message = "The operator has changed or removed the site of this call before the call got there. Nothing ran: make it again."
 	}
