@@ -159,8 +159,8 @@ type Manager struct {
 
 	mu      sync.Mutex
 	state   *state
-	engines map[Engine]bool // of all sites that ever were; behind mu
-	notify atomic.Pointer[func(site string)] // called with the site of a list that changed
+	engines map[Engine]bool                   // of all sites that ever were; behind mu
+	notify  atomic.Pointer[func(site string)] // called with the site of a list that changed
 
 	life       context.Context //nolint:containedctx // of background work, which outlives the call that caused it; ends in Close
 	stop       context.CancelCauseFunc

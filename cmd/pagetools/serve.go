@@ -37,19 +37,16 @@ func serveCommand(p *program) *cobra.Command {
 		Use:   "serve [NAME=]TARGET...",
 		Short: "Serve the tools of web applications over HTTP",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			targets, err := p.targets(args)
+			targets, err := p.targetsToServe(args)
 			if err != nil {
 				return err
-			}
-			if len(targets) == 0 {
-				return terminal.Usage("serve needs a TARGET, or sites in the configuration file")
 			}
 			if ask != "none" && ask != "terminal" {
 				return terminal.Usage("--ask must be none or terminal, not %q", text.Line(ask))
 			}
 			p.sayAll(callerWarnings(p.conf, targets))
 			pl := serving(targets)
-			pl.watched = watches
+			pl.args, pl.watched, pl.changes = args, watches, p.conf.File != ""
 			if watches && p.conf.File == "" && len(p.conf.Adapters) == 0 {
 				return terminal.Usage("--watch has nothing to watch: name a configuration file with --config, or an --adapter")
 			}
@@ -57,10 +54,8 @@ func serveCommand(p *program) *cobra.Command {
 				if pl.locked, err = kit.ReadLock(); err != nil {
 					return err
 				}
-				for _, t := range targets {
-					if err := pl.locked.Has(t.Target); err != nil {
-						return err
-					}
+				if err := pl.lockHas(targets); err != nil {
+					return err
 				}
 			}
 			return serve(cmd.Context(), p, pl, ask == "terminal")
@@ -69,7 +64,7 @@ func serveCommand(p *program) *cobra.Command {
 	c.Flags().BoolVar(&locked, "locked", false,
 		"offer only tools that are as pagetools.lock has them")
 	c.Flags().BoolVar(&watches, watchFlag, false,
-		"read adapters, and the callers of the configuration file, again when their files change")
+		"read adapters, and the sites and callers of the configuration file, again when their files change")
 	c.Flags().StringVar(&ask, "ask", "none",
 		"who answers questions here: none, or the person at this terminal (terminal)")
 	return c
@@ -95,6 +90,28 @@ func demoCommand(p *program) *cobra.Command {
 	}
 }
 
+// targetsToServe reads those of the command line and those of the file, of which there must be one.
+func (p *program) targetsToServe(args []string) ([]*target, error) {
+	targets, err := p.targets(args)
+	if err == nil && len(targets) == 0 {
+		err = terminal.Usage("serve needs a TARGET, or sites in the configuration file")
+	}
+	return targets, err
+}
+
+// lockHas refuses targets that the lock does not have, where there is one.
+func (pl *plan) lockHas(targets []*target) error {
+	for _, t := range targets {
+		if pl.locked == nil {
+			return nil
+		}
+		if err := pl.locked.Has(t.Target); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // listen listens where the faces are served.
 func listen(ctx context.Context, c *config.Config) (net.Listener, error) {
 	var lc net.ListenConfig
@@ -114,6 +131,7 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	}
 	defer func() { _ = l.Close() }()
 	who := newCallers(p, true)
+	who.plan = pl
 	if who.issuers, err = p.issuers(ctx); err != nil {
 		return err
 	}
@@ -186,7 +204,7 @@ func (p *program) attend(ctx context.Context, a *app.App, pl plan, who *callers,
 	asks bool) (stop func(), err error) {
 	unfollow := func() {}
 	if pl.watched {
-		if unfollow, err = p.followed(ctx, a, pl, who); err != nil {
+		if unfollow, err = p.followed(ctx, a, who); err != nil {
 			return nil, err
 		}
 	}
