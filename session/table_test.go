@@ -39,7 +39,7 @@ func TestSetKeepsAndTakesOut(t *testing.T) {
 		mine, theirs := ref("s"), ref("s")
 		theirs.Site = "other"
 		was, other := w.must(mine, "where"), w.must(theirs, "where")
-		time.Sleep(2 * time.Second) // the spare is there
+		_ = sessiontest.Wait(t.Context(), 2 * time.Second) // the spare is there
 		kept := site("other", otherAddress)
 		kept.Warm = 1
 		opened := w.engine.Opened()
@@ -74,7 +74,7 @@ func TestSetKeepsAndTakesOut(t *testing.T) {
 			t.Error("another site lost its page")
 		}
 		// Two pages of the site that stays: its own, and the session's; and its spare.
-		time.Sleep(2 * time.Second)
+		_ = sessiontest.Wait(t.Context(), 2 * time.Second)
 		if got := len(w.engine.Tabs()); got != 3 {
 			t.Errorf("%d tabs are there", got)
 		}
@@ -218,7 +218,7 @@ func TestSetManyTimes(t *testing.T) {
 						refused++
 					}
 					mu.Unlock()
-					time.Sleep(time.Duration(7*i+1) * time.Millisecond)
+					_ = sessiontest.Wait(t.Context(), time.Duration(7*i+1) * time.Millisecond)
 				}
 			})
 		}
@@ -231,13 +231,13 @@ func TestSetManyTimes(t *testing.T) {
 				sites = nil
 			}
 			w.Set(sites)
-			time.Sleep(time.Duration(i*67%500) * time.Millisecond)
+			_ = sessiontest.Wait(t.Context(), time.Duration(i*67%500) * time.Millisecond)
 		}
 		last := generation(100, site("shop", address))
 		w.Set([]session.SiteOptions{last})
 		close(stop)
 		calls.Wait()
-		time.Sleep(time.Minute) // all sessions of one use are over
+		_ = sessiontest.Wait(t.Context(), time.Minute) // all sessions of one use are over
 		if got := w.engine.Runs("count"); got != ran || ran == 0 || refused == 0 {
 			t.Errorf("%d ran, %d are told to have, %d not", got, ran, refused)
 		}
