@@ -120,8 +120,12 @@ func TestChangedSite(t *testing.T) {
 			} else if e != nil {
 				t.Error(e)
 			}
-			if ran := len(r.Calls()); (ran == 1) != (x.code == "") {
-				t.Errorf("%d ran", ran)
+			ran := r.Calls()
+			if (len(ran) == 1) != (x.code == "") {
+				t.Errorf("ran: %+v", ran)
+			}
+			if len(ran) == 1 && (ran[0].Ref.Generation != 0) != x.renewed { // else it might get a page of another site
+				t.Errorf("its page is of generation %d", ran[0].Ref.Generation)
 			}
 		})
 	}
