@@ -124,7 +124,7 @@ func New(r Router, o Options) (*Bridge, error) {
 	b.pipe.consents = consents{&b.pipe.memory, b.pipe.log, b.pipe.now}
 	b.pipe.rates = policy.NewRates(policy.RatesOptions{Callers: o.Rates})
 	b.pipe.sites.Store(&siteStates{})
-	if err := b.firstSites(o.Sites); err != nil {
+	if err := firstSites(b, o.Sites); err != nil {
 		return nil, err
 	}
 	b.pipe.refusals = policy.NewRates(policy.RatesOptions{Sites: map[string]policy.SiteRates{"": {Rate: refusals}}})
@@ -139,7 +139,7 @@ func New(r Router, o Options) (*Bridge, error) {
 	return b, nil
 }
 
-func (b *Bridge) newSiteState(o SiteOptions) (*siteState, error) {
+func newSiteState(b *Bridge, o SiteOptions) (*siteState, error) {
 	l := b.pipe.limits
 	o.CallTimeout = min(cmp.Or(o.CallTimeout, l.CallTimeout), l.MaxTimeout)
 	s := &siteState{options: o, past: &past{histories: map[string]*webtool.History{}},

@@ -114,7 +114,7 @@ func (b *Bridge) startOrResume(ctx context.Context, in *Call) (*Run, time.Durati
 	set, err := b.mayResume(in)
 	if e := AsError(err); e != nil && e.Code == WebtoolNotFound {
 		if token := in.resumes(); token != "" { // it began when the site was there
-			return b.formerly(ctx, in, token, e), 0
+			return formerly(ctx, b, in, token, e), 0
 		}
 	}
 	if err != nil || set.resume == "" { // the pipeline refuses what is wrong, and records it

@@ -36,7 +36,8 @@ func (p *past) close() {
 	p.histories = map[string]*webtool.History{}
 }
 
-func (b *Bridge) firstSites(of map[string]SiteOptions) error {
+// firstSites makes those of the router the sites.
+func firstSites(b *Bridge, of map[string]SiteOptions) error {
 	all := map[string]SiteOptions{} // those that are there
 	for _, site := range b.pipe.router.Sites() {
 		all[site.Name] = of[site.Name]
@@ -57,14 +58,14 @@ func (b *Bridge) firstSites(of map[string]SiteOptions) error {
 func (b *Bridge) PrepareSites(of map[string]SiteOptions) (set func(swap func()), err error) {
 	made := make(map[string]*siteState, len(of))
 	for name, o := range of {
-		if made[name], err = b.newSiteState(o); err != nil {
+		if made[name], err = newSiteState(b, o); err != nil {
 			return nil, fmt.Errorf("site %s: %w", name, err)
 		}
 	}
-	return func(swap func()) { b.setSites(made, swap) }, nil
+	return func(swap func()) { setSites(b, made, swap) }, nil
 }
 
-func (b *Bridge) setSites(made map[string]*siteState, swap func()) {
+func setSites(b *Bridge, made map[string]*siteState, swap func()) {
 	swap()
 	was, now := b.pipe.sites.Load(), &siteStates{named: map[string]*siteState{}}
 	rates := map[string]policy.SiteRates{}
@@ -141,7 +142,7 @@ func (c *Call) resumes() string {
 // formerly resumes a call of a site that is not there any more: its caller still gets what it came
 // to. Without such a call it refuses with e, and does not say of what a token stands for that it did
 // not run.
-func (b *Bridge) formerly(ctx context.Context, in *Call, token string, e *Error) (r *Run) {
+func formerly(ctx context.Context, b *Bridge, in *Call, token string, e *Error) (r *Run) {
 	r = b.runs.find(handle{by: byToken, name: token})
 	known := r != nil && r.pass.site != nil && r.pass.call.Caller.Name == in.Caller.Name && in.Caller.Sees(in.Site)
 	if known {

@@ -62,7 +62,7 @@ func (m *Manager) acquireShared(ctx context.Context, s *site, ref bridge.Ref,
 	}
 	return &lease{Page: page, manager: m, release: func(bool) {
 		s.shared.leave()
-		m.with(func(st *state) { st.leased--; st.letGo(s, 1); st.checkIdle() })
+		m.with(func(st *state) { st.leased--; s.letGo(st, 1); st.checkIdle() })
 	}}, nil
 }
 

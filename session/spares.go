@@ -118,7 +118,7 @@ func (st *state) refill(s *site) {
 // closes.
 func (m *Manager) openSpare(s *site, sp *spares) {
 	if !m.o.fits(2) { // one for a call, too
-		m.with(func(st *state) { sp.opening--; st.forgetSpares(s) })
+		m.with(func(st *state) { sp.opening--; s.forgetSpares(st) })
 		return
 	}
 	adapters := s.adapters.Load()
@@ -129,7 +129,7 @@ func (m *Manager) openSpare(s *site, sp *spares) {
 	}
 	m.with(func(st *state) {
 		sp.opening--
-		st.forgetSpares(s)
+		s.forgetSpares(st)
 		if err != nil {
 			return
 		}

@@ -12,12 +12,6 @@ type key struct{ caller, site, id string }
 
 func keyOf(r bridge.Ref) key { return key{r.Caller.Name, r.Site, r.Session} }
 
-// tombLife says how long the death of a session is remembered, maxTombs how many.
-const (
-	tombLife = 24 * time.Hour
-	maxTombs = 10_000
-)
-
 // maxSessionQueue bounds the calls that wait for one session's page, and maxBeside
 // those that may have it at once because they only read.
 const maxSessionQueue, maxBeside = 128, 32
@@ -255,7 +249,7 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 		st.hold(w.key.caller, -1)
 		var further []*waiter
 		if ses != nil {
-			st.unname(ses)
+			ses.unname(st)
 			further = ses.waiting.drain()
 			if ses.home != 0 {
 				st.closeSession(ses)
@@ -313,37 +307,13 @@ func (st *state) remove(ses *session, tombstone bool) {
 	if ses.expiry != nil {
 		ses.expiry.Stop()
 	}
-	st.unname(ses)
+	ses.unname(st)
 	st.manager.changed(ses.key.site)
 	st.hold(ses.key.caller, -1)
 	if tombstone {
 		st.leaveTombstone(ses.key)
 	}
 	st.closeSession(ses)
-}
-
-// unname frees the name of a session, which another one may have by now.
-func (st *state) unname(ses *session) {
-	if st.sessions[ses.key] == ses {
-		delete(st.sessions, ses.key)
-	}
-}
-
-// leaveTombstone notes that a session died, so that its caller's next call reports it, once.
-func (st *state) leaveTombstone(k key) {
-	if len(st.tombs) >= maxTombs {
-		st.forgetTombs()
-	}
-	st.tombs[k] = time.Now()
-}
-
-// forgetTombs drops what is too old, and when that is not enough, anything.
-func (st *state) forgetTombs() {
-	for k, t := range st.tombs {
-		if time.Since(t) > tombLife || len(st.tombs) >= maxTombs {
-			delete(st.tombs, k)
-		}
-	}
 }
 
 // release ends a lease. reported is true when the call's own error said that the page is
@@ -356,7 +326,7 @@ func (st *state) release(g grant, reported bool, until time.Time) {
 		if !st.closeSettled(g, until) {
 			st.hold(g.caller, -1)
 			st.close(g.page)
-			st.letGo(g.site, 1)
+			g.site.letGo(st, 1)
 			st.next()
 		}
 		st.checkIdle()
@@ -380,7 +350,7 @@ func (st *state) release(g grant, reported bool, until time.Time) {
 	default:
 		st.handOver(ses)
 	}
-	st.letGo(g.site, 1)
+	g.site.letGo(st, 1)
 	st.next()
 	st.move(further)
 	st.checkIdle()
@@ -474,7 +444,7 @@ func (st *state) closeSettled(g grant, until time.Time) bool {
 		m.with(func(st *state) {
 			st.hold(g.caller, -1)
 			st.close(g.page)
-			st.letGo(g.site, 1)
+			g.site.letGo(st, 1)
 			st.next()
 		})
 	})

@@ -54,7 +54,7 @@ func (m *Manager) Set(all []SiteOptions) {
 		m.sites.Store(now)
 		for _, s := range was.list {
 			if now.named[s.Name] != s {
-				st.retire(s)
+				s.retire(st)
 				m.changed(s.Name)
 			}
 		}
@@ -62,7 +62,7 @@ func (m *Manager) Set(all []SiteOptions) {
 }
 
 // retire takes a site out.
-func (st *state) retire(s *site) {
+func (s *site) retire(st *state) {
 	s.retired = true
 	s.end(bridge.Replaced(bridge.NotRun))
 	for _, w := range st.queue.all() {
@@ -88,22 +88,22 @@ func (st *state) retire(s *site) {
 		}
 	}
 	st.dropSpares(s)
-	st.forgetSpares(s)
+	s.forgetSpares(st)
 	m := st.manager
-	s.ending = time.AfterFunc(m.o.Drain, func() { m.with(func(st *state) { st.endPages(s) }) })
-	st.letGo(s, 0)
+	s.ending = time.AfterFunc(m.o.Drain, func() { m.with(func(st *state) { s.endPages(st) }) })
+	s.letGo(st, 0)
 	st.next()
 }
 
 // letGo notes that calls gave back pages of a site, as many as n.
-func (st *state) letGo(s *site, n int) {
+func (s *site) letGo(st *state, n int) {
 	if s.using -= n; s.using == 0 && s.retired {
-		st.endPages(s)
+		s.endPages(st)
 	}
 }
 
 // endPages closes all pages of a site that was taken out.
-func (st *state) endPages(s *site) {
+func (s *site) endPages(st *state) {
 	if isClosed(s.over) {
 		return
 	}
@@ -115,7 +115,7 @@ func (st *state) endPages(s *site) {
 }
 
 // forgetSpares forgets those of a site that was taken out, when none is being opened.
-func (st *state) forgetSpares(s *site) {
+func (s *site) forgetSpares(st *state) {
 	if sp := st.spares[s]; sp != nil && s.retired && sp.opening == 0 {
 		delete(st.spares, s)
 	}

@@ -39,7 +39,7 @@ func TestSetKeepsAndTakesOut(t *testing.T) {
 		mine, theirs := ref("s"), ref("s")
 		theirs.Site = "other"
 		was, other := w.must(mine, "where"), w.must(theirs, "where")
-		_ = sessiontest.Wait(t.Context(), 2 * time.Second) // the spare is there
+		_ = sessiontest.Wait(t.Context(), 2*time.Second) // the spare is there
 		kept := site("other", otherAddress)
 		kept.Warm = 1
 		opened := w.engine.Opened()
@@ -74,7 +74,7 @@ func TestSetKeepsAndTakesOut(t *testing.T) {
 			t.Error("another site lost its page")
 		}
 		// Two pages of the site that stays: its own, and the session's; and its spare.
-		_ = sessiontest.Wait(t.Context(), 2 * time.Second)
+		_ = sessiontest.Wait(t.Context(), 2*time.Second)
 		if got := len(w.engine.Tabs()); got != 3 {
 			t.Errorf("%d tabs are there", got)
 		}
@@ -218,7 +218,7 @@ func TestSetManyTimes(t *testing.T) {
 						refused++
 					}
 					mu.Unlock()
-					_ = sessiontest.Wait(t.Context(), time.Duration(7*i+1) * time.Millisecond)
+					_ = sessiontest.Wait(t.Context(), time.Duration(7*i+1)*time.Millisecond)
 				}
 			})
 		}
@@ -231,7 +231,7 @@ func TestSetManyTimes(t *testing.T) {
 				sites = nil
 			}
 			w.Set(sites)
-			_ = sessiontest.Wait(t.Context(), time.Duration(i*67%500) * time.Millisecond)
+			_ = sessiontest.Wait(t.Context(), time.Duration(i*67%500)*time.Millisecond)
 		}
 		last := generation(100, site("shop", address))
 		w.Set([]session.SiteOptions{last})
@@ -243,6 +243,9 @@ func TestSetManyTimes(t *testing.T) {
 		}
 		w.Set([]session.SiteOptions{generation(101, last)})
 		synctest.Wait()
+		if n := w.Sparing(); n > 1 {
+			t.Errorf("spare pages of %d sites are remembered", n)
+		}
 		if c := w.Counts(); c != (session.Counts{}) || len(w.engine.Tabs()) != 1 {
 			t.Errorf("there are %s tabs, and %+v", strconv.Itoa(len(w.engine.Tabs())), c)
 		}

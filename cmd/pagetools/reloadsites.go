@@ -9,8 +9,31 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 )
+
+// targetsToServe reads those of the command line and those of the file, of which there must be one.
+func (p *program) targetsToServe(args []string) ([]*target, error) {
+	targets, err := p.targets(args)
+	if err == nil && len(targets) == 0 {
+		err = terminal.Usage("serve needs a TARGET, or sites in the configuration file")
+	}
+	return targets, err
+}
+
+// lockHas refuses targets that the lock does not have, where there is one.
+func (pl *plan) lockHas(targets []*target) error {
+	for _, t := range targets {
+		if pl.locked == nil {
+			return nil
+		}
+		if err := pl.locked.Has(t.Target); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // siteChange has the sites of a file that was read again.
 type siteChange struct {

@@ -90,28 +90,6 @@ func demoCommand(p *program) *cobra.Command {
 	}
 }
 
-// targetsToServe reads those of the command line and those of the file, of which there must be one.
-func (p *program) targetsToServe(args []string) ([]*target, error) {
-	targets, err := p.targets(args)
-	if err == nil && len(targets) == 0 {
-		err = terminal.Usage("serve needs a TARGET, or sites in the configuration file")
-	}
-	return targets, err
-}
-
-// lockHas refuses targets that the lock does not have, where there is one.
-func (pl *plan) lockHas(targets []*target) error {
-	for _, t := range targets {
-		if pl.locked == nil {
-			return nil
-		}
-		if err := pl.locked.Has(t.Target); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // listen listens where the faces are served.
 func listen(ctx context.Context, c *config.Config) (net.Listener, error) {
 	var lc net.ListenConfig
