@@ -102,17 +102,14 @@ type siteState struct {
 
 	seen   seen
 	unkept unkept
-
-	mu        sync.Mutex
-	histories map[string]*webtool.History // by action; "" is the site's own webtool
-	forgets   bool                        // soon
+	*past
 }
 
 // New makes a Bridge over the sites of the router. It fails when an operator's
 // parameter default is not a schema.
 func New(r Router, o Options) (*Bridge, error) {
 	b := &Bridge{pipe: pipeline{router: r, limits: o.Limits.WithDefaults(), memory: o.Memory,
-		log: o.Log, tracer: o.Tracer, observer: o.Observe, now: o.Now, sites: map[string]*siteState{}}}
+		log: o.Log, tracer: o.Tracer, observer: o.Observe, now: o.Now}}
 	b.bytes = cmp.Or(o.Bytes, policy.NewAccount(b.pipe.limits.TotalBytes, nil))
 	b.home = newHome(&b.pipe.memory)
 	b.runs = newRegistry(b.pipe.limits.CallerBytes, b.bytes)
@@ -125,16 +122,11 @@ func New(r Router, o Options) (*Bridge, error) {
 	b.pipe.shares.store, b.pipe.shares.log = b.pipe.memory.Rates, b.pipe.log
 	b.pipe.taints.store, b.pipe.taints.log = b.pipe.memory.Taints, b.pipe.log
 	b.pipe.consents = consents{&b.pipe.memory, b.pipe.log, b.pipe.now}
-	rates := policy.RatesOptions{Callers: o.Rates, Sites: map[string]policy.SiteRates{}}
-	for _, site := range r.Sites() {
-		s, err := b.newSiteState(site, o.Sites[site.Name])
-		if err != nil {
-			return nil, fmt.Errorf("site %s: %w", site.Name, err)
-		}
-		b.pipe.sites[site.Name] = s
-		rates.Sites[site.Name] = policy.SiteRates{Rate: s.options.Rate, Tools: s.options.Rates}
+	b.pipe.rates = policy.NewRates(policy.RatesOptions{Callers: o.Rates})
+	b.pipe.sites.Store(&siteStates{})
+	if err := firstSites(b, o.Sites); err != nil {
+		return nil, err
 	}
-	b.pipe.rates = policy.NewRates(rates)
 	b.pipe.refusals = policy.NewRates(policy.RatesOptions{Sites: map[string]policy.SiteRates{"": {Rate: refusals}}})
 	stages := b.pipe.stages()
 	for i := 1; b.pipe.tracer != nil && i < len(stages); i++ { // audit, the first, has that of the call
@@ -147,10 +139,10 @@ func New(r Router, o Options) (*Bridge, error) {
 	return b, nil
 }
 
-func (b *Bridge) newSiteState(site Site, o SiteOptions) (*siteState, error) {
+func newSiteState(b *Bridge, o SiteOptions) (*siteState, error) {
 	l := b.pipe.limits
 	o.CallTimeout = min(cmp.Or(o.CallTimeout, l.CallTimeout), l.MaxTimeout)
-	s := &siteState{site: site, options: o, histories: map[string]*webtool.History{},
+	s := &siteState{options: o, past: &past{histories: map[string]*webtool.History{}},
 		versions: b.pipe.memory.Versions, clock: b.pipe.now, schemaLimits: l.Schema, longest: l.MaxTimeout,
 		historyBytes: l.HistoryBytes, minting: policy.Burst(siteVersionsAtOnce, siteVersionEvery), bytes: b.bytes}
 	var err error
@@ -178,7 +170,7 @@ func (c *Catalog) names() []string {
 
 // siteFor finds a site that the caller may know of.
 func (pl *pipeline) siteFor(name string, c Caller) (*siteState, error) {
-	s := pl.sites[name]
+	s := pl.sites.Load().named[name]
 	if s == nil || !c.Sees(name) {
 		return nil, Errorf(WebtoolNotFound, "", NotRun,
 			"There is no webtool %q here; GET /webtools lists those that there are.", text.Brief(name, 64))
@@ -189,9 +181,9 @@ func (pl *pipeline) siteFor(name string, c Caller) (*siteState, error) {
 // Sites lists the sites that the caller may know of.
 func (b *Bridge) Sites(c Caller) []Site {
 	var out []Site
-	for _, s := range b.pipe.router.Sites() {
-		if c.Sees(s.Name) {
-			out = append(out, s)
+	for _, s := range b.pipe.sites.Load().list {
+		if c.Sees(s.site.Name) {
+			out = append(out, s.site)
 		}
 	}
 	return out

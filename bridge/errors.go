@@ -195,5 +195,16 @@ func TryAgain(wait time.Duration) string { return "Try again in " + Seconds(wait
 // own words is not meant.
 func (e *Error) IsDenied() bool { return e.Code == ApprovalDenied && e.Details["untrusted"] == nil }
 
+// Replaced returns the error of a call that met a change or the removal of its site by the operator:
+// before it got there, or in a page that had to go.
+func Replaced(o Outcome) *Error {
+	e := Errorf(InternalError, Draining, o, "The operator has changed or removed the site of this call, and ended it.")
+	if o == NotRun {
+		e.Message = "The operator has changed or removed the site of this call before the call got there. Nothing ran: make it again."
+	}
+	e.Retry = time.Second
+	return e
+}
+
 // GaveUp returns the error of a call whose caller did not wait for its end.
 func GaveUp(o Outcome) *Error { return Errorf(Cancelled, "", o, "The caller gave up.") }

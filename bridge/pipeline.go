@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -34,7 +35,7 @@ type pipeline struct {
 	tracer   trace.Tracer   // nil: none
 	observer func(Observed) // nil: none
 	now      func() time.Time
-	sites    map[string]*siteState
+	sites    atomic.Pointer[siteStates]
 	rates    *policy.Rates
 	shares   shares        // of the rates, between the processes of a data folder
 	refusals *policy.Rates // bounds those that are in the audit

@@ -127,8 +127,12 @@ func (pl *pipeline) configured(in *Call) (*siteState, settings, error) {
 }
 
 func (r *passage) ref() Ref {
-	return Ref{Site: r.call.Site, Session: r.call.Session, Caller: r.call.Caller,
+	ref := Ref{Site: r.call.Site, Session: r.call.Session, Caller: r.call.Caller,
 		API: r.tool != nil && r.tool.operation != nil}
+	if r.site != nil {
+		ref.Generation = r.site.site.Generation
+	}
+	return ref
 }
 
 // pageRef is ref for Acquire.

@@ -302,7 +302,7 @@ func (r *Run) ask(p *Pause, token string) {
 		go r.watchOver(p.Over, id, answered)
 	}
 	r.pass.bridge.watched(r)
-	e := r.pass.bridge.runs.mayAsk(r)
+	e := cmp.Or(r.pass.bridge.runs.mayAsk(r), r.pass.bridge.pipe.gone(r, p))
 	if e == nil && cancelled { // a moment before it was asked
 		e = byCancel(Unknown)
 	}

@@ -112,6 +112,11 @@ func (b *Bridge) Serve(ctx context.Context, in *Call) (*Run, Step) {
 // startOrResume reads what config says of a call that waits.
 func (b *Bridge) startOrResume(ctx context.Context, in *Call) (*Run, time.Duration) {
 	set, err := b.mayResume(in)
+	if e := AsError(err); e != nil && e.Code == WebtoolNotFound {
+		if token := in.resumes(); token != "" { // it began when the site was there
+			return formerly(ctx, b, in, token, e), 0
+		}
+	}
 	if err != nil || set.resume == "" { // the pipeline refuses what is wrong, and records it
 		return b.Start(ctx, in), set.wait
 	}

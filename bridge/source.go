@@ -171,6 +171,9 @@ type Ref struct {
 	Beside bool
 	// Asking says, for Shows, that a person is about to be asked about the call.
 	Asking bool
+	// Generation is that of the site that is meant: one of another generation is refused, with
+	// Replaced. Zero means the site of now.
+	Generation int64
 	// API is true, for Acquire and Shows, when the call's tool is an operation of the site's API:
 	// no page is needed.
 	API bool
@@ -190,6 +193,9 @@ type Site struct {
 	Target string
 	// Origin is the origin of the target's URL.
 	Origin string
+	// Generation tells the sites apart that had the name one after the other. A site that is
+	// unchanged keeps it.
+	Generation int64
 	// Shared is true where calls without a session run on one page, which all share.
 	Shared bool
 	// Local is true for a folder that we serve ourselves, and API for a site without pages: its

@@ -88,6 +88,7 @@ func (b *Bridge) listing(ctx context.Context, ref Ref,
 	if err != nil {
 		return Listing{}, err
 	}
+	ref.Generation = s.site.Generation
 	catalog, err := look(ctx, ref)
 	if err != nil {
 		return Listing{}, nothingRan(ctx, err)
@@ -168,6 +169,7 @@ func (b *Bridge) ToolDigests(ctx context.Context, ref Ref) (map[string]string, *
 	if err != nil {
 		return nil, nil, err
 	}
+	ref.Generation = s.site.Generation
 	c, err := b.pipe.router.Await(ctx, ref)
 	if err != nil {
 		return nil, nil, nothingRan(ctx, err)

@@ -78,7 +78,7 @@ func (b *Bridge) watched(r *Run) {
 
 // toolsChanged tells the watchers that a list of the site may have changed.
 func toolsChanged(b *Bridge, site string) {
-	if s := b.pipe.sites[site]; s != nil {
+	if s := b.pipe.sites.Load().named[site]; s != nil {
 		s.forgetLater(b.pipe.router)
 	}
 	b.watchers.each(func(w *watcher) {

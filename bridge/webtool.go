@@ -35,6 +35,7 @@ func (b *Bridge) Webtool(ctx context.Context, ref Ref, action,
 	if err != nil {
 		return nil, err
 	}
+	ref.Generation = s.site.Generation
 	pinned := version != "" && version != "latest"
 	if pinned {
 		// A version that was current once is served also when the site is down.
@@ -159,9 +160,12 @@ func (s *siteState) newHistory(action string) *webtool.History {
 	if action != "" {
 		name += "/" + action // a site's name has no slash
 	}
-	own := policy.Burst(versionsAtOnce, versionEvery)
+	own, bytes := policy.Burst(versionsAtOnce, versionEvery), s.bytes
+	if s.closed { // nobody gives back what it takes
+		bytes = nil
+	}
 	return webtool.NewHistory(name, webtool.Options{Store: s.versions, Clock: s.clock,
-		Account: policy.NewAccount(s.historyBytes, s.bytes),
+		Account: policy.NewAccount(s.historyBytes, bytes),
 		Mint:    func(now time.Time) bool { return own(now) && s.minting(now) }})
 }
 
@@ -268,7 +272,7 @@ func (s *siteState) forgetLater(r Router) {
 
 // Findings returns the findings for the author of a site's tools, besides those of its catalog.
 func (b *Bridge) Findings(site string) []Finding {
-	s := b.pipe.sites[site]
+	s := b.pipe.sites.Load().named[site]
 	if s == nil {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 
 // Acquire returns a page for one call. The error is an *bridge.Error.
 func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, error) {
-	s, err := m.site(ref.Site)
+	s, err := m.sites.Load().of(ref)
 	if err != nil {
 		return nil, err
 	}
@@ -60,13 +60,13 @@ func (m *Manager) acquireShared(ctx context.Context, s *site, ref bridge.Ref,
 		return nil, e
 	}
 	var shared bool
-	if m.with(func(st *state) { shared = st.share() }); !shared {
+	if m.with(func(st *state) { shared = st.share(s) }); !shared {
 		s.shared.leave()
-		return nil, draining()
+		return nil, s.left()
 	}
 	return &lease{Page: page, manager: m, release: func(bool) {
 		s.shared.leave()
-		m.with(func(st *state) { st.leased--; st.checkIdle() })
+		m.with(func(st *state) { st.leased--; s.letGo(st, 1); st.checkIdle() })
 	}}, nil
 }
 
@@ -124,7 +124,7 @@ func (m *Manager) leaseOf(g grant, options *pageOptions) *lease {
 // wait.
 func (st *state) leaseIdle(w *waiter) bool {
 	ses := st.sessions[w.key]
-	if w.key.id == "" || ses == nil || ses.holders > 0 || st.draining || w.caller.IsRevoked() ||
+	if w.key.id == "" || ses == nil || ses.holders > 0 || st.draining || w.site.retired || w.caller.IsRevoked() ||
 		!w.options.fits(ses.options) {
 		return false
 	}
@@ -169,11 +169,12 @@ func (st *state) dequeue(w *waiter) (retry time.Duration, waited bool) {
 }
 
 // share counts a call on the shared page, unless no new calls are taken.
-func (st *state) share() bool {
-	if st.draining {
+func (st *state) share(s *site) bool {
+	if st.draining || s.retired {
 		return false
 	}
 	st.leased++
+	s.using++
 	return true
 }
 

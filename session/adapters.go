@@ -13,7 +13,7 @@ type Scripts struct {
 }
 
 // Scripts returns those of a site.
-func (m *Manager) Scripts(name string) Scripts { return Scripts{m, m.byName[name]} }
+func (m *Manager) Scripts(name string) Scripts { return Scripts{m, m.sites.Load().named[name]} }
 
 // All returns those of the pages of the site that open now.
 func (s Scripts) All() []*adapter.Adapter {

@@ -118,9 +118,9 @@ func noteReach(m *Manager, s *site, err error) {
 // probe tries a site that is left alone, one page at a time, after pauses that grow, until it sends
 // one.
 func probe(m *Manager, s *site) {
-	for pause := firstBreak; m.pause(pause); {
+	for pause := firstBreak; s.pause(pause); {
 		err := reached(m, s)
-		if unreachable(err) == nil && m.life.Err() == nil {
+		if unreachable(err) == nil && s.life.Err() == nil {
 			m.o.Log.Info("site: it can be reached again", "site", s.Name)
 			s.breaker.mend()
 			m.with(func(st *state) { st.refill(s) })
@@ -137,11 +137,11 @@ func reached(m *Manager, s *site) error {
 	for changed := s.changes.Next(); s.page.Load() == nil; changed = s.changes.Next() {
 		select {
 		case <-changed:
-		case <-m.life.Done():
-			return context.Cause(m.life)
+		case <-s.life.Done():
+			return context.Cause(s.life)
 		}
 	}
-	page, err := m.openPage(m.life, s, "", nil, s.compiled(), false)
+	page, err := m.openPage(s.life, s, "", nil, s.compiled(), false)
 	if err == nil {
 		page.close()
 	}
@@ -151,7 +151,7 @@ func reached(m *Manager, s *site) error {
 // NextTry returns when a site is tried again that cannot be reached now, and false for one that
 // can.
 func NextTry(m *Manager, name string) (next time.Time, down bool) {
-	s := m.byName[name]
+	s := m.sites.Load().named[name]
 	if s == nil {
 		return next, false
 	}

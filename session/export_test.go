@@ -12,6 +12,12 @@ func (m *Manager) Lines() (waiting, holding int) {
 	return waiting, holding
 }
 
+// Sparing returns of how many sites spare pages are remembered.
+func (m *Manager) Sparing() (n int) {
+	m.with(func(st *state) { n = len(st.spares) })
+	return n
+}
+
 // Counts asks the owner.
 func (m *Manager) Counts() (c Counts) {
 	m.with(func(st *state) {

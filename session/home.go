@@ -10,7 +10,7 @@ import (
 func (m *Manager) claim(w *waiter, ses *session, name bridge.SessionName) {
 	ctx, cancel := context.WithCancelCause(w.ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(m.life, func() { cancel(context.Cause(m.life)) })()
+	defer context.AfterFunc(w.site.life, func() { cancel(context.Cause(w.site.life)) })()
 	home, err := m.o.Homes.Open(ctx, name)
 	m.with(func(st *state) {
 		if err != nil {

@@ -55,6 +55,9 @@ type SiteOptions struct {
 	// Login is stored in every page of the site, whoever calls, the catalog
 	// page too; nil means none.
 	Login *pageconfig.Stored
+	// Ended is called once, when the site was taken out by Set and none of its pages is used any
+	// more; nil is nothing. It is not called after Close.
+	Ended func()
 	// Profiles are logins that callers may name in config, by name.
 	Profiles map[string]Profile
 }
@@ -83,7 +86,9 @@ type Options struct {
 	FirstIdle, Idle, MaxAge time.Duration
 	// Navigation bounds how long a document may take to arrive; zero means 30 s.
 	Navigation time.Duration
-	Limits     bridge.Limits
+	// Drain says how long calls may keep the pages of a site that is taken out; zero means 25 s.
+	Drain  time.Duration
+	Limits bridge.Limits
 	// Bytes counts what pages declare; nil means an account of Limits.TotalBytes.
 	Bytes *policy.Account
 	// Homes says which process of a data folder has a session; nil means that there is one process.
@@ -104,6 +109,7 @@ func (o Options) withDefaults() Options {
 	o.Idle = cmp.Or(o.Idle, 15*time.Minute)
 	o.MaxAge = cmp.Or(o.MaxAge, 8*time.Hour)
 	o.Navigation = cmp.Or(o.Navigation, 30*time.Second)
+	o.Drain = cmp.Or(o.Drain, 25*time.Second)
 	o.Queue = cmp.Or(o.Queue, 32)
 	o.Limits = o.Limits.WithDefaults()
 	o.Bytes = cmp.Or(o.Bytes, policy.NewAccount(o.Limits.TotalBytes, nil))
@@ -151,13 +157,13 @@ func (o *Options) fits(pages uint64) bool {
 // Manager finds pages for calls. Its state changes only in functions that
 // run under one lock and wait for nothing.
 type Manager struct {
-	o      Options
-	sites  []*site
-	byName map[string]*site
+	o     Options
+	sites atomic.Pointer[sites]
 
-	mu     sync.Mutex
-	state  *state
-	notify atomic.Pointer[func(site string)] // called with the site of a list that changed
+	mu      sync.Mutex
+	state   *state
+	engines map[Engine]bool                   // of all sites that ever were; behind mu
+	notify  atomic.Pointer[func(site string)] // called with the site of a list that changed
 
 	life       context.Context //nolint:containedctx // of background work, which outlives the call that caused it; ends in Close
 	stop       context.CancelCauseFunc
@@ -173,19 +179,13 @@ var (
 // New makes a Manager and begins to open every site.
 func New(o Options) *Manager {
 	o = o.withDefaults()
-	m := &Manager{o: o, byName: map[string]*site{}, done: make(chan struct{})}
+	m := &Manager{o: o, engines: map[Engine]bool{o.Engine: true}, done: make(chan struct{})}
+	m.sites.Store(&sites{})
 	m.state = &state{manager: m, sessions: map[key]*session{}, tombs: map[key]time.Time{},
 		spares: map[*site]*spares{},
 		held:   map[string]int{}, queue: queue{pace: newPace(o.MaxSessions)}}
 	m.life, m.stop = context.WithCancelCause(context.Background())
-	for _, so := range o.Sites {
-		s := newSite(so)
-		m.sites = append(m.sites, s)
-		m.byName[so.Name] = s
-	}
-	for _, s := range m.sites {
-		m.background.Go(func() { m.keepCatalog(s) })
-	}
+	m.Set(o.Sites)
 	return m
 }
 
@@ -201,8 +201,9 @@ func (m *Manager) changed(site string) {
 
 // Sites lists the sites in the operator's order.
 func (m *Manager) Sites() []bridge.Site {
-	out := make([]bridge.Site, len(m.sites))
-	for i, s := range m.sites {
+	all := m.sites.Load().list
+	out := make([]bridge.Site, len(all))
+	for i, s := range all {
 		out[i] = s.Site
 		out[i].Shared = s.Shared
 	}
@@ -224,7 +225,7 @@ func (m *Manager) with(f func(*state)) {
 // Catalog returns the list of the caller's session when it has a page, and of the
 // catalog page otherwise, as it is known now.
 func (m *Manager) Catalog(ref bridge.Ref) (*bridge.Catalog, error) {
-	s, err := m.site(ref.Site)
+	s, err := m.sites.Load().of(ref)
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +244,7 @@ func (m *Manager) Catalog(ref bridge.Ref) (*bridge.Catalog, error) {
 
 // Shows returns the session's page that is there, or the one that calls share.
 func (m *Manager) Shows(ref bridge.Ref) *bridge.Shown {
-	s, err := m.site(ref.Site)
+	s, err := m.sites.Load().of(ref)
 	if err != nil {
 		return nil
 	}
@@ -266,7 +267,7 @@ func (m *Manager) Shows(ref bridge.Ref) *bridge.Shown {
 
 // Await returns the same list once its page is opened, within ctx.
 func (m *Manager) Await(ctx context.Context, ref bridge.Ref) (*bridge.Catalog, error) {
-	s, err := m.site(ref.Site)
+	s, err := m.sites.Load().of(ref)
 	if err != nil {
 		return nil, err
 	}
@@ -301,7 +302,7 @@ func (m *Manager) sessionPage(ref bridge.Ref) (page *Page, options *pageOptions)
 
 // Findings returns what the site's author should know of its page and its declarations now.
 func (m *Manager) Findings(name string) []bridge.Finding {
-	s := m.byName[name]
+	s := m.sites.Load().named[name]
 	if s == nil {
 		return nil
 	}
@@ -317,7 +318,7 @@ func (m *Manager) Findings(name string) []bridge.Finding {
 
 // Page returns what the site's catalog page shows: URL, title and the address of its icon, or "".
 func (m *Manager) Page(name string) (url, title, icon string) {
-	if s := m.byName[name]; s != nil {
+	if s := m.sites.Load().named[name]; s != nil {
 		if p := s.page.Load(); p != nil {
 			v := p.view.Load()
 			return v.url, v.title, v.icon
@@ -328,7 +329,7 @@ func (m *Manager) Page(name string) (url, title, icon string) {
 
 // Status says how a site is: "opening", "open", or why it is not.
 func (m *Manager) Status(name string) string {
-	s := m.byName[name]
+	s := m.sites.Load().named[name]
 	switch {
 	case s == nil:
 		return "unknown"
@@ -346,7 +347,7 @@ func (m *Manager) Status(name string) string {
 
 // WaitOpened waits until every site is opened or failed once.
 func (m *Manager) WaitOpened(ctx context.Context) error {
-	for _, s := range m.sites {
+	for _, s := range m.sites.Load().list {
 		select {
 		case <-s.tried:
 		case <-ctx.Done():
@@ -365,15 +366,7 @@ func (m *Manager) Pages() (held, spare, queued int) {
 
 // Tried reports whether every site is opened or failed once.
 func (m *Manager) Tried() bool {
-	return !slices.ContainsFunc(m.sites, func(s *site) bool { return !isClosed(s.tried) })
-}
-
-func (m *Manager) site(name string) (*site, error) {
-	if s := m.byName[name]; s != nil {
-		return s, nil
-	}
-	return nil, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
-		"There is no such site here.")
+	return !slices.ContainsFunc(m.sites.Load().list, func(s *site) bool { return !isClosed(s.tried) })
 }
 
 // Drain refuses new calls, and waits until none runs or ctx ends.
@@ -404,12 +397,8 @@ func (m *Manager) Close() error {
 
 // closeEngines closes the engines of all sites at once: each waits for its browser.
 func (m *Manager) closeEngines() error {
-	engines := map[Engine]bool{m.o.Engine: true}
-	for _, s := range m.o.Sites {
-		if s.Engine != nil {
-			engines[s.Engine] = true
-		}
-	}
+	var engines map[Engine]bool
+	m.with(func(*state) { engines = m.engines }) // Set adds none any more
 	errs := make(chan error, len(engines))
 	for e := range engines {
 		go func() { errs <- e.Close() }()

@@ -56,6 +56,7 @@ type Page struct {
 	died   *bridge.Error // valid after dead is closed
 	// recycled is closed when another browser takes the place of the page's.
 	recycled chan struct{}
+	over     <-chan struct{} // closed when the site was taken out; set before own runs
 }
 
 // WaitFor overrides when a page counts as opened: when all that it names holds.
@@ -143,8 +144,13 @@ func (p *Page) own(prev *bridge.Catalog) {
 	s.limit.Stop() // until a document arrives: what shows nothing cannot be opened
 	defer s.quiet.Stop()
 	defer s.limit.Stop()
+	over := p.over
 	for {
 		select {
+		case <-over:
+			over = nil
+			s.blame = cmp.Or(s.blame, bridge.Replaced(bridge.Unknown))
+			go closeTab(p.tab) // ends within its bound
 		case ev, ok := <-p.tab.Events():
 			d, died := ev.(Died)
 			if !ok || died {

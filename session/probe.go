@@ -242,7 +242,7 @@ func (m *Manager) Probe(ctx context.Context, ref bridge.Ref) (*Probe, error) {
 // probed returns the site and the page that ref names. A session that has a page is not waited for:
 // a call may be at work there.
 func (m *Manager) probed(ctx context.Context, ref bridge.Ref) (s *site, page *Page, err error) {
-	if s, err = m.site(ref.Site); err != nil {
+	if s, err = m.sites.Load().of(ref); err != nil {
 		return nil, nil, err
 	}
 	if ref.Session == "" {

@@ -39,7 +39,7 @@ func (s *site) login(profile string, c bridge.Caller) (*pageconfig.Stored, error
 // CatalogPage waits for the site's catalog page, within ctx. Where calls share one page,
 // it returns that page. Errors are *bridge.Error.
 func (m *Manager) CatalogPage(ctx context.Context, name string) (*Page, error) {
-	s, err := m.site(name)
+	s, err := m.sites.Load().of(bridge.Ref{Site: name})
 	if err != nil {
 		return nil, err
 	}

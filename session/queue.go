@@ -174,7 +174,7 @@ func (st *state) next() {
 	if st.queue.n > 0 {
 		return
 	}
-	for _, s := range st.manager.sites {
+	for _, s := range st.manager.sites.Load().list {
 		st.refill(s)
 	}
 }

@@ -121,7 +121,7 @@ func (m *Manager) seenPage(ctx context.Context, ref bridge.Ref, fresh bool) (s *
 	if !fresh {
 		return m.probed(ctx, ref)
 	}
-	if s, err = m.site(ref.Site); err != nil {
+	if s, err = m.sites.Load().of(ref); err != nil {
 		return nil, nil, err
 	}
 	options, err := readPageOptions(s, ref)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,6 +40,23 @@ type site struct {
 	// lent is the catalog page that was given to a session; it is behind the lock of the
 	// manager.
 	lent *Page
+
+	life context.Context //nolint:containedctx // of background work for the site; it ends when the site is taken out, or with the manager
+	end  context.CancelCauseFunc
+	over chan struct{} // closed when the site was taken out and its pages must go
+	// The rest is behind the lock of the manager.
+	retired bool        // it was taken out
+	using   int         // calls that have a page of it
+	ending  *time.Timer // closes over
+}
+
+// left returns why no page of the site is given to a call any more. Its life must have ended, or
+// the manager refuses calls.
+func (s *site) left() *bridge.Error {
+	if s.life.Err() == nil {
+		return draining()
+	}
+	return notRun(bridge.AsError(context.Cause(s.life)))
 }
 
 // lendable is the catalog page when a session may have it, or nil. Called with the lock of
@@ -71,8 +89,9 @@ func (p *places) enter(most int, text string) *bridge.Error {
 
 func (p *places) leave() { p.taken.Add(-1) }
 
-func newSite(o SiteOptions) *site {
-	s := &site{SiteOptions: o, tried: make(chan struct{}), anew: make(chan struct{}, 1)}
+func newSite(life context.Context, o SiteOptions) *site {
+	s := &site{SiteOptions: o, tried: make(chan struct{}), anew: make(chan struct{}, 1), over: make(chan struct{})}
+	s.life, s.end = context.WithCancelCause(life)
 	s.adapters.Store(&o.Tab.Adapters)
 	return s
 }
@@ -90,13 +109,20 @@ const (
 )
 
 // keepCatalog opens the site's catalog page, and opens it again when it
-// dies, until the manager closes.
+// dies, until the site is taken out or the manager closes.
 func (m *Manager) keepCatalog(s *site) {
 	pause := firstRetry
 	var prev *bridge.Catalog
-	first := true
-	for m.life.Err() == nil {
+	tried := sync.OnceFunc(func() { close(s.tried) })
+	defer tried()
+	for s.life.Err() == nil {
 		page, err := m.openForAll(s, prev)
+		if s.life.Err() != nil {
+			if page != nil {
+				page.close()
+			}
+			return
+		}
 		if err != nil {
 			m.o.Log.Warn("site: not opened", "site", s.Name, "error", err)
 			again := time.Now().Add(pause)
@@ -109,24 +135,22 @@ func (m *Manager) keepCatalog(s *site) {
 			pause = firstRetry
 			m.with(func(st *state) { st.refill(s) })
 		}
-		if first {
-			close(s.tried)
-			first = false
-		}
+		tried()
 		if err == nil {
 			if page = m.watchCatalog(s, page); page == nil {
 				return
 			}
 			prev = page.view.Load().catalog
 		}
-		if !m.pause(pause) {
+		if !s.pause(pause) {
 			return
 		}
 		pause = min(2*pause, lastRetry)
 	}
 }
 
-// watchCatalog waits until the site's page dies, and returns it; nil when the manager closes. A
+// watchCatalog waits until the site's page dies, and returns it; nil when the site is taken out, or
+// the manager closes. A
 // page whose browser is recycled is replaced, or it would keep that browser for ever.
 func (m *Manager) watchCatalog(s *site, page *Page) *Page {
 	for recycled := page.recycled; ; {
@@ -135,12 +159,20 @@ func (m *Manager) watchCatalog(s *site, page *Page) *Page {
 		}
 		select {
 		case <-page.dead:
+			if s.life.Err() != nil {
+				page.close()
+				return nil
+			}
 			m.o.Log.Warn("site: its page died", "site", s.Name, "error", page.died)
 			s.set(nil, nil)
 			m.changed(s.Name)
 			page.close() // a crashed page still has a browser context
 			return page
-		case <-m.life.Done():
+		case <-s.life.Done():
+			select { // calls may have it
+			case <-s.over:
+			case <-m.life.Done():
+			}
 			page.close()
 			return nil
 		case <-s.anew:
@@ -179,13 +211,13 @@ func (m *Manager) moveCatalog(s *site, page *Page) *Page {
 	return next
 }
 
-// pause waits before the next attempt. It reports whether the manager still runs.
-func (m *Manager) pause(d time.Duration) bool {
+// pause waits before the next attempt. It reports whether the site is still there.
+func (s *site) pause(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-m.life.Done():
+	case <-s.life.Done():
 		return false
 	}
 	return true
@@ -255,19 +287,19 @@ func (m *Manager) catalogPage(ctx context.Context, s *site) (*Page, error) {
 					"The site did not answer in time.").With(context.Cause(ctx))
 			}
 			return nil, waitEnded(ctx)
-		case <-m.life.Done():
-			return nil, draining()
+		case <-s.life.Done():
+			return nil, s.left()
 		}
 	}
 }
 
 // openForAll opens a page that is no caller's, and waits until it counts as opened.
 func (m *Manager) openForAll(s *site, prev *bridge.Catalog) (*Page, error) {
-	page, err := m.openPage(m.life, s, "", nil, prev, s.Patient)
+	page, err := m.openPage(s.life, s, "", nil, prev, s.Patient)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := page.opened(m.life); err != nil {
+	if _, err := page.opened(s.life); err != nil {
 		page.close()
 		return nil, err
 	}
@@ -302,6 +334,7 @@ func (m *Manager) openPage(ctx context.Context, s *site, caller string, o *pageO
 	limits.ForbidParams = s.ForbidParams
 	page := newPage(tab, append([]string{s.Origin}, s.Origins...), s.WaitFor, patient, limits,
 		func() { m.changed(s.Name) }, m.o.Log.With("site", s.Name))
+	page.over = s.over
 	m.background.Go(func() {
 		defer options.Bytes.Close()
 		page.own(prev)

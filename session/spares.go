@@ -86,7 +86,7 @@ func (st *state) quiet(s *site, sp *spares) bool {
 // that no call wants and no call would be delayed. Spares open one after another.
 func (st *state) refill(s *site) {
 	why, _ := s.breaker.leftAlone()
-	if st.closed || st.draining || s.Shared || s.page.Load() == nil || why != nil {
+	if st.closed || st.draining || s.retired || s.Shared || s.page.Load() == nil || why != nil {
 		return
 	}
 	sp := st.spares[s]
@@ -118,23 +118,24 @@ func (st *state) refill(s *site) {
 // closes.
 func (m *Manager) openSpare(s *site, sp *spares) {
 	if !m.o.fits(2) { // one for a call, too
-		m.with(func(*state) { sp.opening-- })
+		m.with(func(st *state) { sp.opening--; s.forgetSpares(st) })
 		return
 	}
 	adapters := s.adapters.Load()
 	page, err := m.openForAll(s, s.compiled())
 	noteReach(m, s, err)
-	if err != nil && m.life.Err() == nil {
+	if err != nil && s.life.Err() == nil {
 		m.o.Log.Warn("site: a spare page did not open", "site", s.Name, "error", err)
 	}
 	m.with(func(st *state) {
 		sp.opening--
+		s.forgetSpares(st)
 		if err != nil {
 			return
 		}
 		outdated := s.adapters.Load() != adapters
 		crowded := st.live+st.spareCount() >= m.o.MaxSessions // calls took the room meanwhile
-		if st.draining || crowded || outdated {
+		if st.draining || s.retired || crowded || outdated {
 			st.close(page)
 			if outdated {
 				st.refill(s)

@@ -12,12 +12,6 @@ type key struct{ caller, site, id string }
 
 func keyOf(r bridge.Ref) key { return key{r.Caller.Name, r.Site, r.Session} }
 
-// tombLife says how long the death of a session is remembered, maxTombs how many.
-const (
-	tombLife = 24 * time.Hour
-	maxTombs = 10_000
-)
-
 // maxSessionQueue bounds the calls that wait for one session's page, and maxBeside
 // those that may have it at once because they only read.
 const maxSessionQueue, maxBeside = 128, 32
@@ -94,6 +88,7 @@ type grant struct {
 	page   *Page
 	opened bool // for this call
 	ses    *session
+	site   *site
 	caller string // of a page without a session
 	err    error
 }
@@ -106,6 +101,10 @@ func (st *state) acquire(w *waiter) {
 	}
 	if w.caller.IsRevoked() { // after Revoke nothing else looks
 		w.grant <- grant{err: bridge.Revoked()}
+		return
+	}
+	if w.site.retired {
+		w.grant <- grant{err: w.site.left()}
 		return
 	}
 	if w.key.id != "" {
@@ -181,8 +180,9 @@ func (st *state) lease(ses *session, w *waiter) {
 		ses.expiry.Stop()
 	}
 	st.leased++
+	ses.site.using++
 	st.active = time.Now()
-	w.grant <- grant{page: ses.page, ses: ses}
+	w.grant <- grant{page: ses.page, ses: ses, site: ses.site}
 }
 
 // open takes a spare or opens a page for w, for which there is room.
@@ -222,7 +222,7 @@ func (st *state) openOwn(w *waiter, ses *session) {
 	m := st.manager
 	m.background.Go(func() { // ends with openPage, which ends with w's context or the manager
 		ctx, cancel := context.WithCancelCause(w.ctx)
-		defer context.AfterFunc(m.life, func() { cancel(context.Cause(m.life)) })()
+		defer context.AfterFunc(w.site.life, func() { cancel(context.Cause(w.site.life)) })()
 		page, err := opensFor(ctx, m, w)
 		cancel(nil)
 		m.with(func(st *state) { st.opened(w, ses, page, err) })
@@ -235,6 +235,8 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 	switch {
 	case st.closed:
 		err = draining()
+	case w.site.retired:
+		err = w.site.left()
 	case w.caller.IsRevoked():
 		err = bridge.Revoked()
 	case w.ctx.Err() != nil:
@@ -247,7 +249,7 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 		st.hold(w.key.caller, -1)
 		var further []*waiter
 		if ses != nil {
-			delete(st.sessions, ses.key)
+			ses.unname(st)
 			further = ses.waiting.drain()
 			if ses.home != 0 {
 				st.closeSession(ses)
@@ -260,6 +262,7 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 		return
 	}
 	st.leased++
+	w.site.using++
 	st.active = time.Now()
 	if ses != nil {
 		ses.page, ses.uses = page, 1
@@ -267,7 +270,7 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 		m.changed(ses.key.site) // its caller sees its list from now on
 		m.background.Go(func() { m.watchSession(ses) })
 	}
-	w.grant <- grant{page: page, opened: page != w.site.lent, ses: ses, caller: w.key.caller}
+	w.grant <- grant{page: page, opened: page != w.site.lent, ses: ses, site: w.site, caller: w.key.caller}
 	if ses != nil {
 		st.admit(ses)
 	}
@@ -283,7 +286,7 @@ func (m *Manager) watchSession(ses *session) {
 		ended = true
 	}
 	m.with(func(st *state) {
-		if ses.ended = ended; st.sessions[ses.key] == ses && ses.holders == 0 {
+		if ses.ended = ses.ended || ended; st.sessions[ses.key] == ses && ses.holders == 0 {
 			st.remove(ses, !ended)
 			st.next()
 		}
@@ -304,30 +307,13 @@ func (st *state) remove(ses *session, tombstone bool) {
 	if ses.expiry != nil {
 		ses.expiry.Stop()
 	}
-	delete(st.sessions, ses.key)
+	ses.unname(st)
 	st.manager.changed(ses.key.site)
 	st.hold(ses.key.caller, -1)
 	if tombstone {
 		st.leaveTombstone(ses.key)
 	}
 	st.closeSession(ses)
-}
-
-// leaveTombstone notes that a session died, so that its caller's next call reports it, once.
-func (st *state) leaveTombstone(k key) {
-	if len(st.tombs) >= maxTombs {
-		st.forgetTombs()
-	}
-	st.tombs[k] = time.Now()
-}
-
-// forgetTombs drops what is too old, and when that is not enough, anything.
-func (st *state) forgetTombs() {
-	for k, t := range st.tombs {
-		if time.Since(t) > tombLife || len(st.tombs) >= maxTombs {
-			delete(st.tombs, k)
-		}
-	}
 }
 
 // release ends a lease. reported is true when the call's own error said that the page is
@@ -340,6 +326,7 @@ func (st *state) release(g grant, reported bool, until time.Time) {
 		if !st.closeSettled(g, until) {
 			st.hold(g.caller, -1)
 			st.close(g.page)
+			g.site.letGo(st, 1)
 			st.next()
 		}
 		st.checkIdle()
@@ -363,6 +350,7 @@ func (st *state) release(g grant, reported bool, until time.Time) {
 	default:
 		st.handOver(ses)
 	}
+	g.site.letGo(st, 1)
 	st.next()
 	st.move(further)
 	st.checkIdle()
@@ -456,6 +444,7 @@ func (st *state) closeSettled(g grant, until time.Time) bool {
 		m.with(func(st *state) {
 			st.hold(g.caller, -1)
 			st.close(g.page)
+			g.site.letGo(st, 1)
 			st.next()
 		})
 	})
@@ -490,7 +479,7 @@ func (st *state) closeAll() {
 			st.remove(ses, false)
 		}
 	}
-	for _, s := range st.manager.sites {
+	for _, s := range st.manager.sites.Load().list {
 		st.dropSpares(s)
 	}
 }

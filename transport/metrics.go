@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -40,7 +41,9 @@ type Browsers struct{ Started, Failed, Ended, Silent int }
 // concurrent use.
 type Metrics struct {
 	registry *prometheus.Registry
-	sites    map[string]bool
+	load     func() Load
+	mu       sync.RWMutex
+	sites    map[string]prometheus.Collector // by name, what says whether it is up
 	calls    *prometheus.CounterVec
 	took     *prometheus.HistogramVec
 	waited   *prometheus.HistogramVec
@@ -58,7 +61,7 @@ var waitBuckets = []float64{1, 2.5, 5, 10, 30, 60, 150, 300, 600, 1500}
 // NewMetrics makes the metrics of these sites. load is called for each scrape, and
 // must not block.
 func NewMetrics(sites []bridge.Site, load func() Load) *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry(), sites: map[string]bool{},
+	m := &Metrics{registry: prometheus.NewRegistry(), load: load,
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pagetools_calls_total",
 			Help: "Calls of tools that ended, by site, outcome (ok, failed, not_run, unknown) and code of the error. A site that is not served here is empty."},
 			[]string{"site", "outcome", "code"}),
@@ -68,10 +71,7 @@ func NewMetrics(sites []bridge.Site, load func() Load) *Metrics {
 			Help: "How long calls waited for persons, of those that did."}, []string{"site"}),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pagetools_http_requests_total",
 			Help: "HTTP requests that were answered, by status. 499 is a client that gave up."}, []string{"status"})}
-	for _, s := range sites {
-		m.sites[s.Name] = true
-		m.registry.MustRegister(siteUp(s.Name, load))
-	}
+	m.SetSites(sites)
 	gauge := func(name, help string, value func(Load) int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
 			func() float64 { return float64(value(load())) })
@@ -119,6 +119,31 @@ func NewMetrics(sites []bridge.Site, load func() Load) *Metrics {
 	return m
 }
 
+// SetSites makes these the sites. The counts of one that is not among them any more are dropped, and
+// those of the others go on.
+func (m *Metrics) SetSites(sites []bridge.Site) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := map[string]prometheus.Collector{}
+	for _, s := range sites {
+		if now[s.Name] = m.sites[s.Name]; now[s.Name] == nil {
+			now[s.Name] = siteUp(s.Name, m.load)
+			m.registry.MustRegister(now[s.Name])
+		}
+	}
+	for name, up := range m.sites {
+		if now[name] != nil {
+			continue
+		}
+		of := prometheus.Labels{"site": name}
+		m.registry.Unregister(up)
+		m.calls.DeletePartialMatch(of)
+		m.took.Delete(of)
+		m.waited.Delete(of)
+	}
+	m.sites = now
+}
+
 // siteUp says whether a site can be reached.
 func siteUp(name string, load func() Load) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pagetools_site_up",
@@ -158,8 +183,10 @@ func (c counting) Calls(ctx context.Context, f bridge.CallFilter) ([]bridge.Call
 }
 
 func (m *Metrics) count(r bridge.CallRecord) {
+	m.mu.RLock() // none is counted for a site that is being dropped
+	defer m.mu.RUnlock()
 	site := r.Site
-	if !m.sites[site] {
+	if m.sites[site] == nil {
 		site = "" // what a stranger asked for
 	}
 	m.calls.WithLabelValues(site, r.Outcome, r.Code).Inc()

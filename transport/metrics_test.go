@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -114,4 +115,43 @@ func TestMetricsStaySmall(t *testing.T) {
 // log counts a call.
 func log(m *transport.Metrics, r bridge.CallRecord) {
 	_ = m.Counting(nil).Log(context.Background(), r)
+}
+
+// TestMetricsOfSitesThatChange: what was counted of a site that stays goes on, and nothing is left of
+// one that is gone, however often sites come and go, and while calls end.
+func TestMetricsOfSitesThatChange(t *testing.T) {
+	m, s := measured(t)
+	log(m, bridge.CallRecord{Site: "shop", Outcome: "ok", Waited: time.Second})
+	begin := strings.Count(s.scrape(t), "\n")
+	var logging sync.WaitGroup
+	stop := make(chan struct{})
+	logging.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				log(m, bridge.CallRecord{Site: "more", Outcome: "ok", Waited: time.Second})
+			}
+		}
+	})
+	for range 50 {
+		m.SetSites([]bridge.Site{{Name: "shop"}, {Name: "more"}})
+		m.SetSites([]bridge.Site{{Name: "shop"}})
+	}
+	close(stop)
+	logging.Wait()
+	text := s.scrape(t)
+	if strings.Contains(text, `site="more"`) || !strings.Contains(text, `pagetools_calls_total{code="",outcome="ok",site="shop"} 1`) {
+		t.Errorf("after changes: %s", text)
+	}
+	// Calls of a site that is not served are counted as of no site.
+	if got := strings.Count(text, "\n") - strings.Count(text, `site=""`); got > begin+20 {
+		t.Errorf("there were %d lines, and are %d", begin, got)
+	}
+	m.SetSites([]bridge.Site{{Name: "shop"}, {Name: "more"}})
+	log(m, bridge.CallRecord{Site: "more", Outcome: "ok"})
+	if text := s.scrape(t); !strings.Contains(text, `pagetools_calls_total{code="",outcome="ok",site="more"} 1`) || !strings.Contains(text, `pagetools_site_up{site="more"} 1`) {
+		t.Errorf("a site that came back: %s", text)
+	}
 }

@@ -59,6 +59,29 @@ func (r *Router) Add(name string, decls ...bridge.Declaration) *Router {
 	return r
 }
 
+// Remove takes a site away, without telling anybody.
+func (r *Router) Remove(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.order = slices.DeleteFunc(r.order, func(s bridge.Site) bool { return s.Name == name })
+	delete(r.sites, name)
+}
+
+// Renew gives a site another generation, with other declarations and no sessions, without telling
+// anybody.
+func (r *Router) Renew(name string, decls ...bridge.Declaration) {
+	c, _ := bridge.NewCatalog(nil, decls, bridge.Limits{})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.order {
+		if r.order[i].Name == name {
+			r.order[i].Generation++
+		}
+	}
+	s := r.sites[name]
+	s.catalog, s.sessions, s.shows = c, map[string]*bridge.Catalog{}, map[string]string{}
+}
+
 // Echo answers with the input.
 func Echo(_ context.Context, inv bridge.Invocation) bridge.Step { return bridge.Step{Data: inv.Input} }
 

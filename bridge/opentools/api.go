@@ -26,6 +26,10 @@ type api struct {
 	transport  http.RoundTripper
 	background sync.WaitGroup
 	sessions   jars
+	life       context.Context //nolint:containedctx // of what begins: it ends when the site is taken out, or with the router
+	end        context.CancelCauseFunc
+	over       context.Context //nolint:containedctx // of requests: it ends when a site that was taken out has no more time
+	cut        context.CancelCauseFunc
 
 	mu      sync.Mutex
 	now     *edition      // nil: none was found
@@ -34,6 +38,9 @@ type api struct {
 	asked   time.Time     // when it was asked for
 	running chan struct{} // closed when the look that goes on ends; nil: none
 	closed  bool          // no look begins any more
+	retired bool          // it was taken out
+	using   int           // calls that have it
+	ending  *time.Timer   // of over
 	good    time.Time     // until when it is used where it cannot be asked for
 	merged  map[[2]*bridge.Catalog]*bridge.Catalog
 	rates   map[rated]func(time.Time) bool
@@ -78,6 +85,8 @@ const (
 
 func newAPI(r *Router, o SiteOptions) *api {
 	a := &api{SiteOptions: o, router: r, transport: o.Transport(nil), merged: map[[2]*bridge.Catalog]*bridge.Catalog{}, rates: map[rated]func(time.Time) bool{}}
+	a.life, a.end = context.WithCancelCause(r.life)
+	a.over, a.cut = context.WithCancelCause(context.Background())
 	if r.o.Homes != nil {
 		a.sessions.free = a.free
 	}
@@ -146,7 +155,7 @@ func (a *api) refresh() <-chan struct{} {
 	a.running, a.asked = over, a.router.o.Now()
 	before := a.now          // only a look changes it
 	a.background.Go(func() { // ends with the look, which has its own bounds, or with the router
-		next, err := a.look(a.router.life, before)
+		next, err := a.look(a.life, before)
 		a.settle(next, err)
 		close(over)
 	})
@@ -188,11 +197,12 @@ func (a *api) settle(next *edition, err error) {
 	if changed {
 		clear(a.merged)
 	}
+	left := a.retired
 	a.mu.Unlock()
-	if err != nil && (!a.Pages || !errors.Is(err, ErrNotFound)) && a.router.life.Err() == nil {
+	if err != nil && (!a.Pages || !errors.Is(err, ErrNotFound)) && !left && a.router.life.Err() == nil {
 		a.router.o.Log.Warn("site: no document", "site", a.Name, "error", err)
 	}
-	if changed {
+	if changed && !left {
 		a.router.notify(a.Name)
 	}
 }

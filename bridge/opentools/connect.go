@@ -121,7 +121,7 @@ func (s *Site) Tools(ctx context.Context) ([]*bridge.Tool, error) {
 // Operation returns the document's description of a tool, with its words on rendering and on what
 // comes next, or nil for an unknown tool.
 func (s *Site) Operation(tool string) *Tool {
-	now := s.router.sites[Name].edition()
+	now := s.router.sites.Load().named[Name].edition()
 	if now == nil || now.catalog.Tool(tool) == nil {
 		return nil
 	}

@@ -24,3 +24,11 @@ func (t *Tool) Request(server *url.URL, args schema.Value) (*http.Request, error
 
 // FromYAML is a document as JSON.
 func FromYAML(text []byte) ([]byte, error) { return fromYAML(text) }
+
+// Waiting counts the calls of a site that have it, but for one: those that wait for their turn.
+func (r *Router) Waiting(site string) int {
+	a := r.sites.Load().named[site]
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.using - 1
+}

@@ -136,7 +136,10 @@ func (s *jars) of(caller bridge.Caller, session string, now time.Time) (j *jar, 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all == nil {
-		s.all, s.expired = map[owner]*jar{}, map[owner]struct{}{}
+		s.all = map[owner]*jar{}
+	}
+	if s.expired == nil {
+		s.expired = map[owner]struct{}{}
 	}
 	s.sweep(now)
 	if _, ended = s.expired[by]; ended {

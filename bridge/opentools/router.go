@@ -6,8 +6,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -38,6 +40,9 @@ type SiteOptions struct {
 	Keeper *oauth.Keeper
 	// Words words findings for whoever chose the options.
 	Words text.Words
+	// Ended is called once, when the site was taken out by Set and no request of it is under way; nil
+	// is nothing. It is not called after Close.
+	Ended func()
 }
 
 // RouterOptions configures a Router.
@@ -46,7 +51,9 @@ type RouterOptions struct {
 	Pages bridge.Router
 	Sites []SiteOptions
 	// Order are the names of all sites as they are listed; one that is missing comes last.
-	Order  []string
+	Order []string
+	// Drain says how long calls of a site that is taken out may go on; zero means 25 s.
+	Drain  time.Duration
 	Limits bridge.Limits
 	// Homes says which process of a data folder has a session; nil means that there is one process.
 	Homes bridge.Homes
@@ -66,10 +73,17 @@ const maxSubschemas = 400_000
 
 // Router is the sites with APIs, beside those with pages. It is safe for concurrent use.
 type Router struct {
-	o       RouterOptions
-	sites   map[string]*api
-	life    context.Context //nolint:containedctx // of what goes on in the background
-	end     context.CancelFunc
+	o     RouterOptions
+	sites atomic.Pointer[apis]
+	life  context.Context //nolint:containedctx // of what goes on in the background
+	end   context.CancelFunc
+
+	mu     sync.Mutex
+	left   map[*api]bool // were taken out, and calls may use them
+	closed bool
+
+	leaving sync.WaitGroup // those in left
+
 	changed atomic.Pointer[func(site string)]
 }
 
@@ -89,23 +103,25 @@ func NewRouter(o RouterOptions) *Router {
 	o.Limits.Tools = cmp.Or(o.Limits.Tools, maxTools)
 	o.Limits.Subschemas = cmp.Or(o.Limits.Subschemas, maxSubschemas)
 	o.Limits = o.Limits.WithDefaults()
-	r := &Router{o: o, sites: map[string]*api{}}
+	r := &Router{o: o, left: map[*api]bool{}}
 	r.life, r.end = context.WithCancel(context.Background())
-	r.o.Sites = slices.Clone(o.Sites)
-	for i := range r.o.Sites {
-		s := &r.o.Sites[i]
-		s.API = !s.Pages
-		a := newAPI(r, *s)
-		r.sites[s.Name] = a
-		a.refresh()
-	}
+	r.sites.Store(&apis{})
+	r.Set(o.Sites, o.Order)
 	return r
 }
 
 // Close ends what goes on in the background, and waits for it.
 func (r *Router) Close() {
 	r.end()
-	for _, a := range r.sites {
+	r.mu.Lock()
+	r.closed = true
+	all := slices.Collect(maps.Keys(r.left))
+	r.mu.Unlock()
+	for _, a := range all {
+		a.stop()
+	}
+	r.leaving.Wait()
+	for _, a := range r.sites.Load().list {
 		a.close()
 	}
 }
@@ -115,16 +131,17 @@ func (r *Router) Sites() (all []bridge.Site) {
 	if r.o.Pages != nil {
 		all = slices.Clone(r.o.Pages.Sites())
 	}
-	for _, s := range r.o.Sites {
-		if !s.Pages {
-			all = append(all, s.Site)
+	now := r.sites.Load()
+	for _, a := range now.list {
+		if !a.Pages {
+			all = append(all, a.Site)
 		}
 	}
 	at := func(s bridge.Site) int {
-		if i := slices.Index(r.o.Order, s.Name); i >= 0 {
+		if i := slices.Index(now.order, s.Name); i >= 0 {
 			return i
 		}
-		return len(r.o.Order)
+		return len(now.order)
 	}
 	slices.SortStableFunc(all, func(a, b bridge.Site) int { return at(a) - at(b) })
 	return all
@@ -146,7 +163,7 @@ func (r *Router) notify(site string) {
 
 // Catalog implements bridge.Router.
 func (r *Router) Catalog(ref bridge.Ref) (*bridge.Catalog, error) {
-	a := r.sites[ref.Site]
+	a := r.sites.Load().named[ref.Site]
 	if a == nil {
 		return r.o.Pages.Catalog(ref)
 	}
@@ -155,7 +172,7 @@ func (r *Router) Catalog(ref bridge.Ref) (*bridge.Catalog, error) {
 
 // Await implements bridge.Router.
 func (r *Router) Await(ctx context.Context, ref bridge.Ref) (*bridge.Catalog, error) {
-	a := r.sites[ref.Site]
+	a := r.sites.Load().named[ref.Site]
 	if a == nil {
 		return r.o.Pages.Await(ctx, ref)
 	}
@@ -168,7 +185,7 @@ func (r *Router) Await(ctx context.Context, ref bridge.Ref) (*bridge.Catalog, er
 
 // Shows implements bridge.Router.
 func (r *Router) Shows(ref bridge.Ref) *bridge.Shown {
-	if a := r.sites[ref.Site]; a != nil && (ref.API || !a.Pages) {
+	if a := r.sites.Load().named[ref.Site]; a != nil && (ref.API || !a.Pages) {
 		return nil
 	}
 	return r.o.Pages.Shows(ref)
@@ -176,7 +193,7 @@ func (r *Router) Shows(ref bridge.Ref) *bridge.Shown {
 
 // Prepare implements bridge.Preparer: nobody is asked about a call that lacks a login.
 func (r *Router) Prepare(ctx context.Context, ref bridge.Ref, t *bridge.Tool) error {
-	a := r.sites[ref.Site]
+	a := r.sites.Load().named[ref.Site]
 	if a == nil || !ref.API || a.Keeper == nil {
 		return nil
 	}
@@ -195,7 +212,10 @@ func (r *Router) Prepare(ctx context.Context, ref bridge.Ref, t *bridge.Tool) er
 
 // Acquire implements bridge.Router.
 func (r *Router) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, error) {
-	if a := r.sites[ref.Site]; a != nil && (ref.API || !a.Pages) {
+	if a := r.sites.Load().named[ref.Site]; a != nil && (ref.API || !a.Pages) {
+		if ref.Generation != 0 && ref.Generation != a.Generation {
+			return nil, bridge.Replaced(bridge.NotRun)
+		}
 		return a.acquire(ctx, ref)
 	}
 	return r.o.Pages.Acquire(ctx, ref)
@@ -204,7 +224,7 @@ func (r *Router) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, er
 // About waits for the first look for the document of a site, and returns what it says, and its
 // tools. The error is an *bridge.Error, or that of ctx.
 func (r *Router) About(ctx context.Context, site string) (*About, *bridge.Catalog, error) {
-	a := r.sites[site]
+	a := r.sites.Load().named[site]
 	if a == nil {
 		return nil, nil, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "No API of %q is looked for.", site)
 	}
@@ -225,7 +245,7 @@ func (r *Router) About(ctx context.Context, site string) (*About, *bridge.Catalo
 
 // Known returns the current facts about the API of a site, or nil.
 func (r *Router) Known(site string) *About {
-	a := r.sites[site]
+	a := r.sites.Load().named[site]
 	if a == nil {
 		return nil
 	}
@@ -239,7 +259,7 @@ func (r *Router) Known(site string) *About {
 
 // Revoke ends the sessions of callers whose credential was revoked.
 func (r *Router) Revoke() {
-	for _, a := range r.sites {
+	for _, a := range r.sites.Load().list {
 		a.sessions.revoke()
 	}
 }
@@ -247,7 +267,7 @@ func (r *Router) Revoke() {
 // Status returns "open", "opening" or the reason that a site's API is not open; "" while the site
 // has only its pages.
 func (r *Router) Status(site string) string {
-	a := r.sites[site]
+	a := r.sites.Load().named[site]
 	if a == nil {
 		return ""
 	}
@@ -267,7 +287,7 @@ func (r *Router) Status(site string) string {
 // WaitOpened waits until every site that has no pages was found or failed once, and a little for
 // the others.
 func (r *Router) WaitOpened(ctx context.Context) error {
-	for _, a := range r.sites {
+	for _, a := range r.sites.Load().list {
 		patience := time.Duration(0)
 		if a.Pages {
 			patience = behind
@@ -282,7 +302,7 @@ func (r *Router) WaitOpened(ctx context.Context) error {
 
 // Findings returns the findings for the author of a site's document.
 func (r *Router) Findings(site string) []bridge.Finding {
-	a := r.sites[site]
+	a := r.sites.Load().named[site]
 	if a == nil {
 		return nil
 	}

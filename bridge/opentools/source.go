@@ -25,6 +25,19 @@ func (a *api) acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, error
 	if a.await(ctx, ref.Patience) == nil {
 		return nil, a.unread()
 	}
+	if e := a.use(); e != nil {
+		return nil, e
+	}
+	s, err := a.taken(ctx, ref)
+	if err != nil {
+		a.letGo()
+		return nil, err
+	}
+	return s, nil
+}
+
+// taken is acquire of a site that is counted as used.
+func (a *api) taken(ctx context.Context, ref bridge.Ref) (*source, error) {
 	j, ended := a.sessions.of(ref.Caller, ref.Session, a.router.o.Now())
 	if ended {
 		return nil, bridge.Errorf(bridge.SessionExpired, "", bridge.NotRun,
@@ -47,6 +60,8 @@ func (a *api) acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, error
 	case j.turn <- struct{}{}:
 		s.turn = true
 		return s, nil
+	case <-a.life.Done():
+		return nil, bridge.Replaced(bridge.NotRun)
 	case <-ctx.Done():
 		if e, ok := errors.AsType[*bridge.Error](context.Cause(ctx)); ok {
 			return nil, e
@@ -59,10 +74,14 @@ func (s *source) Release() {
 	if s.turn {
 		<-s.jar.turn
 	}
+	s.api.letGo()
 }
 
 func (s *source) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
 	a := s.api
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer context.AfterFunc(a.over, func() { stop(context.Cause(a.over)) })()
 	now, e := s.current(ctx, inv)
 	if e != nil {
 		return e.Step()

@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -47,9 +48,8 @@ const (
 // that a caller that floods refuses nobody else. They are of one process, and start full. Safe for
 // concurrent use; the memory is bounded by the number of rates and 10,000 callers each.
 type Rates struct {
-	sites map[string]*siteBuckets
-
 	mu      sync.Mutex
+	sites   map[string]*siteBuckets
 	callers map[string]rated
 	own     map[Rate]*shared // of callers that come with a rate
 }
@@ -62,6 +62,7 @@ type rated struct {
 }
 
 type siteBuckets struct {
+	of    SiteRates
 	all   *shared // nil: no limit
 	rules []RateRule
 	tools []*shared // of rules
@@ -69,20 +70,34 @@ type siteBuckets struct {
 
 // NewRates makes the rates.
 func NewRates(o RatesOptions) *Rates {
-	r := &Rates{sites: map[string]*siteBuckets{}, own: map[Rate]*shared{}}
+	r := &Rates{own: map[Rate]*shared{}}
 	r.SetCallers(o.Callers)
-	for name, site := range o.Sites {
-		s := &siteBuckets{all: newShared(site.Rate)}
+	r.SetSites(o.Sites)
+	return r
+}
+
+// SetSites holds sites to these rates, in place of those until now. A site whose rates are
+// unchanged keeps its usage.
+func (r *Rates) SetSites(sites map[string]SiteRates) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	next := map[string]*siteBuckets{}
+	for name, site := range sites {
+		if was := r.sites[name]; was != nil && was.of.Rate == site.Rate && slices.Equal(was.of.Tools, site.Tools) {
+			next[name] = was
+			continue
+		}
+		s := &siteBuckets{of: site, all: newShared(site.Rate)}
 		for _, rule := range site.Tools {
 			if b := newShared(rule.Rate); b != nil {
 				s.rules, s.tools = append(s.rules, rule), append(s.tools, b)
 			}
 		}
 		if s.all != nil || len(s.tools) > 0 {
-			r.sites[name] = s
+			next[name] = s
 		}
 	}
-	return r
+	r.sites = next
 }
 
 // SetCallers holds callers to these rates, in place of those until now. A caller whose

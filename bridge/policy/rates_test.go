@@ -367,3 +367,29 @@ func TestRatesThatCallersBring(t *testing.T) {
 		t.Errorf("a caller beyond the bound is %q to other processes", uses[0].Caller)
 	}
 }
+
+// TestRatesOfSitesThatChange: a site whose rates are as before keeps what was used of them; another
+// rate begins full, and a site that is gone has none.
+func TestRatesOfSitesThatChange(t *testing.T) {
+	now := time.Now()
+	one := func(n int) SiteRates {
+		return SiteRates{Rate: Rate{N: n, Per: time.Hour}, Tools: []RateRule{{Pattern: "buy", Rate: Rate{N: 1, Per: time.Hour}}}}
+	}
+	r := NewRates(RatesOptions{Sites: map[string]SiteRates{"shop": one(1)}})
+	takes := func(want Limit) {
+		t.Helper()
+		if got, _ := r.Take("a", "shop", "look", now); got != want {
+			t.Errorf("refused by %q, want %q", got, want)
+		}
+	}
+	takes("")
+	takes(LimitSite)
+	r.SetSites(map[string]SiteRates{"shop": one(1), "more": one(1)})
+	takes(LimitSite)
+	r.SetSites(map[string]SiteRates{"shop": one(2)})
+	takes("")
+	r.SetSites(nil)
+	for range 3 {
+		takes("")
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -23,6 +24,9 @@ import (
 // the file with --watch read them again from the configuration file.
 type callers struct {
 	p *program
+	// plan has the targets that are served; its targets are behind mu.
+	plan plan
+	mu   sync.Mutex
 	// again has who asks for it; nil where the process reads no file again.
 	again chan chan<- reloaded
 	// faces and console are the credentials of the two listeners.
@@ -149,7 +153,7 @@ func credential(c *config.Caller) transport.Credential {
 		Token: c.Token}
 }
 
-// follow reads the callers again at each SIGHUP, and when somebody asks, until ctx ends or stop is
+// follow reads the file again at each SIGHUP, and when somebody asks, until ctx ends or stop is
 // called. Without a file it does nothing.
 func (c *callers) follow(ctx context.Context, a *app.App) (stop func()) {
 	if c.p.conf.File == "" {
@@ -157,14 +161,16 @@ func (c *callers) follow(ctx context.Context, a *app.App) (stop func()) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	asked, done := c.p.hangups.follow(c.p.stdin, c.p.stderr), make(chan struct{})
+	var told sync.WaitGroup
 	go func() { // ends with stop
 		defer close(done)
+		defer told.Wait()
 		for ctx.Err() == nil {
 			select {
 			case <-asked:
-				c.reload(a)
+				c.reload(ctx, a, &told)
 			case reply := <-c.again:
-				reply <- c.reload(a)
+				reply <- c.reload(ctx, a, &told)
 			case <-ctx.Done():
 			}
 		}
@@ -188,9 +194,10 @@ func (c *callers) ask(ctx context.Context, ended <-chan struct{}) (r reloaded, o
 	return r, false
 }
 
-// reload takes over the callers of the file as it is now. With a file that cannot be
-// taken they stay as they were. It says on stderr what it returns.
-func (c *callers) reload(a *app.App) reloaded {
+// reload takes over the sites and the callers of the file as it is now. With a file that cannot be
+// taken they stay as they were. It says on stderr what it returns. What becomes of new sites is said
+// later, by what told counts.
+func (c *callers) reload(ctx context.Context, a *app.App, told *sync.WaitGroup) reloaded {
 	p := c.p
 	next, err := p.flags.Reload(p.conf)
 	if err == nil {
@@ -205,8 +212,12 @@ func (c *callers) reload(a *app.App) reloaded {
 		people = peopleOf(next)
 		err = checkPeople(next, people)
 	}
+	var change *siteChange
+	if err == nil {
+		change, err = c.prepareSites(ctx, a, next)
+	}
 	if err != nil {
-		said := "the callers stay as they were: " + text.Line(err.Error())
+		said := "the sites and the callers stay as they were: " + text.Line(err.Error())
 		fmt.Fprintf(p.stderr, "pagetools: warning: %s\n", said)
 		return reloaded{Said: said}
 	}
@@ -218,6 +229,7 @@ func (c *callers) reload(a *app.App) reloaded {
 	}
 	a.Bridge.Revoke()
 	a.Revoke()
+	change.apply(c) // last: who may not see a site does not see it for a moment
 	said := fmt.Sprintf("the callers were read again from %s: there are %d", p.conf.File,
 		len(next.Callers))
 	if c.issuers != nil {
@@ -229,22 +241,24 @@ func (c *callers) reload(a *app.App) reloaded {
 	if slices.Sort(revoked); len(revoked) > 0 {
 		said += "; revoked: " + strings.Join(slices.Compact(revoked), ", ")
 	}
+	said += change.said()
 	warnOfFile(p.stderr, next)
-	p.sayAll(tokenWarnings(next))
+	p.sayAll(slices.Concat(tokenWarnings(next), callerWarnings(next, change.targets)))
 	if c.issuers == nil && len(all)+len(people) > 0 || c.issuers != nil && c.issuers.own == nil && len(people) > 0 {
 		p.say("note: oauth in %s counts after a restart: there was none when this began", p.conf.File)
 	}
-	if next.Rest != p.conf.Rest {
-		p.say("note: %s has changed in more than its callers; the rest counts after a restart",
-			p.conf.File)
+	if keys := next.Differs(p.conf); len(keys) > 0 {
+		p.say("note: %s has changed in more than its sites and callers; these count after a restart: %s",
+			p.conf.File, text.List(keys, "and"))
 	}
 	said = text.Line(said)
 	p.say("%s", said)
+	told.Go(func() { change.tell(ctx, p, a) }) // ends with ctx
 	return reloaded{true, said}
 }
 
 // hangups decides what a SIGHUP means. It ends the program, as the end of its terminal
-// does, unless serve follows it: then serve reads the callers again.
+// does, unless serve follows it: then serve reads its file again.
 type hangups struct {
 	followed  atomic.Bool
 	came      chan struct{} // one for all that were not looked at yet

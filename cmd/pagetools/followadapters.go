@@ -23,6 +23,8 @@ type follower struct {
 	a  *app.App
 	pl plan
 	w  *watch.Watcher
+	// others are files that are watched, besides those of adapters.
+	others []string
 }
 
 // follow begins to watch the files of adapters, and others. The caller must close it.
@@ -31,15 +33,21 @@ func (p *program) follow(a *app.App, pl plan, others ...string) (*follower, erro
 	if err != nil {
 		return nil, err
 	}
-	f := &follower{p: p, a: a, pl: pl, w: w}
-	set := watch.Set{Files: others}
-	for _, t := range pl.targets {
-		set.Files = append(set.Files, filesOf(t.adapters)...)
-	}
-	if err := w.Watch(set); err != nil {
+	f := &follower{p: p, a: a, pl: pl, w: w, others: others}
+	if err := f.watch(); err != nil {
+		f.close()
 		return nil, terminal.Usage("--%s: %w", watchFlag, err)
 	}
 	return f, nil
+}
+
+// watch watches the files of the targets that there are.
+func (f *follower) watch() error {
+	set := watch.Set{Files: f.others}
+	for _, t := range f.pl.targets {
+		set.Files = append(set.Files, filesOf(t.adapters)...)
+	}
+	return f.w.Watch(set)
 }
 
 func (f *follower) close() { _ = f.w.Close() }
@@ -65,6 +73,11 @@ func (f *follower) next(ctx context.Context) (changed []string, of []*target, er
 	if changed, err = f.w.Next(ctx); err != nil {
 		return nil, nil, err
 	}
+	return changed, f.changed(ctx, changed), nil
+}
+
+// changed returns the targets that have other adapters by files that have changed.
+func (f *follower) changed(ctx context.Context, changed []string) (of []*target) {
 	for _, t := range f.pl.targets {
 		mine := filesOf(t.adapters)
 		is := func(name string) bool { return slices.Contains(mine, name) }
@@ -72,7 +85,7 @@ func (f *follower) next(ctx context.Context) (changed []string, of []*target, er
 			of = append(of, t)
 		}
 	}
-	return changed, of, nil
+	return of
 }
 
 // reread reads the adapters of a target again, and reports whether they are others. What cannot be
@@ -107,17 +120,18 @@ func (f *follower) reread(ctx context.Context, t *target) bool {
 	return true
 }
 
-// followed has the pages of serve run adapters as their files are, and its callers be as the
-// configuration file has them, until ctx ends or stop is called.
-func (p *program) followed(ctx context.Context, a *app.App, pl plan,
-	who *callers) (stop func(), err error) {
+// followed has the pages of serve run adapters as their files are, and its sites and callers be as
+// the configuration file has them, until ctx ends or stop is called.
+func (p *program) followed(ctx context.Context, a *app.App, who *callers) (stop func(), err error) {
 	file := ""
 	var others []string
 	if p.conf.File != "" {
 		file = absolutePath(p.conf.File)
 		others = append(others, file)
 	}
-	f, err := p.follow(a, pl, others...)
+	who.mu.Lock()
+	f, err := p.follow(a, who.plan, others...)
+	who.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
@@ -126,18 +140,18 @@ func (p *program) followed(ctx context.Context, a *app.App, pl plan,
 	go func() { // ends with stop
 		defer close(done)
 		for {
-			changed, of, err := f.next(ctx)
+			changed, err := f.w.Next(ctx)
+			if err == nil {
+				if file != "" && slices.Contains(changed, file) { // first: it says which adapters there are
+					_, _ = who.ask(ctx, nil)
+				}
+				err = who.readAdapters(ctx, f, changed)
+			}
 			if err != nil {
 				if ctx.Err() == nil {
 					p.say("warning: --%s: changes are not seen any more: %v", watchFlag, err)
 				}
 				return
-			}
-			for _, t := range of {
-				a.Manager.Scripts(t.Name).Set(t.adapters)
-			}
-			if file != "" && slices.Contains(changed, file) {
-				_, _ = who.ask(ctx, nil)
 			}
 		}
 	}()

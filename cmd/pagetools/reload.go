@@ -17,9 +17,9 @@ import (
 func reloadCommand(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reload",
-		Short: "Make servers read the callers of their configuration files again",
-		Long: "Makes every pagetools serve of this user that has a configuration file read its callers " +
-			"again.\nWhere the system has signals, SIGHUP does the same for one process.",
+		Short: "Make servers read the sites and callers of their configuration files again",
+		Long: "Makes every pagetools serve of this user that has a configuration file read its sites and " +
+			"callers again.\nWhere the system has signals, SIGHUP does the same for one process.",
 		Args: exactly(0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return reload(cmd.Context(), p) },
 	}
@@ -46,7 +46,7 @@ func (o *operators) reloadRoute() transport.Route {
 
 func (o *operators) reload(w http.ResponseWriter, r *http.Request) {
 	if o.who.again == nil {
-		transport.WriteError(w, r, bridge.Errorf(bridge.Conflict, "", bridge.NotRun, "This pagetools has no file of callers."))
+		transport.WriteError(w, r, bridge.Errorf(bridge.Conflict, "", bridge.NotRun, "This pagetools has no configuration file."))
 		return
 	}
 	got, ok := o.who.ask(r.Context(), o.done)

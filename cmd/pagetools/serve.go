@@ -37,19 +37,16 @@ func serveCommand(p *program) *cobra.Command {
 		Use:   "serve [NAME=]TARGET...",
 		Short: "Serve the tools of web applications over HTTP",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			targets, err := p.targets(args)
+			targets, err := p.targetsToServe(args)
 			if err != nil {
 				return err
-			}
-			if len(targets) == 0 {
-				return terminal.Usage("serve needs a TARGET, or sites in the configuration file")
 			}
 			if ask != "none" && ask != "terminal" {
 				return terminal.Usage("--ask must be none or terminal, not %q", text.Line(ask))
 			}
 			p.sayAll(callerWarnings(p.conf, targets))
 			pl := serving(targets)
-			pl.watched = watches
+			pl.args, pl.watched, pl.changes = args, watches, p.conf.File != ""
 			if watches && p.conf.File == "" && len(p.conf.Adapters) == 0 {
 				return terminal.Usage("--watch has nothing to watch: name a configuration file with --config, or an --adapter")
 			}
@@ -57,10 +54,8 @@ func serveCommand(p *program) *cobra.Command {
 				if pl.locked, err = kit.ReadLock(); err != nil {
 					return err
 				}
-				for _, t := range targets {
-					if err := pl.locked.Has(t.Target); err != nil {
-						return err
-					}
+				if err := pl.lockHas(targets); err != nil {
+					return err
 				}
 			}
 			return serve(cmd.Context(), p, pl, ask == "terminal")
@@ -69,7 +64,7 @@ func serveCommand(p *program) *cobra.Command {
 	c.Flags().BoolVar(&locked, "locked", false,
 		"offer only tools that are as pagetools.lock has them")
 	c.Flags().BoolVar(&watches, watchFlag, false,
-		"read adapters, and the callers of the configuration file, again when their files change")
+		"read adapters, and the sites and callers of the configuration file, again when their files change")
 	c.Flags().StringVar(&ask, "ask", "none",
 		"who answers questions here: none, or the person at this terminal (terminal)")
 	return c
@@ -114,6 +109,7 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	}
 	defer func() { _ = l.Close() }()
 	who := newCallers(p, true)
+	who.plan = pl
 	if who.issuers, err = p.issuers(ctx); err != nil {
 		return err
 	}
@@ -186,7 +182,7 @@ func (p *program) attend(ctx context.Context, a *app.App, pl plan, who *callers,
 	asks bool) (stop func(), err error) {
 	unfollow := func() {}
 	if pl.watched {
-		if unfollow, err = p.followed(ctx, a, pl, who); err != nil {
+		if unfollow, err = p.followed(ctx, a, who); err != nil {
 			return nil, err
 		}
 	}

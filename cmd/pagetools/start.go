@@ -33,6 +33,7 @@ import (
 // plan says what a command wants beyond the settings: serving, speaking and answering begin one.
 type plan struct {
 	targets []*target
+	args    []string // those of the targets that the command line names
 	pages   pages
 	// patient commands list the tools for the page's author: they look at its pages for longer.
 	patient bool
@@ -44,8 +45,10 @@ type plan struct {
 	observe func(bridge.Observed)
 	// remember is true for commands that run tools: what they do is recorded.
 	remember bool
-	// watched has adapters, and the callers of serve, be read again when their files change.
+	// watched has adapters, and the file of serve, be read again when they change.
 	watched bool
+	// changes is true where the sites of the file are read again.
+	changes bool
 	// locked holds what tools must be like; nil means whatever they are.
 	locked *kit.Lock
 	// files serve a target that is embedded, by name.
@@ -259,23 +262,31 @@ func options(p *program, pl plan) (app.Options, error) {
 	if o.Credentials, err = credentials(p); err != nil {
 		return o, err
 	}
+	o.Changes = pl.changes
+	o.Sites, err = sitesOf(p, pl)
+	return o, err
+}
+
+// sitesOf describes the sites of a plan for the app.
+func sitesOf(p *program, pl plan) (all []app.Site, err error) {
+	c := p.conf
 	for _, t := range pl.targets {
 		s := app.Site{
 			Target: t.Target, Engine: kindOf(c, pl, t), Files: pl.files[t.Name],
 			Page: pageOptions(c, pl, t), Tools: toolOptions(c, t), API: apiOptions(c, pl, t),
 		}
 		if err := logins(p, pl, t, &s.Page); err != nil {
-			return o, err
+			return nil, err
 		}
 		if s.Page.Tab.Adapters, err = p.adapters(pl, t, &s.Page); err != nil {
-			return o, err
+			return nil, err
 		}
 		if pl.locked != nil {
 			s.Tools.Locked = pl.locked.Digests(t.Target)
 		}
-		o.Sites = append(o.Sites, s)
+		all = append(all, s)
 	}
-	return o, p.adaptersFit(pl)
+	return all, p.adaptersFit(pl)
 }
 
 // upstream is the operator's own proxy; nil is none.

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"net/http"
 	"net/url"
-	"slices"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/opentools"
@@ -52,38 +51,34 @@ func (s *Site) hasAPI() bool {
 }
 
 // attach makes the router of sites with APIs, beside the manager of pages.
-func (a *App) attach(ctx context.Context) error {
+func (a *App) attach(apis []opentools.SiteOptions, order []string) {
 	a.Router = a.Manager
-	if !slices.ContainsFunc(a.o.Sites, func(s Site) bool { return s.hasAPI() }) {
-		return nil
+	if len(apis) == 0 && !a.o.Changes {
+		return
 	}
-	proxy := a.Proxy
-	if proxy == nil { // a remote browser has ways of its own
-		var err error
-		if proxy, err = egress.Start(ctx, egress.Options{Upstream: a.o.Upstream, Words: a.o.Words, Log: a.o.Log}); err != nil {
-			return err
-		}
-		a.stops = append(a.stops, proxy.Close)
-	}
-	o := opentools.RouterOptions{Pages: a.Manager, Log: a.o.Log, UserAgent: "pagetools/" + cmp.Or(a.o.Version, "dev")}
-	o.Limits = a.o.Limits
+	o := opentools.RouterOptions{Pages: a.Manager, Sites: apis, Order: order, Drain: a.o.Manager.Drain, Log: a.o.Log,
+		UserAgent: "pagetools/" + cmp.Or(a.o.Version, "dev"), Limits: a.o.Limits}
 	if a.o.Memory != nil {
 		o.Homes = a.o.Memory.Homes
 	}
-	for _, s := range a.o.Sites {
-		o.Order = append(o.Order, s.Name)
-		if !s.hasAPI() {
-			continue
-		}
-		grant := proxy.Admit(s.reach(), nil)
-		a.stops = append(a.stops, func() error { grant.End(); return nil })
-		o.Sites = append(o.Sites, opentools.SiteOptions{Site: bridge.Site{Name: s.Name, Target: s.Text, Origin: s.Origin},
-			URL: s.URL, Pages: s.HasPage(), Expose: s.API.Expose, Guess: s.API.Guess, Full: s.API.Full, Origins: s.Page.Origins,
-			Transport: func(c *tls.Certificate) http.RoundTripper { return grant.Transport(a.tlsConfig(c)) }, Keeper: a.keeper(grant), Words: a.o.Words})
-	}
 	a.APIs = opentools.NewRouter(o)
 	a.Router = a.APIs
-	return nil
+}
+
+// throughFor returns the proxy through which APIs are reached: that of the pages, but for a remote
+// browser, which has ways of its own.
+func (a *App) throughFor(ctx context.Context) (*egress.Proxy, error) {
+	if a.Proxy != nil {
+		return a.Proxy, nil
+	}
+	if a.apiProxy == nil {
+		proxy, err := egress.Start(ctx, egress.Options{Upstream: a.o.Upstream, Words: a.o.Words, Log: a.o.Log})
+		if err != nil {
+			return nil, err
+		}
+		a.apiProxy, a.stops = proxy, append(a.stops, proxy.Close)
+	}
+	return a.apiProxy, nil
 }
 
 // keeper returns what adds the callers' credentials to requests of one site, whose ways to the

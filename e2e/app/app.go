@@ -10,10 +10,12 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net/url"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -43,6 +45,8 @@ func EngineKinds() []string { return []string{Shim, Native} }
 // completed: engines, sites, limits, the memory and the log are filled in.
 type Options struct {
 	Sites []Site
+	// Changes is true where App.PrepareSites may be called.
+	Changes bool
 	// Engine is the kind of engine of sites that name none; "" means Shim.
 	Engine string
 	// Local is the browser to start. With a Remote.URL, that one is used instead.
@@ -91,7 +95,7 @@ type Site struct {
 // App is everything that runs, wired.
 type App struct {
 	Manager *session.Manager
-	// APIs serves sites that publish OpenTools; nil where none is looked for.
+	// APIs serves sites that publish OpenTools; nil where none is looked for, and sites do not change.
 	APIs *opentools.Router
 	// Router has the pages and the APIs.
 	Router  bridge.Router
@@ -99,16 +103,25 @@ type App struct {
 	Metrics *transport.Metrics
 	// Proxy says how pages reach the network; nil with a remote browser, whose ways are its own.
 	Proxy *egress.Proxy
-	// Engine opens the pages of the first site, and Kind names its kind; nil where no site has
-	// a page.
+	// Engine opens the pages of the first site, and Kind names its kind; nil where no site had
+	// a page at the start.
 	Engine *cdp.Engine
 	Kind   string
 
 	o        Options
 	draining atomic.Bool
-	browsers *Browsers              // those of the options, or its own
-	engines  map[string]*cdp.Engine // by kind, as the sites need them
-	stops    []func() error         // in the order in which they are called
+	tried    atomic.Bool    // each site of the start was opened, or failed once
+	browsers *Browsers      // those of the options, or its own
+	stops    []func() error // in the order in which they are called
+
+	// The next three are for whoever starts the app, and changes its sites.
+	sites      []*served
+	generation int64
+	apiProxy   *egress.Proxy // for APIs where pages have none
+
+	mu      sync.Mutex
+	engines map[string]*started // by kind, as the sites need them
+	folders map[string]*folderServer
 }
 
 // Start opens the sites. The caller must close the app. An error is about the options,
@@ -120,7 +133,7 @@ func Start(ctx context.Context, o Options) (*App, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	o.Engine = cmp.Or(o.Engine, Shim)
-	a := &App{o: o, Kind: o.Engine, engines: map[string]*cdp.Engine{}}
+	a := &App{o: o, Kind: o.Engine, engines: map[string]*started{}, folders: map[string]*folderServer{}}
 	if len(o.Sites) > 0 {
 		a.Kind = cmp.Or(o.Sites[0].Engine, o.Engine)
 	}
@@ -143,9 +156,11 @@ func (a *App) start(ctx context.Context) (err error) {
 	m.Engine, m.Sites, m.Limits, m.Log = noBrowser{}, nil, a.o.Limits, a.o.Log
 	paged := func(s Site) bool { return s.HasPage() }
 	if len(a.o.Sites) == 0 || slices.ContainsFunc(a.o.Sites, paged) {
-		if a.Engine, err = a.engine(a.Kind); err != nil {
+		e, err := a.engine(a.Kind, a.o.Sites)
+		if err != nil {
 			return err
 		}
+		a.Engine = e.Engine
 		m.Engine, m.LightPages = lent{a.Engine}, a.Engine.Kind() == chrome.Shell
 	}
 	if a.o.Remote.URL != "" { // its memory is another machine's
@@ -158,34 +173,18 @@ func (a *App) start(ctx context.Context) (err error) {
 		b.Memory = a.o.Memory.Memory
 		m.Homes = b.Memory.Homes
 	}
-	for _, s := range a.o.Sites {
-		b.Sites[s.Name] = s.Tools
-		if !s.HasPage() {
-			continue
-		}
-		if err := a.serve(ctx, s); err != nil {
-			return err
-		}
-		page := s.Page
-		page.Site = bridge.Site{Name: s.Name, Target: s.Text, Origin: s.Origin,
-			Local: s.Folder != ""}
-		page.URL, page.Tab.Pass = s.URL, s.pass
-		if a.o.Own != nil {
-			page.Shared, page.OnePage, page.Lend, page.Warm = true, true, false, 0
-		}
-		reach := s.reach()
-		page.Tab.Reach = &reach
-		e, err := a.engine(cmp.Or(s.Engine, a.o.Engine))
-		if err != nil {
-			return err
-		}
-		page.Engine = lent{e}
-		m.Sites = append(m.Sites, page)
-	}
-	a.Manager = session.New(m)
-	if err := a.attach(ctx); err != nil {
+	first, err := a.PrepareSites(ctx, a.o.Sites)
+	if err != nil {
 		return err
 	}
+	a.sites = first.served
+	for _, s := range a.sites {
+		b.Sites[s.Name] = s.Tools
+	}
+	pages, apis, order := a.parts()
+	m.Sites = pages
+	a.Manager = session.New(m)
+	a.attach(apis, order)
 	a.Metrics = transport.NewMetrics(a.Router.Sites(), a.load)
 	b.Memory.Calls = a.Metrics.Counting(b.Memory.Calls)
 	a.Bridge, err = bridge.New(a.Router, b)
@@ -236,8 +235,16 @@ func (a *App) Keep(listener string) {
 	}
 }
 
-// engine returns the engine of a kind, and makes it when it is the first of that.
-func (a *App) engine(kind string) (*cdp.Engine, error) {
+// started is an engine, and the most that its pages can do with windows.
+type started struct {
+	*cdp.Engine
+	windows session.Windows
+}
+
+// engine returns the engine of a kind, and makes it for these sites when it is the first of that.
+func (a *App) engine(kind string, sites []Site) (*started, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if e := a.engines[kind]; e != nil {
 		return e, nil
 	}
@@ -248,12 +255,32 @@ func (a *App) engine(kind string) (*cdp.Engine, error) {
 		return nil, fmt.Errorf("%s is one browser's, and the sites need two: one engine for all of "+
 			"them, or no %[1]s", a.o.Words.Of("UserDataDir"))
 	}
-	start := func() (*cdp.Engine, error) { return a.newEngine(kind == Native) }
+	start := func() (*cdp.Engine, error) { return a.newEngine(kind == Native, sites) }
 	e, err := a.browsers.engine(kind, start)
-	if err == nil {
-		a.engines[kind] = e
+	if err != nil {
+		return nil, err
 	}
-	return e, err
+	made := &started{e, session.BridgeWindows}
+	if a.o.Remote.URL == "" && a.o.Browsers == nil {
+		made.windows = windowsOf(sites)
+	}
+	a.engines[kind] = made
+	return made, nil
+}
+
+// running returns the engines that there are.
+func (a *App) running() []*started {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Collect(maps.Values(a.engines))
+}
+
+// windowsOf returns the most that one of the sites does with windows.
+func windowsOf(sites []Site) (most session.Windows) {
+	for _, s := range sites {
+		most = max(most, s.Page.Tab.Windows)
+	}
+	return most
 }
 
 // through finds the proxy of the pages, or starts it.
@@ -264,7 +291,7 @@ func (a *App) through(ctx context.Context) (err error) {
 	return err
 }
 
-func (a *App) newEngine(native bool) (*cdp.Engine, error) {
+func (a *App) newEngine(native bool, sites []Site) (*cdp.Engine, error) {
 	if a.o.Own != nil {
 		own := *a.o.Own
 		own.Native, own.Words, own.Log = native, a.o.Words, a.o.Log
@@ -279,47 +306,10 @@ func (a *App) newEngine(native bool) (*cdp.Engine, error) {
 	}
 	local := a.o.Local
 	local.Native, local.Words, local.Log, local.Proxy = native, a.o.Words, a.o.Log, a.Proxy
-	for _, s := range a.o.Sites {
-		local.AdoptWindows = local.AdoptWindows || s.Page.Tab.Windows == session.BridgeWindows
-		local.Windows = local.Windows || s.Page.Tab.Windows != session.CloseWindows
-	}
+	most := windowsOf(sites)
+	local.AdoptWindows = local.AdoptWindows || most == session.BridgeWindows
+	local.Windows = local.Windows || most != session.CloseWindows
 	return cdp.NewLocal(local)
-}
-
-func (a *App) serve(ctx context.Context, s Site) error {
-	files := s.Files
-	if files == nil && s.Folder != "" {
-		root, err := os.OpenRoot(s.Folder) // links cannot lead out of it
-		if err != nil {
-			return fmt.Errorf("opening %s: %w", s.Text, err)
-		}
-		files = root.FS()
-		a.stops = append(a.stops, root.Close)
-		if err := s.hasFirst(root); err != nil {
-			return err
-		}
-	}
-	if files == nil {
-		return nil
-	}
-	same := slices.IndexFunc(a.o.Sites, func(o Site) bool {
-		return s.Files == nil && o.Folder == s.Folder && o.pass != nil
-	})
-	if same >= 0 { // the pages of one folder are of one origin
-		s.Origin, s.pass = a.o.Sites[same].Origin, a.o.Sites[same].pass
-	} else {
-		address, pass, stop, err := serveFolder(ctx, files)
-		if err != nil {
-			return err
-		}
-		a.stops = append(a.stops, stop)
-		s.Origin, s.pass = strings.TrimSuffix(address, "/"), pass
-	}
-	s.URL = s.Origin + "/"
-	if s.Path != "" {
-		s.URL = s.Origin + "/" + strings.TrimPrefix(s.Path, "/")
-	}
-	return nil
 }
 
 // hasFirst reports a first page that is not in the folder.
@@ -352,6 +342,9 @@ func (a *App) Close() error {
 	}
 	if a.o.Browsers == nil {
 		_ = a.browsers.Close() // nobody else uses them
+	}
+	for _, s := range a.sites {
+		a.release(s)
 	}
 	for _, stop := range a.stops {
 		_ = stop() // what it served has no more readers

@@ -53,7 +53,7 @@ func (a *App) load() transport.Load {
 			l.Refused += int(n)
 		}
 	}
-	for _, e := range a.engines {
+	for _, e := range a.running() {
 		c := e.Counts()
 		l.Browsers.Started += c.Started
 		l.Browsers.Failed += c.Failed
@@ -65,10 +65,13 @@ func (a *App) load() transport.Load {
 
 // readiness returns what /readyz reports.
 func (a *App) readiness() transport.Readiness {
-	ready := a.Manager.Tried() && (a.Engine == nil || a.Engine.Version() != "")
+	if a.Manager.Tried() { // what is added later opens while the others are served
+		a.tried.Store(true)
+	}
+	ready := a.tried.Load() && (a.Engine == nil || a.Engine.Version() != "")
 	r := transport.Readiness{Ready: ready, Draining: a.draining.Load(), Sites: map[string]string{},
 		NextTry: map[string]time.Time{}, Findings: map[string][]bridge.Finding{}}
-	for _, e := range a.engines {
+	for _, e := range a.running() {
 		if e.Down() != nil {
 			r.Browser = "The browser cannot be started; the log of pagetools says why."
 		}

@@ -131,7 +131,11 @@ func TestServerTitle(t *testing.T) {
 			t.Errorf("that the icon %q is told is %t", icon, shown)
 		}
 	}
-	w.router.Add("other")
+	set, err := w.bridge.PrepareSites(map[string]bridge.SiteOptions{"shop": {}, "other": {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set(func() { w.router.Add("other") })
 	c := w.as(agent).since2026(nothing)
 	if a := c.call(1, "server/discover", "{}"); strings.Contains(a.body, "websiteUrl") || strings.Contains(a.body, `"title"`) {
 		t.Errorf("of several sites it says %s", a.body)

@@ -156,7 +156,7 @@ callers:
 	r.reload(before, "the callers were read again")
 	r.reload(before+"  - {name: agent}\n", `the callers stay as they were`)
 	r.reload("callers: [", `the callers stay as they were`)
-	r.reload(before+"max-sessions: 3\n", "has changed in more than its callers")
+	r.reload(before+"max-sessions: 3\nwarm: 1\n", "these count after a restart: max-sessions and warm")
 	for _, c := range []*caller{agent, other} {
 		c.lives("after files that change no caller")
 	}

@@ -4,9 +4,9 @@
 package config
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/textproto"
@@ -106,14 +106,37 @@ type Config struct {
 	OpenToOthers bool
 	// NoCallers is true when the file has the key callers, and no caller.
 	NoCallers bool
-	// Rest tells files apart by all but their callers.
-	Rest [sha256.Size]byte
+	// rest has what the file says besides its callers and its sites, by key.
+	rest map[string]string
 }
 
 // Saves reports whether calls may have what pages save: a browser elsewhere would save it there.
 func (c *Config) Saves() bool {
 	on := func(s Site) bool { return s.Downloads == "results" }
 	return !c.IsRemote() && (c.Downloads == "results" || slices.ContainsFunc(c.Sites, on))
+}
+
+// Differs lists the keys of two files that do not say the same, but for callers, oauth and sites.
+func (c *Config) Differs(o *Config) (keys []string) {
+	for key := range maps.Keys(c.rest) {
+		if said, both := o.rest[key]; !both || said != c.rest[key] {
+			keys = append(keys, key)
+		}
+	}
+	for key := range maps.Keys(o.rest) {
+		if _, both := c.rest[key]; !both {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// WithSites returns the settings with the sites of another file.
+func (c *Config) WithSites(of *Config) *Config {
+	next := *c
+	next.Sites = of.Sites
+	return &next
 }
 
 // Where a setting came from, when not from a line of the file.

@@ -3,7 +3,6 @@ package config
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -93,7 +92,7 @@ func parse(data []byte) (*yaml.Node, error) {
 	return doc.Content[0], nil
 }
 
-// readRest reads of the whole file what Rest and NoCallers say.
+// readRest reads of the whole file what rest and NoCallers say.
 func (c *Config) readRest(n *yaml.Node) error {
 	var all map[string]any
 	if err := n.Decode(&all); err != nil {
@@ -101,11 +100,18 @@ func (c *Config) readRest(n *yaml.Node) error {
 	}
 	_, named := all["callers"]
 	c.NoCallers = named && len(c.Callers) == 0
-	delete(all, "callers")
-	delete(all, "oauth")
-	text, err := yaml.Marshal(all) // sorted by key
-	c.Rest = sha256.Sum256(text)
-	return err
+	c.rest = map[string]string{}
+	for key, v := range all {
+		if slices.Contains([]string{"callers", "oauth", "sites"}, key) {
+			continue
+		}
+		text, err := yaml.Marshal(v) // sorted by key
+		if err != nil {
+			return err
+		}
+		c.rest[key] = string(text)
+	}
+	return nil
 }
 
 // decoder fills structs from the nodes of one file, strictly. yaml's own strictness

@@ -284,12 +284,18 @@ func TestReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	write("callers: [{name: b, token: longenough}]")
-	if second, err := f.Reload(first); err != nil || second.Callers[0].Name != "b" || second.Rest != first.Rest {
+	if second, err := f.Reload(first); err != nil || second.Callers[0].Name != "b" || len(second.Differs(first)) > 0 {
 		t.Errorf("the file is read again as %+v (%v)", second, err)
 	}
-	write("warm: 3")
-	if third, err := f.Reload(first); err != nil || third.Rest == first.Rest {
-		t.Errorf("another file is the same: %+v (%v)", third, err)
+	for text, keys := range map[string]string{"warm: 3": "warm", "listen: 127.0.0.1:0\nlimits: {queue: 3}": "limits listen", "sites: [{target: https://a.example/}]": ""} {
+		write(text)
+		third, err := f.Reload(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if there, gone := strings.Join(third.Differs(first), " "), strings.Join(first.Differs(third), " "); there != keys || gone != keys {
+			t.Errorf("%s differs in %q and %q", text, there, gone)
+		}
 	}
 	if err := os.Remove(defaultFile); err != nil {
 		t.Fatal(err)
