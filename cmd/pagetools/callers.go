@@ -44,9 +44,9 @@ type callers struct {
 // consoleTokenName is the file of the console's credential.
 const consoleTokenName = "console.token"
 
-// newCallers returns the callers of a process. One that follows reads its file, if there is one,
-// again when it is asked to.
-func newCallers(p *program, follows bool) *callers {
+// newCallers returns the callers of a process that has a plan. One that follows reads its file, if
+// there is one, again when it is asked to.
+func newCallers(p *program, pl plan, follows bool) *callers {
 	token, err := kept(p.conf, consoleTokenName, func() []byte { return []byte(rand.Text()) })
 	if err != nil {
 		p.say("warning: the console's credential does not outlive this process: %v", err)
@@ -54,7 +54,7 @@ func newCallers(p *program, follows bool) *callers {
 	if token == nil {
 		token = []byte(rand.Text())
 	}
-	c := &callers{p: p, operator: strings.TrimSpace(string(token))}
+	c := &callers{p: p, plan: pl, operator: strings.TrimSpace(string(token))}
 	c.setTools(p.conf)
 	if follows && p.conf.File != "" {
 		c.again = make(chan chan<- reloaded)

@@ -108,8 +108,7 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 		return err
 	}
 	defer func() { _ = l.Close() }()
-	who := newCallers(p, true)
-	who.plan = pl
+	who := newCallers(p, pl, true)
 	if who.issuers, err = p.issuers(ctx); err != nil {
 		return err
 	}
@@ -412,7 +411,7 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 		return err
 	}
 	defer p.end(a)
-	operators := serveOperators(ctx, a, newCallers(p, false), page)
+	operators := serveOperators(ctx, a, newCallers(p, pl, false), page)
 	defer operators.close()
 	var finish time.Duration
 	if pl.observe != nil {

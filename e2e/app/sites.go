@@ -148,7 +148,7 @@ func (a *App) isSame(is *served, next Site) bool {
 	if len(was.Page.Tab.Adapters)+len(now.Page.Tab.Adapters) == 0 {
 		was.Page.Tab.Adapters, now.Page.Tab.Adapters = nil, nil
 	}
-	target := was.Target.Text == now.Target.Text && was.Target.Folder == now.Target.Folder && was.Target.Path == now.Target.Path
+	target := was.Text == now.Text && was.Folder == now.Folder && was.Path == now.Path
 	was.Target, now.Target = nil, nil
 	return target && reflect.DeepEqual(was, now)
 }

@@ -85,14 +85,14 @@ func (a *cardAgent) call(ctx context.Context, x call, h hand, leaves bool, after
 	defer cancel()
 	began := time.Now()
 	defer func() { e.took = time.Since(began); e.over = e.took - limit }()
-	first := bounded
-	if leaves {
-		gone, leave := context.WithTimeout(bounded, after)
-		defer leave()
-		first = gone
-	}
+	gone, leave := context.WithTimeout(bounded, after)
+	defer leave()
 	for {
-		got, err := a.askMCPAs(first, withCard, x.token, "tools/call", x.tool, map[string]any{"name": x.tool, "arguments": map[string]string{"id": x.id}})
+		asking := bounded
+		if leaves {
+			asking = gone
+		}
+		got, err := a.askMCPAs(asking, withCard, x.token, "tools/call", x.tool, map[string]any{"name": x.tool, "arguments": map[string]string{"id": x.id}})
 		ticket := ""
 		if err == nil {
 			var card struct{ Ticket string }
@@ -100,7 +100,7 @@ func (a *cardAgent) call(ctx context.Context, x call, h hand, leaves bool, after
 			ticket = card.Ticket
 		}
 		switch {
-		case first.Err() != nil && bounded.Err() == nil:
+		case asking.Err() != nil && bounded.Err() == nil:
 			e.outcome = "left"
 		case err != nil:
 			e.outcome, e.why = "none", err.Error()
@@ -109,7 +109,7 @@ func (a *cardAgent) call(ctx context.Context, x call, h hand, leaves bool, after
 			if a.answer(bounded, x, ticket, h) {
 				e.refused = false
 			}
-			first = bounded // its person did something: now the client stays
+			leaves = false // its person did something: now the client stays
 			continue
 		case got.IsError:
 			var said struct{ Outcome, Code, Reason string }
