@@ -44,7 +44,7 @@ var Bundles = []Bundle{
 	{Entry: "src/answer/main.js", Out: "dist/answer.js", Result: "answer"},
 	{Entry: "src/drive/main.js", Out: "dist/drive.js", Result: "drive", Param: "own"},
 	{Entry: "src/accepts/main.js", Out: "dist/accepts.js", Result: "accepts"},
-	{Entry: "src/console/main.js", Out: "dist/console.js", Result: "page"},
+	{Entry: "src/console/main.jsx", Out: "dist/console.js", Result: "page", Small: true},
 	{Entry: "src/card/main.js", Out: "dist/card.html", Result: "card", Page: "src/card/index.html", Style: "src/card/card.css"},
 }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { known } from '../src/console/card.js';
+import { known } from '../src/console/words.js';
 import { parseExactly, visible } from '../src/console/text.js';
 
 test('what nobody sees is shown, and the rest is as it is', () => {
@@ -22,9 +22,9 @@ test('a person sees what is asked of an API, and what it costs', () => {
     site: 'recipes', caller: 'local', since: '', always: false, picture: false };
   const asked = { api: 'Recipes', method: 'POST', url: 'https://api.example/recipes', cost: 'credits' };
   const rows = known({ ...question, operation: asked }).map(([name, value]) => `${name}: ${value}`);
-  for (const row of ['The site calls itself: Recipes', 'Request: POST https://api.example/recipes', 'A call costs: credits', 'Tool: save']) {
+  for (const row of ['The site calls itself: Recipes', 'Request: POST https://api.example/recipes', 'The API says that a call costs: credits', 'Tool: save']) {
     assert.ok(rows.includes(row), `${row} is not among ${rows}`);
   }
   const page = known(question);
-  assert.ok(page.every(([name, value]) => value === undefined || !['The site calls itself', 'Request', 'A call costs'].includes(name)), `${page}`);
+  assert.ok(page.every(([name]) => !['The site calls itself', 'Request', 'The API says that a call costs'].includes(name)), `${page}`);
 });

@@ -150,14 +150,14 @@ func playSession(t *testing.T) *played {
 	}
 	w.question()
 	asked := showInBrowser(t, browser, page[0], "article[data-id]")
-	asked.press(t, "Tab", "Tab") // the arguments, Allow
+	asked.press(t, "a")
 	p.shoot(t, asked)
-	asked.press(t, "Enter")
+	asked.allow(t)
 
 	w.question()
 	live := showInBrowser(t, browser, page[0], "article[data-id]")
 	watching := viewer(t, s)
-	live.press(t, "Tab", "Tab", "Tab", "Tab", "Enter") // the arguments, Done, Decline, Show the page
+	live.press(t, "l")
 	live.take(t, watching)
 	live.press(t, "ArrowRight")
 	p.shoot(t, live)

@@ -3,6 +3,7 @@
 
 import { make } from '../console/dom.js';
 import { visible } from '../console/text.js';
+import { argumentsTitle, given, wordsOf, written } from '../console/words.js';
 import { Refusal, request } from './api.js';
 import { onPress } from './hand.js';
 import { ask } from './host.js';
@@ -13,18 +14,6 @@ import { picture } from './picture.js';
 
 const patience = 20_000; // milliseconds that one request waits for a change
 const again = 5000; // milliseconds until the next attempt
-
-/** The words of the buttons, and what the assistant is told. */
-const words = {
-  approve: ['Allow', 'Refuse', 'I agreed.', 'I refused.'],
-  confirm: ['OK', 'Cancel', 'I answered OK.', 'I answered Cancel.'],
-  prompt: ['OK', 'Cancel', 'I answered.', 'I answered Cancel.'],
-  interact: ['Done', 'Decline', 'I am done in the page.', 'I declined.'],
-  form: ['Submit', 'Do not submit', 'I agreed to submit the form.', 'I did not submit the form.'],
-};
-
-/** @param {Question} q */
-const wordsOf = (q) => (q.form ? words.form : words[q.kind] ?? words.confirm);
 
 /** @param {number} ms */
 const rest = (ms) => new Promise((r) => setTimeout(r, ms));
@@ -100,7 +89,7 @@ export function follow(ticket, link) {
       problem.textContent = visible(text);
     };
     const [yes, no] = wordsOf(q);
-    const value = make('input', { type: 'text', value: typeof q.schema?.default === 'string' ? q.schema.default : '' });
+    const value = make('input', { type: 'text', value: given(q) });
     value.setAttribute('aria-label', 'Your answer');
     const accept = make('button', { type: 'button', className: 'yes' }, yes);
     const refuse = make('button', { type: 'button' }, no);
@@ -151,7 +140,7 @@ export function follow(ticket, link) {
       }, fail);
       parts.push(page.element);
     }
-    parts.push(facts(q), make('p', { className: 'said' }, 'Arguments, all of them:'), make('pre', { tabIndex: 0 }, visible(written(q))), row, problem,
+    parts.push(facts(q), make('p', { className: 'said' }, `${argumentsTitle}:`), make('pre', { tabIndex: 0 }, visible(q.inputText ?? written(q.input))), row, problem,
       make('p', { className: 'until' }, `Open until ${new Date(q.expiresAt).toLocaleTimeString()}; then it counts as declined.`));
     return parts;
   };
@@ -202,11 +191,4 @@ function facts(q) {
   add('Tool', `${q.tool}, on ${q.site}`);
   for (const fact of q.facts) add(fact.name, fact.text);
   return list;
-}
-
-/** @param {Question} q */
-function written(q) {
-  if (q.inputText !== undefined) return q.inputText;
-  const text = JSON.stringify(q.input);
-  return text.length <= 100 ? text : JSON.stringify(q.input, null, 2);
 }

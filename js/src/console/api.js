@@ -10,10 +10,12 @@ import { parseExactly } from './text.js';
 
 /** What went wrong, with the status of the reply; 0 when there was none. */
 export class ApiError extends Error {
-  /** @param {number} status @param {string} message */
-  constructor(status, message) {
+  /** @param {number} status @param {string} message @param {string} code @param {string} request its id */
+  constructor(status, message, code = '', request = '') {
     super(message);
     this.status = status;
+    this.code = code;
+    this.request = request;
   }
 }
 
@@ -22,7 +24,7 @@ const place = 'pagetools.credential';
 /** The credential of this window: from the address, where it leaves no trace, or from before. */
 export function credential() {
   const given = decodeURIComponent(location.hash.slice(1));
-  if (given !== '') {
+  if (given !== '' && !given.startsWith('/')) { // a place in this page begins with a slash
     keep(given);
     history.replaceState(null, '', location.pathname);
   }
@@ -40,7 +42,7 @@ async function ask(path, how = {}) {
   const reply = await fetch(path, { ...how, cache: 'no-store', headers: { ...how.headers, ...(token === '' ? {} : { Authorization: `Bearer ${token}` }) } });
   if (!reply.ok) {
     const body = await reply.json().catch(() => ({}));
-    throw new ApiError(reply.status, String(body?.error?.message ?? `The server answers ${reply.status}.`));
+    throw new ApiError(reply.status, String(body?.error?.message ?? `The server answers ${reply.status}.`), String(body?.error?.code ?? ''), reply.headers.get('X-Request-Id') ?? '');
   }
   return reply;
 }
@@ -55,10 +57,11 @@ export async function answer(id, answer) {
 
 /**
  * Gives each question that opens to one function, and the id of each that closes to another, until the stream ends.
- * @param {{opened: (q: OpenQuestion) => void, closed: (id: string) => void, ready: () => void}} to
+ * @param {{began: () => void, opened: (q: OpenQuestion) => void, closed: (id: string) => void, ready: () => void}} to
  */
 export async function watch(to) {
   const reply = await ask('/api/events');
+  to.began();
   const reader = /** @type {ReadableStream<Uint8Array>} */ (reply.body).pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
   for (;;) {

@@ -1,0 +1,348 @@
+package serve_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/js"
+	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp"
+	"github.com/pagetools/pagetools/transport"
+	"github.com/pagetools/pagetools/transport/console"
+
+	"github.com/pagetools/pagetools/e2e/suite"
+	"github.com/pagetools/pagetools/e2e/suite/docs"
+)
+
+var newScreens = flag.Bool("screens", false, "make the pictures of the operators' page in docs/console anew")
+
+// scripted is the operators' page with its real policy, and questions of a test's making.
+type scripted struct {
+	*httptest.Server
+
+	mu      sync.Mutex
+	status  int // of the stream; 0 is 200
+	open    []map[string]any
+	answers map[string]bool
+	events  chan string
+}
+
+func serveInbox(t *testing.T, questions ...map[string]any) *scripted {
+	t.Helper()
+	b, err := bridge.New(bridgetest.NewRouter(), bridge.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &scripted{open: questions, answers: map[string]bool{}, events: make(chan string, 100)}
+	pages := transport.Trusted(transport.NewMux(console.New(b, console.Options{}).Routes()...), bridge.Local(), transport.Options{})
+	mux := http.NewServeMux()
+	mux.Handle("/", pages)
+	mux.HandleFunc("GET /api/events", x.stream)
+	mux.HandleFunc("POST /api/questions/{id}", x.answer)
+	x.Server = httptest.NewServer(mux)
+	t.Cleanup(func() {
+		x.CloseClientConnections()
+		x.Close()
+		b.Close()
+	})
+	return x
+}
+
+func event(name string, data any) string {
+	text, _ := json.Marshal(data)
+	return fmt.Sprintf("event: %s\ndata: %s\n\n", name, text)
+}
+
+func (x *scripted) stream(w http.ResponseWriter, r *http.Request) {
+	x.mu.Lock()
+	status, open := x.status, x.open
+	x.mu.Unlock()
+	if status != 0 {
+		w.WriteHeader(status)
+		_, _ = fmt.Fprint(w, `{"error":{"code":"FORBIDDEN","message":"The right \"answer\" is missing."}}`)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	for _, q := range open {
+		_, _ = fmt.Fprint(w, event("opened", q))
+	}
+	_, _ = fmt.Fprint(w, event("ready", struct{}{}))
+	for {
+		w.(http.Flusher).Flush()
+		select {
+		case text := <-x.events:
+			_, _ = fmt.Fprint(w, text)
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+func (x *scripted) answer(_ http.ResponseWriter, r *http.Request) {
+	var a struct{ OK bool }
+	_ = json.NewDecoder(r.Body).Decode(&a)
+	x.mu.Lock()
+	x.answers[r.PathValue("id")] = a.OK
+	x.mu.Unlock()
+	x.events <- event("closed", map[string]string{"id": r.PathValue("id")})
+}
+
+func (x *scripted) answered() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.answers)
+}
+
+// asking is a question of the n-th site and caller.
+func asking(n int, more map[string]any) map[string]any {
+	q := map[string]any{
+		"id": fmt.Sprintf("Q%02d", n), "kind": "approve", "title": fmt.Sprintf("Run add-stamp %d", n), "detail": "Adds a stamp to the collection.", "tool": "add-stamp",
+		"input": map[string]any{"name": "Penny Black", "year": 1840, "password": "hunter2"}, "origin": "https://stamps.example", "site": fmt.Sprintf("stamps%d", n%3), "caller": fmt.Sprintf("agent%d", n%3),
+		"since": time.Now().Format(time.RFC3339), "expiresAt": time.Now().Add(5*time.Minute + time.Duration(n)*time.Second).Format(time.RFC3339), "session": "s1", "always": true, "picture": false,
+	}
+	for name, value := range more {
+		q[name] = value
+	}
+	return q
+}
+
+// tenQuestions are of every kind.
+func tenQuestions() (all []map[string]any) {
+	for n := range 10 {
+		more := map[string]any{}
+		switch n {
+		case 3:
+			more = map[string]any{"hints": []string{"destructiveHint"}, "title": "Delete order 4711"}
+		case 4:
+			more = map[string]any{"kind": "confirm", "title": "The page asks for a confirmation.", "detail": "Buy it?", "always": false}
+		case 5:
+			more = map[string]any{"kind": "prompt", "title": "The page asks for a text.", "detail": "Your name?", "schema": map[string]any{"type": "string", "default": "Ada"}, "always": false}
+		case 6:
+			more = map[string]any{"kind": "interact", "title": "The page waits for a person.", "detail": "Pick a seat.", "picture": true, "always": false}
+		case 7:
+			more = map[string]any{"hints": []string{"readOnlyHint"}}
+		}
+		all = append(all, asking(n, more))
+	}
+	return all
+}
+
+// eval runs an expression in the page.
+func (p *shownPage) eval(t *testing.T, expression string) string {
+	t.Helper()
+	text, err := cdp.Evaluate(t.Context(), p.Tab, expression)
+	if err != nil {
+		t.Fatalf("%s: %v", expression, err)
+	}
+	return text
+}
+
+// until waits until an expression is "true".
+func (p *shownPage) until(t *testing.T, expression string) {
+	t.Helper()
+	if !suite.Within(20*time.Second, func() bool { return p.eval(t, "String("+expression+")") == "true" }) {
+		t.Fatalf("it does not become true: %s\n%s", expression, p.eval(t, "document.body.innerText.slice(0, 500)"))
+	}
+}
+
+// clean fails when axe finds something, when the policy of the page was not kept, or when the page is wider than its window.
+func (p *shownPage) clean(t *testing.T, state string) {
+	t.Helper()
+	if p.eval(t, "typeof axe") == "undefined" {
+		axe, err := os.ReadFile(filepath.Join(docs.Root(t), "js", "vendor", "axe-core", "axe.min.js"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.eval(t, "(() => {"+string(axe)+"; return axe.version})()")
+	}
+	if found := p.eval(t, `axe.run().then((r) => r.violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.target + ' ' + n.failureSummary).join('; ')).join('\n'))`); found != "" {
+		t.Errorf("%s: axe finds %s", state, found)
+	}
+	if found := p.eval(t, `new Promise((found) => {
+		const all = [];
+		const o = new ReportingObserver((reports) => all.push(...reports.map((r) => JSON.stringify(r.body))), {types: ['csp-violation'], buffered: true});
+		o.observe();
+		setTimeout(() => found(all.join('\n')), 50);
+	})`); found != "" {
+		t.Errorf("%s: the policy was not kept: %s", state, found)
+	}
+	if wider := p.eval(t, `String(document.documentElement.scrollWidth > innerWidth)`); wider != "false" {
+		t.Errorf("%s: the page is wider than its window", state)
+	}
+}
+
+// shot writes a picture to docs/console, with -screens.
+func (p *shownPage) shot(t *testing.T, name string) {
+	t.Helper()
+	if !*newScreens {
+		return
+	}
+	png, err := p.Tab.(session.Photographer).Screenshot(t.Context())
+	if err == nil {
+		err = os.WriteFile(filepath.Join(docs.Root(t), "docs", "console", name+".png"), png, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+const token = "/#token"
+
+// TestInboxThemes: the inbox with ten questions, in each theme: axe finds nothing, at least five are seen at once, and what says yes
+// looks different from what says no.
+func TestInboxThemes(t *testing.T) {
+	t.Parallel()
+	for name, theme := range map[string]struct{ arg, media string }{
+		"light": {"--blink-settings=preferredColorScheme=1", "(prefers-color-scheme: light)"}, "dark": {"--blink-settings=preferredColorScheme=0", "(prefers-color-scheme: dark)"},
+		"contrast": {"--blink-settings=preferredContrast=0", "(prefers-contrast: more)"}, "forced": {"--force-high-contrast", "(forced-colors: active)"},
+	} {
+		x := serveInbox(t, tenQuestions()...)
+		page := showInBrowser(t, browserOf(t, 1200, 900, theme.arg), x.URL+token, ".card button.yes")
+		page.until(t, "matchMedia('"+theme.media+"').matches")
+		page.until(t, "document.querySelectorAll('.row').length === 10 && document.querySelector('button.yes').ariaDisabled === 'false'")
+		if seen := page.eval(t, `String([...document.querySelectorAll('.row')].filter((r) => r.getBoundingClientRect().bottom <= innerHeight).length)`); seen < "5" && seen != "10" {
+			t.Errorf("%s: %s of ten questions are seen", name, seen)
+		}
+		if same := page.eval(t, `(() => { const [y, n] = ['yes', 'no'].map((c) => { const s = getComputedStyle(document.querySelector('.card .' + c)); return s.borderTopWidth + s.borderTopStyle + s.backgroundColor; }); return String(y === n); })()`); same != "false" {
+			t.Errorf("%s: Allow looks like Refuse", name)
+		}
+		if first := page.eval(t, "document.querySelector('.row .severity').textContent"); first != "▲ destructive" {
+			t.Errorf("the first row is %q", first)
+		}
+		page.clean(t, name)
+		page.shot(t, "inbox-"+name)
+	}
+}
+
+// TestInboxByKeyboard: ten questions are answered in a row without a mouse, and the focus is never lost.
+func TestInboxByKeyboard(t *testing.T) {
+	t.Parallel()
+	x := serveInbox(t, tenQuestions()...)
+	page := showInBrowser(t, browserOf(t, 1200, 900), x.URL+token, ".card button.yes")
+	page.until(t, "document.querySelectorAll('.row').length === 10")
+	if text := page.eval(t, "document.querySelector('.card').innerText"); strings.Contains(text, "hunter2") || !strings.Contains(text, "••••") {
+		t.Errorf("a password is shown: %s", text)
+	}
+	page.eval(t, `(() => { window.lost = []; document.addEventListener('focusout', () => setTimeout(() => { if (document.activeElement === document.body) lost.push(document.querySelectorAll('.row').length); }, 50)); return ''; })()`)
+	page.press(t, "j", "Enter")
+	page.until(t, "document.activeElement.matches('.card-title')")
+	page.press(t, "a")
+	if err := page.Act(t.Context(), bridge.Input{Type: bridge.KeyDown, Key: "Enter", Code: "Enter", Text: "\r"}); err != nil || x.answered() != 0 {
+		t.Errorf("%v; a button that has just appeared answers %d questions", err, x.answered())
+	}
+	page.press(t, "k")
+	for n := range 10 {
+		page.until(t, fmt.Sprintf("document.querySelectorAll('.row').length === %d", 10-n))
+		if n%2 == 0 {
+			page.allow(t)
+		} else {
+			page.press(t, "r", "Enter")
+		}
+		if !suite.Within(10*time.Second, func() bool { return x.answered() == n+1 }) {
+			t.Fatalf("%d answers after %d\n%s", x.answered(), n+1, page.eval(t, "document.activeElement.outerHTML"))
+		}
+	}
+	page.until(t, "document.activeElement.id === 'inbox-title'")
+	if lost := page.eval(t, "JSON.stringify(lost)"); lost != "[]" {
+		t.Errorf("the focus was lost with so many rows left: %s", lost)
+	}
+	if title := page.eval(t, "document.title"); title != "pagetools: inbox" {
+		t.Errorf("the title is %q", title)
+	}
+	page.clean(t, "empty")
+}
+
+// TestInboxStates: what the page says while there is nothing, without the right, without a server, and of answers by others; on a
+// narrow screen with large text.
+func TestInboxStates(t *testing.T) {
+	t.Parallel()
+	e := browserOf(t, 320, 640)
+	hurtful := asking(1, map[string]any{"title": "<img src=x> \u202eAllow\u200b", "detail": "<button>Allow</button>" + strings.Repeat("long", 500), "site": "Allow", "caller": "Refuse"})
+	x := serveInbox(t, hurtful)
+	page := showInBrowser(t, e, x.URL+token, ".card button.yes")
+	page.until(t, "document.querySelector('.card button.yes').ariaDisabled === 'false'")
+	page.clean(t, "hostile")
+	page.shot(t, "inbox-narrow")
+	if text := page.eval(t, "document.querySelector('.card').innerText"); !strings.Contains(text, `<img src=x> \u{202e}Allow\u{200b}`) || page.eval(t, "String(document.querySelectorAll('.card button.yes, img').length)") != "1" {
+		t.Errorf("what strangers wrote is %s", text)
+	}
+	page.eval(t, "(document.documentElement.style.fontSize = '175%', '')")
+	page.clean(t, "large text")
+	page.eval(t, "(document.documentElement.style.fontSize = '', '')")
+
+	x.mu.Lock()
+	x.status = http.StatusInternalServerError
+	x.mu.Unlock()
+	x.CloseClientConnections()
+	page.until(t, "document.querySelector('.offline') !== null && document.querySelector('.card button.yes').ariaDisabled === 'true'")
+	page.clean(t, "offline")
+	page.shot(t, "inbox-offline")
+	x.mu.Lock()
+	x.status, x.open = 0, append(x.open, asking(2, nil))
+	x.mu.Unlock()
+	page.until(t, "document.querySelector('.offline') === null")
+	page.until(t, "document.title.startsWith('(2)')")
+	x.events <- event("closed", map[string]string{"id": "Q01"})
+	page.until(t, "document.querySelector('.over')?.textContent.startsWith('Answered elsewhere') ?? false")
+	page.clean(t, "answered elsewhere")
+	page.until(t, "document.querySelectorAll('.row').length === 1")
+
+	x.mu.Lock()
+	x.status = http.StatusForbidden
+	x.mu.Unlock()
+	x.CloseClientConnections()
+	page.until(t, "document.querySelector('.login')?.innerText.includes('The right \"answer\" is missing.') ?? false")
+	page.clean(t, "not allowed")
+}
+
+// TestInboxFlood: too many questions of one caller are one row, and are refused together.
+func TestInboxFlood(t *testing.T) {
+	t.Parallel()
+	var all []map[string]any
+	for n := range 8 {
+		all = append(all, asking(n, map[string]any{"site": fmt.Sprint("site", n), "caller": "flood"}))
+	}
+	x := serveInbox(t, all...)
+	page := showInBrowser(t, operatorsBrowser(t), x.URL+token, ".many")
+	page.until(t, "document.querySelector('.many').innerText.includes('8 questions of one caller') && document.querySelectorAll('.row').length === 0")
+	page.clean(t, "flood")
+	page.eval(t, "(document.querySelectorAll('.many button')[1].click(), '')") // a script's press is nobody's
+	page.eval(t, "(document.querySelectorAll('.many button')[1].focus(), '')")
+	if x.answered() != 0 {
+		t.Error("a script refuses")
+	}
+	page.press(t, "Enter")
+	page.until(t, "document.activeElement.id === 'inbox-title' && document.querySelector('.many') === null")
+	if x.answered() != 8 {
+		t.Errorf("%d are refused", x.answered())
+	}
+}
+
+// TestOperatorsPageIsSmall holds the budgets of the first screen.
+func TestOperatorsPageIsSmall(t *testing.T) {
+	for name, of := range map[string]struct {
+		text string
+		most int
+	}{"script": {js.Console, 60_000}, "style": {js.ConsoleCSS, 12_000}} {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		_, _ = w.Write([]byte(of.text))
+		_ = w.Close()
+		if b.Len() > of.most || b.Len() < 100 {
+			t.Errorf("the %s has %d bytes, more than %d", name, b.Len(), of.most)
+		}
+	}
+}

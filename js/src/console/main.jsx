@@ -1,0 +1,132 @@
+// @ts-check
+// The operators' page: the frame around its screens.
+
+import { effect } from '@preact/signals';
+import { render } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+
+import './keys.js';
+import { place } from './route.js';
+import { Clients } from './screens/clients.jsx';
+import { Inbox, summary } from './screens/inbox.jsx';
+import { entries, focusNext, link, now, opened, reachable, waiting } from './store.js';
+import { enter, run } from './stream.js';
+import { visible } from './text.js';
+import { useKeptFocus, useLeftFocus } from './ui/focus.js';
+import { Help, helpOpen } from './ui/help.jsx';
+import { left } from './words.js';
+
+/** Each screen is one file: its name in the address, its name for people, and its component. */
+const screens = [
+  { name: 'inbox', title: 'Inbox', Screen: Inbox },
+  { name: 'clients', title: 'Clients', Screen: Clients },
+];
+
+function App() {
+  const { screen } = place.value, { state } = link.value;
+  const { Screen, name } = screens.find((s) => s.name === screen) ?? screens[0];
+  useKeptFocus('main');
+  return (
+    <>
+      <a class="skip" href="#main" onClick={(e) => {
+        e.preventDefault();
+        document.getElementById('main')?.focus();
+      }}>Go to the content</a>
+      <header>
+        <strong class="brand">pagetools</strong>
+        <Connection />
+        <button type="button" class="plain" aria-label="Help: the keys of this page" onClick={() => { helpOpen.value = true; }}>?</button>
+      </header>
+      <nav aria-label="Screens">
+        {screens.map((s) => (
+          <a key={s.name} href={`#/${s.name}`} aria-current={s.name === name ? 'page' : undefined}>
+            {s.title}{s.name === 'inbox' && waiting.value > 0 && <> <span class="count">{waiting.value}</span></>}
+          </a>
+        ))}
+      </nav>
+      <main id="main" tabIndex={-1} class={state === 'offline' ? 'dimmed' : ''}>
+        {state === 'login' ? <Login /> : <>{name !== 'inbox' && <Waits />}{state === 'offline' && <Offline />}<Screen /></>}
+      </main>
+      <Help />
+    </>
+  );
+}
+
+function Connection() {
+  const words = { loading: '◌ connecting', live: '● live', offline: '✕ not connected', login: '◌ not logged in' };
+  return <span>{words[link.value.state]}</span>;
+}
+
+/** One line on every other screen while a question is open. */
+function Waits() {
+  const id = reachable.value.find((one) => entries.value.get(one)?.over === undefined);
+  const q = entries.value.get(id ?? '')?.q;
+  if (!q) return null;
+  return <p class="waits">A question waits, {left(Date.parse(q.expiresAt) - now.value)} left: <span dir="auto">{visible(q.title)}</span> <a href={`#/inbox/${q.id}`} onClick={() => { focusNext.value = 'card'; }}>Open</a></p>;
+}
+
+function Offline() {
+  const { why, since, again } = link.value;
+  useLeftFocus('.offline');
+  const seconds = Math.max(0, Math.ceil((again - now.value) / 1000));
+  return (
+    <p class="offline" role="alert">
+      Not connected since {new Date(since).toLocaleTimeString()}: {visible(why)} <span aria-hidden="true">Trying again{seconds > 0 ? ` in ${seconds} s` : ''}.</span> <button type="button" onClick={run}>Try again</button>
+    </p>
+  );
+}
+
+function Login() {
+  const field = useRef(/** @type {HTMLInputElement | null} */ (null));
+  useEffect(() => field.current?.focus(), []);
+  return (
+    <form class="login" onSubmit={(e) => {
+      e.preventDefault();
+      document.getElementById('main')?.focus();
+      enter(field.current?.value.trim() ?? '');
+    }}>
+      <h1>Log in</h1>
+      <p role="alert">{visible(link.value.why)}</p>
+      <label for="credential">Credential: <code>pagetools console</code> opens this page with it, and <code>pagetools serve</code> prints it</label>
+      <input id="credential" ref={field} type="password" autocomplete="off" spellcheck={false} required />
+      <button class="primary">Open</button>
+    </form>
+  );
+}
+
+/** The one region that is read aloud: at most every two seconds, and once for each question that is about to expire. */
+function announce() {
+  const region = document.getElementById('announced');
+  let last = '';
+  const warned = new Set();
+  setInterval(() => {
+    if (region === null) return;
+    if (link.value.state !== 'live') {
+      region.textContent = last = '';
+      return;
+    }
+    let text = summary();
+    for (const { q, over } of entries.value.values()) {
+      if (over !== undefined || warned.has(q.id) || Date.parse(q.expiresAt) - Date.now() > 30_000) continue;
+      warned.add(q.id);
+      text = `A question expires in 30 seconds. ${text}`;
+    }
+    if (text !== last) region.textContent = last = text;
+  }, 2000);
+}
+
+effect(() => {
+  const n = waiting.value;
+  document.title = n === 0 ? 'pagetools: inbox' : `(${n}) pagetools: inbox`;
+});
+effect(() => {
+  const { screen, rest } = place.value;
+  if (screen === 'inbox' && rest[0]) opened.value = rest[0];
+});
+
+const root = /** @type {HTMLElement} */ (document.getElementById('app'));
+render(<App />, root);
+announce();
+run();
+
+page = true;

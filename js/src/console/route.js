@@ -1,0 +1,34 @@
+// @ts-check
+// Where in the page a person is. The address has it in its hash, which no browser sends: #/SCREEN/REST?QUERY.
+
+import { signal } from '@preact/signals';
+
+/** @typedef {{screen: string, rest: string[], query: URLSearchParams}} Place */
+
+/** @returns {Place} */
+function read() {
+  // What does not begin with a slash is a credential, and no place.
+  const [path, query = ''] = location.hash.startsWith('#/') ? location.hash.slice(2).split('?', 2) : [''];
+  const [screen, ...rest] = path.split('/').map((part) => {
+    try {
+      return decodeURIComponent(part);
+    } catch {
+      return part;
+    }
+  });
+  return { screen: screen || 'inbox', rest: rest.filter(Boolean), query: new URLSearchParams(query) };
+}
+
+/** Where the person is now. */
+export const place = signal(read());
+
+addEventListener('hashchange', () => { place.value = read(); });
+
+/**
+ * Shows what is open without a step back for each.
+ * @param {string[]} path
+ */
+export function note(...path) {
+  history.replaceState(null, '', `#/${path.map(encodeURIComponent).join('/')}`);
+  place.value = read();
+}

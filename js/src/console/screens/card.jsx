@@ -1,0 +1,142 @@
+// @ts-check
+// One question and its answers. What the page says is shown as a quotation of it, apart from what pagetools says.
+
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+
+import { ApiError, answer } from '../api.js';
+import { show } from '../live.js';
+import { answering, close, link, now } from '../store.js';
+import { visible } from '../text.js';
+import { Name, Said } from '../ui/said.jsx';
+import { useRipe } from '../ui/ripe.js';
+import { argumentsTitle, given, isSensitive, known, left, masked, severity, wordsOf, written } from '../words.js';
+
+/** @typedef {import('../store.js').Entry} Entry */
+/** @typedef {import('../api.js').OpenQuestion} OpenQuestion */
+
+/** @param {KeyboardEvent} e a key that is held answers nothing */
+const noRepeat = (e) => { if (e.repeat && (e.key === 'Enter' || e.key === ' ')) e.preventDefault(); };
+
+/** @param {{entry: Entry}} props */
+export function Card({ entry }) {
+  const { q, over } = entry;
+  const { shape, word, rank } = severity(q);
+  const head = `card-${q.id}`;
+  return (
+    <article class={`card rank${rank}`} data-id={q.id} aria-labelledby={head}>
+      <p class="stake"><span class="severity"><span aria-hidden="true">{shape}</span> {word}</span>{!over && <Left q={q} />}</p>
+      <h2 id={head} class="card-title" tabIndex={-1} dir="auto">{visible(q.title)}</h2>
+      <p class="meta">site <Name text={q.site} /> · {visible(q.origin)}</p>
+      <p class="meta">caller <Name text={q.caller} />{q.session && <> · session <Name text={q.session} /></>} · since {new Date(q.since).toLocaleTimeString()}</p>
+      <Arguments q={q} />
+      {q.detail !== '' && <Said by={`${visible(q.origin)} says`} text={q.detail} />}
+      <dl class="facts">{known(q).map(([name, value]) => <div key={name + value}><dt>{name}</dt><dd dir="auto">{visible(value)}</dd></div>)}</dl>
+      {over ? <p class="over" role="status">{over}</p> : <Answers q={q} />}
+    </article>
+  );
+}
+
+/** What is left of the time, without a sound. @param {{q: OpenQuestion}} props */
+export function Left({ q }) {
+  const end = Date.parse(q.expiresAt), ms = end - now.value;
+  const share = Math.min(1, Math.max(0, ms / Math.max(1, end - Date.parse(q.since))));
+  return (
+    <span class={ms <= 30_000 ? 'left soon' : 'left'} title={q.expiresAt}>
+      <span class="visually-hidden">time left </span>{left(ms)}
+      <span class="bar" aria-hidden="true"><span style={{ width: `${Math.round(share * 100)}%` }} /></span>
+    </span>
+  );
+}
+
+/** @param {{q: OpenQuestion}} props */
+function Arguments({ q }) {
+  const object = typeof q.input === 'object' && q.input !== null && !Array.isArray(q.input);
+  const [json, setJson] = useState(!object);
+  const [clear, setClear] = useState(false);
+  const hides = written(q.input) !== written(masked(q.input));
+  const input = clear ? q.input : masked(q.input);
+  const all = object ? Object.entries(/** @type {object} */ (input)) : [];
+  return (
+    <section class="arguments" aria-label={argumentsTitle}>
+      <p class="bar-of">
+        <strong>{argumentsTitle}</strong>
+        {object && all.length > 0 && <button type="button" class="plain" aria-pressed={json} onClick={() => setJson(!json)}>JSON</button>}
+        {hides && <button type="button" class="plain" aria-pressed={clear} onClick={() => setClear(!clear)}>Show what is hidden</button>}
+      </p>
+      {(q.secrets?.length ?? 0) > 0 && <p class="meta">*** is a secret that nobody is shown.</p>}
+      {json ? <pre tabIndex={0} aria-label="Arguments as JSON">{visible(written(input))}</pre>
+        : all.length === 0 ? <p class="meta">None.</p>
+          : (
+            <div class="frame" tabIndex={0} role="region" aria-label="Arguments as a table">
+              <table><tbody>
+                {all.map(([name, value]) => <tr key={name}><th scope="row" dir="auto">{visible(name)}</th><td dir="auto">{visible(cell(name, value))}</td></tr>)}
+              </tbody></table>
+            </div>
+          )}
+    </section>
+  );
+}
+
+/** @param {string} name @param {unknown} value a text without its marks where no other kind of value looks like it */
+function cell(name, value) {
+  if (typeof value !== 'string') return written(value);
+  if (value === '••••' && isSensitive(name)) return value;
+  return JSON.stringify(value);
+}
+
+/** @param {{q: OpenQuestion}} props */
+function Answers({ q }) {
+  const [yes, no] = wordsOf(q);
+  const [value, setValue] = useState(given(q));
+  const [always, setAlways] = useState(false);
+  const [problem, setProblem] = useState('');
+  const [sent, setSent] = useState(false);
+  const [view, setView] = useState(/** @type {ReturnType<typeof show> | undefined} */ (undefined));
+  const [ref, ripe] = useRipe();
+  const offline = link.value.state !== 'live';
+  const pressed = useRef(false);
+  useEffect(() => () => view?.close(), [view]);
+
+  /** @param {boolean} ok */
+  const say = async (ok) => {
+    if (pressed.current || offline || document.hidden || (ok && !ripe)) return;
+    pressed.current = true;
+    setSent(true);
+    setProblem('');
+    answering(q.id, `You answered: ${ok ? yes : no}`);
+    try {
+      await answer(q.id, { ok, ...(ok && q.kind === 'prompt' ? { value: value.toWellFormed() } : {}), ...(ok && always ? { always: true } : {}) });
+      close(q.id);
+    } catch (e) {
+      answering(q.id, undefined);
+      pressed.current = false;
+      setSent(false);
+      setProblem(e instanceof ApiError ? e.message : 'The answer did not arrive. Try again.');
+    }
+  };
+  const grave = severity(q).rank === 0 && q.kind === 'approve';
+  return (
+    <>
+    <form class="answers" onSubmit={(e) => { e.preventDefault(); if (e.isTrusted) say(true); }} onKeyDown={noRepeat}>
+      {q.kind === 'prompt' && <label class="field">Your answer <input type="text" value={value} onInput={(e) => setValue(e.currentTarget.value)} /></label>}
+      <button ref={ref} class={grave ? 'yes primary danger' : 'yes primary'} aria-disabled={sent || offline || !ripe}>{grave && <span aria-hidden="true">▲ </span>}{yes}</button>
+      <button type="button" class="no" aria-disabled={sent || offline} onClick={(e) => { if (e.isTrusted) say(false); }}>{no}</button>
+      {q.always && <label class="always"><input type="checkbox" checked={always} onChange={(e) => setAlways(e.currentTarget.checked)} /> for all further calls of this tool, with any arguments</label>}
+      {q.picture && q.kind === 'interact' && !view && <button type="button" class="open-live" onClick={() => setView(show(q.id))}>Open live</button>}
+      {offline && <p class="meta">Not connected: answers wait until the connection is back.</p>}
+      <p class="problem" role="alert" hidden={problem === ''}>{visible(problem)}</p>
+    </form>
+    {view && <View view={view.view} />}
+    </>
+  );
+}
+
+/** The live view, which makes its own elements. @param {{view: HTMLElement}} props */
+function View({ view }) {
+  const ref = useRef(/** @type {HTMLDivElement | null} */ (null));
+  useLayoutEffect(() => {
+    ref.current?.append(view);
+    view.focus();
+  }, [view]);
+  return <div ref={ref} />;
+}

@@ -1,0 +1,37 @@
+// @ts-check
+// The keys of the page, and whether single letters are keys.
+
+import { signal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+
+const place = 'pagetools.letters';
+
+export const helpOpen = signal(false);
+/** Whether single letters do something. */
+export const letters = signal(localStorage.getItem(place) !== 'off');
+
+const keys = [
+  ['?', 'This help'], ['g then i', 'Inbox'], ['g then n', 'Clients'], ['j, k', 'Next row, previous row'], ['Enter, o', 'Open the row'],
+  ['Esc', 'Close, and go back to the row'], ['a', 'Go to Allow; Enter then answers'], ['r', 'Go to Refuse; Enter then answers'],
+  ['l', 'Live view of the page; Shift+Esc leaves it'],
+];
+
+export function Help() {
+  const ref = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const open = helpOpen.value;
+  useEffect(() => {
+    if (open) ref.current?.showModal();
+  }, [open]);
+  if (!open) return null;
+  return (
+    <dialog ref={ref} aria-labelledby="help-title" onClose={() => { helpOpen.value = false; }}>
+      <h2 id="help-title">Keys</h2>
+      <dl>{keys.map(([key, what]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{what}</dd></div>)}</dl>
+      <p><label><input type="checkbox" checked={letters.value} onChange={(e) => {
+        letters.value = e.currentTarget.checked;
+        localStorage.setItem(place, letters.value ? 'on' : 'off');
+      }} /> Single letters are keys</label></p>
+      <button type="button" onClick={() => ref.current?.close()}>Close</button>
+    </dialog>
+  );
+}
