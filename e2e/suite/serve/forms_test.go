@@ -1,0 +1,230 @@
+package serve_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/evanw/esbuild/pkg/api"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session/cdp"
+)
+
+// formFolder has the page of the form, and schemas with values.
+const formFolder = "../testdata/form"
+
+// formBundle returns the script of the form's page, made of the form's sources.
+func formBundle(t *testing.T) []byte {
+	t.Helper()
+	made := api.Build(api.BuildOptions{
+		EntryPoints: []string{filepath.Join(formFolder, "main.jsx")}, Bundle: true, Format: api.FormatIIFE, Target: api.ES2022, LogLevel: api.LogLevelSilent,
+		JSX: api.JSXAutomatic, JSXImportSource: "preact", NodePaths: []string{os.Getenv("FORM_NODE_PATH")},
+	})
+	if len(made.Errors) > 0 || len(made.Warnings) > 0 {
+		t.Fatal(strings.Join(api.FormatMessages(append(made.Errors, made.Warnings...), api.FormatMessagesOptions{}), "\n"))
+	}
+	return made.OutputFiles[0].Contents
+}
+
+// formPage is the form, alone on a page with the policy of the operators' page.
+type formPage struct {
+	*shownPage
+	t    *testing.T
+	keys *int // that were pressed
+}
+
+// formState is what the page says after each step.
+type formState struct {
+	Text, Problem, Mode string
+	Changed, Body       bool
+	Fields, Options     int
+	Words               string
+	Violations          []string
+	Focus               struct {
+		Tag, Type, Value, Name string
+		Index, Options         int
+		ReadOnly               bool
+	}
+}
+
+func openForm(t *testing.T) *formPage {
+	t.Helper()
+	script := formBundle(t)
+	page, err := os.ReadFile(filepath.Join(formFolder, "index.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; require-trusted-types-for 'script'; trusted-types 'none'")
+		content, body := "text/html; charset=utf-8", page
+		if r.URL.Path == "/main.js" {
+			content, body = "text/javascript; charset=utf-8", script
+		}
+		w.Header().Set("Content-Type", content)
+		_, _ = w.Write(body) // a client that is gone
+	}))
+	t.Cleanup(web.Close)
+	return &formPage{shownPage: showInBrowser(t, operatorsBrowser(t), web.URL, "body[data-ready]"), t: t, keys: new(int)}
+}
+
+// ask calls a function of the page with texts, and reads what it returns.
+func (p *formPage) ask(into any, function string, args ...any) {
+	p.t.Helper()
+	text, err := json.Marshal(append([]any{}, args...))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	answer, err := cdp.Evaluate(p.t.Context(), p.Tab, "forms."+function+"(..."+string(text)+")")
+	if err == nil {
+		err = json.Unmarshal([]byte(answer), into)
+	}
+	if err != nil {
+		p.t.Fatalf("%s: %v", function, err)
+	}
+}
+
+func (p *formPage) state(function string, args ...any) (s formState) {
+	p.t.Helper()
+	p.ask(&s, function, args...)
+	if len(s.Violations) > 0 {
+		p.t.Errorf("%s: the page's policy was violated: %v", function, s.Violations)
+	}
+	return s
+}
+
+// key presses a key with modifiers: 2 is Control, 8 Shift.
+func (p *formPage) key(key, text string, modifiers int) {
+	p.t.Helper()
+	in := bridge.Input{Key: key, Code: key, Text: text, Modifiers: modifiers}
+	for _, in.Type = range []bridge.InputType{bridge.KeyDown, bridge.KeyUp} {
+		err := p.Act(context.WithoutCancel(p.t.Context()), in)
+		for tries := 0; err != nil && tries < 100; tries++ { // the page has more keys than it has taken
+			p.state("mode", "")
+			err = p.Act(context.WithoutCancel(p.t.Context()), in)
+		}
+		if err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	*p.keys++
+}
+
+// now returns the state after the keys that were pressed.
+func (p *formPage) now() formState { return p.state("state", *p.keys) }
+
+// types selects what a control has and types a text over it.
+func (p *formPage) types(s formState, text string) {
+	p.t.Helper()
+	if s.Focus.Type == "date" { // year, month and day are three parts of it, in the order of the browser's language
+		part := strings.Split(text, "-")
+		for _, digit := range part[1] + part[2] + part[0] {
+			p.key(string(digit), string(digit), 0)
+		}
+		return
+	}
+	p.key("a", "", 2)
+	p.key("Delete", "", 0)
+	for _, c := range text {
+		if c == '\n' {
+			p.key("Enter", "\r", 0)
+			continue
+		}
+		p.key(string(c), string(c), 0)
+	}
+}
+
+// retypes goes through a form with Tab alone, and types into every control what it shows. In a list it
+// goes to each choice and comes back.
+func (p *formPage) retypes() (steps int) {
+	p.t.Helper()
+	for {
+		p.key("Tab", "", 0)
+		s := p.now()
+		f := s.Focus
+		if s.Body {
+			p.t.Fatalf("after %d steps the focus is nowhere", steps)
+		}
+		if f.Name == "After" {
+			return steps
+		}
+		if steps++; steps > 400 {
+			p.t.Fatalf("Tab leads to no end: %+v", f)
+		}
+		switch {
+		case f.Tag == "select" && f.Index >= 0:
+			p.key("Home", "", 0)
+			for range f.Options - 1 {
+				p.key("ArrowDown", "", 0)
+			}
+			for range f.Options - 1 - f.Index {
+				p.key("ArrowUp", "", 0)
+			}
+			if now := p.now(); now.Focus.Index != f.Index || now.Body {
+				p.t.Fatalf("%s: from choice %d to %d with the keyboard, the focus at %+v", f.Name, f.Index, now.Focus.Index, now.Focus)
+			}
+		case f.ReadOnly, f.Value == "", f.Tag != "input" && f.Tag != "textarea":
+		default:
+			p.types(s, f.Value)
+		}
+	}
+}
+
+// formCase is a schema with a value.
+type formCase struct {
+	Name, Source  string
+	Schema, Value json.RawMessage
+}
+
+func formCases(t *testing.T, file string) (cases []formCase) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(formFolder, file))
+	if err == nil {
+		err = json.Unmarshal(text, &cases)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cases
+}
+
+// TestFormsKeepValues: what comes into a form goes out of it byte for byte, untouched, after it was shown
+// as text and back, and after a person typed every field anew.
+func TestFormsKeepValues(t *testing.T) {
+	t.Parallel()
+	p := openForm(t)
+	for _, c := range formCases(t, "kinds.json") {
+		t.Run(c.Name, func(t *testing.T) {
+			p := &formPage{shownPage: p.shownPage, t: t, keys: p.keys}
+			want := string(c.Value)
+			for _, step := range []struct {
+				what string
+				do   func() formState
+			}{
+				{"untouched", func() formState { return p.state("show", string(c.Schema), want) }},
+				{"as text", func() formState { return p.state("mode", "json") }},
+				{"as fields again", func() formState { return p.state("mode", "form") }},
+				{"retyped", func() formState {
+					if p.retypes() < 3 {
+						t.Error("Tab leads to nothing")
+					}
+					return p.now()
+				}},
+				{"retyped, as text and as fields", func() formState {
+					p.state("mode", "json")
+					return p.state("mode", "form")
+				}},
+			} {
+				got := step.do()
+				if got.Text != want || got.Problem != "" || got.Changed {
+					t.Fatalf("%s:\n%s %s\nwant\n%s\n%s", step.what, got.Text, got.Problem, want, got.Words)
+				}
+			}
+		})
+	}
+}
