@@ -3,6 +3,7 @@ package serve_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -44,7 +45,6 @@ type formState struct {
 	Text, Problem, Mode string
 	Changed, Body       bool
 	Fields, Options     int
-	Words               string
 	Violations          []string
 	Focus               struct {
 		Tag, Type, Value, Name string
@@ -72,6 +72,9 @@ func openForm(t *testing.T) *formPage {
 	t.Cleanup(web.Close)
 	return &formPage{shownPage: showInBrowser(t, operatorsBrowser(t), web.URL, "body[data-ready]"), t: t, keys: new(int)}
 }
+
+// of is the page for a subtest.
+func (p *formPage) of(t *testing.T) *formPage { return &formPage{shownPage: p.shownPage, t: t, keys: p.keys} }
 
 // ask calls a function of the page with texts, and reads what it returns.
 func (p *formPage) ask(into any, function string, args ...any) {
@@ -193,38 +196,55 @@ func formCases(t *testing.T, file string) (cases []formCase) {
 	return cases
 }
 
+// formPages is the number of pages that type at once: most of the time a key waits for its frame.
+const formPages = 4
+
 // TestFormsKeepValues: what comes into a form goes out of it byte for byte, untouched, after it was shown
 // as text and back, and after a person typed every field anew.
 func TestFormsKeepValues(t *testing.T) {
 	t.Parallel()
-	p := openForm(t)
-	for _, c := range formCases(t, "kinds.json") {
-		t.Run(c.Name, func(t *testing.T) {
-			p := &formPage{shownPage: p.shownPage, t: t, keys: p.keys}
-			want := string(c.Value)
-			for _, step := range []struct {
-				what string
-				do   func() formState
-			}{
-				{"untouched", func() formState { return p.state("show", string(c.Schema), want) }},
-				{"as text", func() formState { return p.state("mode", "json") }},
-				{"as fields again", func() formState { return p.state("mode", "form") }},
-				{"retyped", func() formState {
-					if p.retypes() < 3 {
-						t.Error("Tab leads to nothing")
-					}
-					return p.now()
-				}},
-				{"retyped, as text and as fields", func() formState {
-					p.state("mode", "json")
-					return p.state("mode", "form")
-				}},
-			} {
-				got := step.do()
-				if got.Text != want || got.Problem != "" || got.Changed {
-					t.Fatalf("%s:\n%s %s\nwant\n%s\n%s", step.what, got.Text, got.Problem, want, got.Words)
-				}
+	cases := append(formCases(t, "kinds.json"), formCases(t, "public.json")...)
+	for page := range formPages {
+		t.Run(fmt.Sprint(page), func(t *testing.T) {
+			t.Parallel()
+			p := openForm(t)
+			for i := page; i < len(cases); i += formPages {
+				t.Run(cases[i].Name, func(t *testing.T) { p.of(t).keeps(string(cases[i].Schema), string(cases[i].Value)) })
 			}
 		})
 	}
+}
+
+// keeps shows a value, leads it through all that a person can do without changing it, and compares.
+func (p *formPage) keeps(schema, want string) {
+	p.t.Helper()
+	for _, step := range []struct {
+		what string
+		do   func() formState
+	}{
+		{"untouched", func() formState { return p.state("show", schema, want) }},
+		{"as text", func() formState { return p.state("mode", "json") }},
+		{"as fields again", func() formState { return p.state("mode", "form") }},
+		{"retyped", func() formState {
+			if p.retypes() < 3 {
+				p.t.Error("Tab leads to nothing")
+			}
+			return p.now()
+		}},
+		{"retyped, as text and as fields", func() formState {
+			p.state("mode", "json")
+			return p.state("mode", "form")
+		}},
+	} {
+		if got := step.do(); got.Text != want || got.Problem != "" || got.Changed {
+			p.t.Fatalf("%s:\n%s %s\nwant\n%s\n%s", step.what, got.Text, got.Problem, want, p.words())
+		}
+	}
+}
+
+// words returns what the form shows.
+func (p *formPage) words() (text string) {
+	p.t.Helper()
+	p.ask(&text, "words")
+	return text
 }

@@ -28,7 +28,7 @@ const state = () => {
   const at = document.activeElement;
   return JSON.stringify({
     text, problem, mode: shown.value.mode.value, changed: shown.value.changed.value, fields: document.querySelectorAll('[data-field]').length, options: document.querySelectorAll('option').length,
-    words: document.getElementById('form').innerText, violations, body: at === document.body,
+    violations, body: at === document.body,
     focus: { tag: at.localName, type: at.type ?? '', value: at.value ?? '', index: at.selectedIndex ?? -1, options: at.options?.length ?? 0, name: at.getAttribute('aria-label') ?? at.labels?.[0]?.textContent ?? at.textContent, readOnly: at.readOnly === true },
   });
 };
@@ -81,6 +81,7 @@ globalThis.forms = {
     [...document.querySelectorAll('#form input, #form textarea, #form select')].find((c) => [...c.labels].some((l) => l.textContent === label)).focus();
     return state();
   },
+  words: () => JSON.stringify(document.getElementById('form').innerText),
   secret: (names) => JSON.stringify(names.map(isSecretName)),
 };
 document.body.dataset.ready = 'yes';

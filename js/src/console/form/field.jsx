@@ -283,7 +283,7 @@ function Choice({ form, field, id, about, node }) {
         <span class="meta" role="status">{rest > 0 ? `${shownOptions} of ${found} are shown: type to find others` : `${found} are shown`}</span>
       </> : null}
       <select id={id} {...about} size={many ? 8 : undefined} value={chosen < 0 ? node === undefined ? '' : 'other' : String(chosen)} onChange={(e) => take(e.currentTarget.value)}>
-        {node === undefined || field.removable ? <option value="">not sent</option> : null}
+        {node === undefined || field.removable && !field.free ? <option value="">not sent</option> : null}
         {strange === undefined ? null : <option value="other">{strange.kind === 'bad' ? 'choose…' : `${short(print(strange))} (none of the choices)`}</option>}
         {shown.map(([i, text]) => <option key={i} value={String(i)}>{text}</option>)}
       </select>

@@ -175,7 +175,7 @@ export class Form {
     if (f.node !== undefined) this.#left.set(`${pick.key}:${pick.chosen}`, f.node);
     this.planner.chosen.set(pick.key, i);
     this.planner.unstick(f.key);
-    const schemas = pick.variants ? this.planner.variant(pick.base, pick.key, pick.variants, i) : pick.base;
+    const schemas = pick.group ? this.planner.variant(pick.base, pick.group, i) : pick.base;
     const node = this.#left.get(`${pick.key}:${i}`) ?? this.planner.fresh(schemas, f.node, pick.types?.[i]);
     this.version.value++;
     this.put(f, node);

@@ -11,7 +11,7 @@ import { visible } from '../text.js';
  * @typedef {import('./schema.js').Schemas} Schemas
  * @typedef {import('./schema.js').Place} Place
  * @typedef {import('./schema.js').Option} Option
- * @typedef {{key: string, labels: string[], chosen: number, base: Schemas, variants?: JSONNode[], types?: string[]}} Pick a choice between variants, or between types
+ * @typedef {{key: string, labels: string[], chosen: number, base: Schemas, group?: JSONNode, types?: string[]}} Pick a choice between variants, or between types
  * @typedef {object} Field
  * @property {string} key made by us; the same as long as the field is the same
  * @property {Path} path
@@ -40,6 +40,7 @@ import { visible } from '../text.js';
 const words = { string: 'text', number: 'number', integer: 'whole number', boolean: 'true or false', object: 'object', array: 'list', null: 'null' };
 /** @param {string} type */
 const word = (type) => /** @type {Record<string, string>} */ (words)[type] ?? type;
+const maxPicks = 8;
 const booleans = [{ node: literal('true') }, { node: literal('false') }];
 const nulls = [{ node: literal('null') }];
 const formats = ['date', 'date-time', 'time', 'duration', 'email', 'uri', 'hostname', 'ipv4', 'ipv6', 'uuid', 'password'];
@@ -117,25 +118,24 @@ export class Planner {
 
   /** Adds the variants that fit, or that a person chose, to the schemas of a place. @param {Schemas} schemas @param {JSONNode | undefined} node @param {string} key @param {Pick[]} picks */
   #variants(schemas, node, key, picks) {
-    const done = new Set();
-    for (;;) {
+    for (let round = 0; ; round++) {
       schemas = this.schema.resolve(schemas, node);
       const { groups, problem } = this.schema.at(schemas);
+      const done = this.schema.decided(schemas);
       const group = groups.find((g) => !done.has(g));
-      if (group === undefined || problem !== undefined || picks.length >= 8) return schemas;
-      done.add(group);
+      if (group === undefined || problem !== undefined || round >= maxPicks) return schemas;
       const variants = listed(group);
-      const id = `${key}v${picks.length}`;
+      const id = `${key}v${done.size}`;
       const chosen = this.#pick(id, variants.length, node, (i) => this.schema.judge.mayFit(/** @type {JSONNode} */ (variants[i]), /** @type {JSONNode} */ (node)), () => this.#guess(variants, node));
-      if (variants.length > 1) picks.push({ key: id, labels: this.#labels(variants), chosen, base: schemas, variants });
-      schemas = this.variant(schemas, id, variants, chosen);
+      if (variants.length > 1) picks.push({ key: id, labels: this.#labels(variants), chosen, base: schemas, group });
+      schemas = this.variant(schemas, group, chosen);
     }
   }
 
-  /** @param {Schemas} base @param {string} id @param {JSONNode[]} variants @param {number} chosen */
-  variant(base, id, variants, chosen) {
-    const s = variants[chosen];
-    return this.schema.with(base, s === undefined ? [] : [s], `${id.slice(id.lastIndexOf('v'))}:${chosen}`);
+  /** A place with one variant of a group. @param {Schemas} base @param {JSONNode} group @param {number} chosen */
+  variant(base, group, chosen) {
+    const s = listed(group)[chosen];
+    return this.schema.with(base, s === undefined ? [] : [s], `v${this.schema.decided(base).size}:${chosen}`, group);
   }
 
   /** @param {Field} f @param {string[]} types */
@@ -148,16 +148,13 @@ export class Planner {
   }
 
   /**
-   * Which of n variants a value has: the one that a person chose, if it can be; else the first that fits; else the last shown.
+   * Which of n variants a value has: the one that a person chose; else the first that fits; else the last shown.
    * @param {string} key @param {number} n @param {JSONNode | undefined} node @param {(i: number) => boolean | undefined} fits @param {() => number} guess
    */
   #pick(key, n, node, fits, guess) {
-    const own = this.chosen.get(key);
-    let found = -1;
-    if (node !== undefined && node.kind !== 'bad' && (own === undefined || fits(own) !== true)) {
-      for (let i = 0; i < n && found < 0; i++) if (fits(i) === true) found = i;
-    }
-    if (found < 0) found = own ?? this.#shown.get(key) ?? guess();
+    let found = this.chosen.get(key) ?? -1;
+    for (let i = 0; i < n && found < 0 && node !== undefined && node.kind !== 'bad'; i++) if (fits(i) === true) found = i;
+    if (found < 0) found = this.#shown.get(key) ?? guess();
     this.#shown.set(key, found);
     return found;
   }
@@ -266,7 +263,8 @@ export class Planner {
 
   /** The schemas of a property that the schema does not name. @param {Place} place */
   free(place) {
-    return place.more.length === 0 && place.patterns.length === 1 ? place.patterns : place.more.some((s) => s.kind === 'literal') ? nothing : place.more;
+    const more = place.more.filter((s) => s.kind !== 'literal');
+    return place.patterns.length === 1 && more.length === 0 ? place.patterns : more.length === place.more.length ? place.more : nothing;
   }
 
   /**
@@ -278,6 +276,7 @@ export class Planner {
     schemas = this.#variants(schemas, undefined, 'fresh', []);
     const p = this.schema.at(schemas);
     const [only] = p.options ?? [];
+    if (p.never) return old ?? bad('', 'The schema allows no value here.');
     if (p.options) return old !== undefined && p.options.some((o) => same(o.node, old)) ? old : p.options.length === 1 && only ? only.node : bad('', 'Choose a value.');
     const is = kindOf(old);
     const may = p.types.size === 0 ? anyKind : [...p.types];
@@ -304,8 +303,9 @@ export class Planner {
     };
     for (const x of old?.kind === 'object' ? old.pairs : []) {
       const value = only(x.name);
+      const { options } = this.schema.at(p.properties.get(x.name) ?? nothing);
       if (value !== undefined) pairs.push(same(value, x.node) ? x : { ...x, node: value });
-      else if (p.properties.has(x.name) || !closed) pairs.push(x);
+      else if (p.properties.has(x.name) ? options?.some((o) => same(o.node, x.node)) ?? true : !closed) pairs.push(x);
     }
     for (const name of p.required) {
       const value = only(name);

@@ -52,6 +52,8 @@ export class Schema {
   #places = new WeakMap();
   /** @type {WeakMap<JSONNode, JSONNode>} */
   #loose = new WeakMap();
+  /** @type {WeakMap<Schemas, Set<JSONNode>>} */
+  #decided = new WeakMap();
   /** @type {Map<string, JSONNode> | undefined} */
   #named;
 
@@ -131,12 +133,18 @@ export class Schema {
     }
   }
 
-  /** A place with more schemas; asked again, it is the same list. @param {Schemas} schemas @param {JSONNode[]} more @param {string} key @returns {Schemas} */
-  with(schemas, more, key) {
+  /** A place with more schemas; asked again, it is the same list. @param {Schemas} schemas @param {JSONNode[]} more @param {string} key @param {JSONNode} [group] anyOf or oneOf that this decides @returns {Schemas} */
+  with(schemas, more, key, group) {
     const { derived } = this.at(schemas);
     const made = derived.get(key) ?? [...schemas, ...more];
     derived.set(key, made);
+    this.#decided.set(made, new Set([...this.decided(schemas), ...group ? [group] : []]));
     return made;
+  }
+
+  /** The groups whose variant is among the schemas. @param {Schemas} schemas @returns {Set<JSONNode>} */
+  decided(schemas) {
+    return this.#decided.get(schemas) ?? new Set();
   }
 
   /**
@@ -258,7 +266,7 @@ function settle(p) {
       p.groups.splice(p.groups.indexOf(group), 1);
     } else if (group.items.length > limits.variants) p.problem ??= `It has ${group.items.length} variants, more than ${limits.variants}.`;
   }
-  if (p.types.size === 0 && p.groups.length === 0) {
+  if (p.types.size === 0) {
     const said = Object.keys(p.said).join();
     if (hints.object.some((k) => size(p, k) > 0)) p.types.add('object');
     else if (hints.array.some((k) => size(p, k) > 0) || /Items/.test(said)) p.types.add('array');
