@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/evanw/esbuild/pkg/api"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/session/cdp"
 )
 
@@ -247,4 +249,74 @@ func (p *formPage) words() (text string) {
 	p.t.Helper()
 	p.ask(&text, "words")
 	return text
+}
+
+// TestFormsOfMadeUpSchemas: the same holds for schemas and values that nobody wrote.
+func TestFormsOfMadeUpSchemas(t *testing.T) {
+	t.Parallel()
+	p := openForm(t)
+	rounds := gatetest.Amount(400, 40_000)
+	seed := int(time.Now().UnixNano() & 0xffffff)
+	const at = 200 // so many in one question to the page
+	fields := 0
+	for n := 0; n < rounds; n += at {
+		var got struct {
+			Failures []string
+			Fields   int
+		}
+		p.ask(&got, "fuzz", seed+n, at)
+		fields += got.Fields
+		for _, f := range got.Failures {
+			t.Error(f)
+		}
+		if t.Failed() {
+			break
+		}
+	}
+	if fields < rounds {
+		t.Errorf("%d schemas have %d fields: the test proves nothing", rounds, fields)
+	}
+}
+
+// TestFormsTakeTheTestSuite: so does what the examples of the JSON Schema test suite have.
+func TestFormsTakeTheTestSuite(t *testing.T) {
+	gatetest.Nightly(t, "it shows some thousand forms")
+	t.Parallel()
+	files, err := filepath.Glob(filepath.Join(os.Getenv("PAGETOOLS_SCHEMAS"), "draft*", "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Skipf("PAGETOOLS_SCHEMAS names no folder with the examples: %v", err)
+	}
+	p := openForm(t)
+	shown := 0
+	for _, file := range files {
+		var groups []struct {
+			Description string
+			Schema      json.RawMessage
+			Tests       []struct{ Data json.RawMessage }
+		}
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(text, &groups)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range groups {
+			for _, test := range g.Tests {
+				for _, mode := range []string{"", "json", "form"} {
+					s := p.state("mode", mode)
+					if mode == "" {
+						s = p.state("show", string(g.Schema), string(test.Data))
+						shown++
+					}
+					if s.Text != string(test.Data) {
+						t.Fatalf("%s, %s: %s as %q gives %s %s", file, g.Description, test.Data, mode, s.Text, s.Problem)
+					}
+				}
+			}
+		}
+	}
+	if shown < 1000 {
+		t.Errorf("%d examples: the test proves nothing", shown)
+	}
 }

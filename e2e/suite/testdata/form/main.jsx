@@ -5,6 +5,7 @@ import { signal } from '@preact/signals';
 import { FormView } from '../../../../js/src/console/form/field.jsx';
 import { Form } from '../../../../js/src/console/form/model.js';
 import { isSecretName } from '../../../../js/src/console/form/secret.js';
+import { fuzz } from './fuzz.js';
 
 const shown = signal(undefined);
 const errors = signal([]);
@@ -67,8 +68,9 @@ globalThis.forms = {
   },
   /** What a screen reader is told of every control. */
   controls: () => JSON.stringify([...document.querySelectorAll('#form input, #form textarea, #form select')].map((c) => ({
-    tag: c.localName, type: c.type, value: c.value, label: [...c.labels].map((l) => l.textContent).join(), placeholder: c.placeholder ?? '',
-    about: (c.getAttribute('aria-describedby') ?? '').split(' ').map((id) => document.getElementById(id)?.innerText ?? '').join(' ').trim(), invalid: c.getAttribute('aria-invalid') === 'true', options: [...c.options ?? []].map((o) => o.text),
+    tag: c.localName, type: c.type, value: c.value, label: [...c.labels].map((l) => l.textContent).join(), placeholder: c.placeholder ?? '', required: c.getAttribute('aria-required') === 'true',
+    about: (c.getAttribute('aria-describedby') ?? '').split(' ').map((id) => document.getElementById(id)?.innerText ?? '').join(' ').trim(),
+    invalid: c.getAttribute('aria-invalid') === 'true', options: [...c.options ?? []].slice(0, 20).map((o) => o.text),
   }))),
   press: async (name, index = 0) => {
     const all = [...document.querySelectorAll('#form button')].filter((b) => (b.getAttribute('aria-label') ?? b.textContent) === name);
@@ -82,6 +84,10 @@ globalThis.forms = {
     return state();
   },
   words: () => JSON.stringify(document.getElementById('form').innerText),
+  fuzz: async (seed, rounds) => JSON.stringify(await fuzz(seed, rounds, (form) => {
+    shown.value = form;
+    return painted();
+  })),
   secret: (names) => JSON.stringify(names.map(isSecretName)),
 };
 document.body.dataset.ready = 'yes';

@@ -78,10 +78,8 @@ function Text({ form, errors }) {
 class FieldView extends Component {
   /** @param {FieldProps} next */
   shouldComponentUpdate(next) {
-    const { field: a, errors, version, parent } = /** @type {FieldProps} */ (this.props);
-    const b = next.field;
-    return a.node !== b.node || a.schemas !== b.schemas || a.key !== b.key || a.pointer !== b.pointer || a.control !== b.control || a.count !== b.count
-      || errors !== next.errors || version !== next.version || parent?.children.length !== next.parent?.children.length;
+    const { field, errors, version, index } = /** @type {FieldProps} */ (this.props);
+    return field !== next.field || errors !== next.errors || version !== next.version || index !== next.index;
   }
 
   render(/** @type {FieldProps} */ props) {
@@ -113,7 +111,7 @@ class FieldView extends Component {
 /** @param {Field} f @param {Fault} e */
 const covers = (f, e) => e.pointer === f.pointer || e.pointer.startsWith(`${f.pointer}/`);
 
-/** @param {{field: Field, index?: number}} of */
+/** @param {{field: Field, index?: number | undefined}} of */
 const nameOf = ({ field, index }) => (field.name !== undefined ? short(field.name, shownName) || 'without a name' : index === undefined ? 'value' : `item ${index + 1}`);
 
 /** Whose field it is, and the buttons that send it or leave it out. @param {FieldProps & {id: string, group: boolean}} props */
@@ -129,7 +127,7 @@ function Heading(props) {
       {group ? <span class="name" id={`${id}-name`}>{label}</span> : <label class="name" for={id}>{label}</label>}
       {title && title !== field.name ? <span class="said">{short(title, shownName)}</span> : null}
       {absent && (group || field.control === 'text') ? <button type="button" aria-label={`${group ? 'Add' : 'Send empty text'} ${name}`} onClick={() => form.add(field)}>{group ? 'Add' : 'Send empty text'}</button> : null}
-      {absent || parent === undefined ? null : <button type="button" aria-label={`${away} ${name}`} onClick={() => form.remove(field, parent)}>{away}</button>}
+      {absent || parent === undefined ? null : <button type="button" aria-label={`${away} ${name}`} onClick={() => form.remove(field)}>{away}</button>}
       {!absent && field.control === 'raw' && field.place.problem === undefined && !field.reason?.startsWith('The form') && field.children.length === 0 && settles(field)
         ? <button type="button" aria-label={`Use a field for ${name}`} onClick={() => form.settle(field)}>Use a field</button> : null}
     </>
@@ -298,7 +296,7 @@ function optionText({ node, title }, quoted) {
 }
 
 /** The items of a list, or the properties of an object. @param {FieldProps & {id: string}} props */
-function Members({ form, field, errors, version, id }) {
+function Members({ form, field, parent, index, errors, version, id }) {
   const [name, setName] = useState('');
   if (field.node === undefined) return null;
   const list = field.control === 'array';
@@ -313,7 +311,7 @@ function Members({ form, field, errors, version, id }) {
       {field.children.map((c, i) => <FieldView key={c.key} form={form} field={c} parent={field} errors={errors} version={version} {...(list ? { index: i } : {})} />)}
       {!field.grows ? null : list ? <button type="button" data-adds={field.key} onClick={() => form.grow(field)}>Add item</button> : (
         <div class="grows" data-adds={field.key}>
-          <label for={`${id}-new`}>Another property</label>
+          <label for={`${id}-new`}>Another property{parent === undefined ? null : <> of <code>{nameOf({ field, index })}</code></>}</label>
           <input type="text" id={`${id}-new`} autocomplete="off" spellcheck={false} autocapitalize="off" value={name} aria-describedby={`${id}-taken`} onInput={(e) => setName(e.currentTarget.value)}
             onKeyDown={(e) => { if (e.key === 'Enter' && !e.isComposing) { e.preventDefault(); add(); } }} />
           <button type="button" onClick={add}>Add property</button>

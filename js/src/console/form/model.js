@@ -138,8 +138,10 @@ export class Form {
     this.put(f, this.planner.fresh(f.schemas, undefined, typeOf(f)));
   }
 
-  /** Removes a property or an item; the focus goes to what took its place. @param {Field} f @param {Field} parent */
-  remove(f, parent) {
+  /** Removes a property or an item; the focus goes to what took its place. @param {Field} f */
+  remove(f) {
+    const parent = this.#fieldAt(f.path.slice(0, -1));
+    if (parent === undefined) return;
     const at = parent.children.indexOf(f);
     const next = f.removable && !f.free ? f : parent.children[at + 1] ?? parent.children[at - 1];
     this.wanted = next === undefined ? { key: parent.key, adds: true } : { key: next.key, adds: false };
@@ -155,18 +157,15 @@ export class Form {
     } else if (name !== undefined) {
       this.#set(put(this.doc.value, [...f.path, name], this.planner.fresh(this.planner.free(place))), [...f.path, name]);
     }
-    const key = this.#fieldAt(f.pointer)?.children.find((x) => (name === undefined ? x.path.at(-1) === (node?.kind === 'array' ? node.items.length : 0) : x.name === name))?.key;
+    const key = this.#fieldAt([...f.path, node?.kind === 'array' ? node.items.length : name ?? ''])?.key;
     this.wanted = { key: key ?? f.key, adds: key === undefined };
   }
 
-  /** @param {string} pointer @returns {Field | undefined} */
-  #fieldAt(pointer) {
+  /** @param {import('./json.js').Path} path @returns {Field | undefined} */
+  #fieldAt(path) {
+    /** @type {Field | undefined} */
     let f = this.plan.value;
-    while (f.pointer !== pointer) {
-      const next = f.children.find((x) => x.pointer === pointer || pointer.startsWith(`${x.pointer}/`));
-      if (next === undefined) return undefined;
-      f = next;
-    }
+    for (const step of path) f = f?.children.find((x) => x.path.at(-1) === step);
     return f;
   }
 

@@ -62,6 +62,10 @@ export class Planner {
   /** The control of a field stays while someone types in it. @type {Map<string, Field['control']>} */
   #controls = new Map();
   #left = 0;
+  /** How often the bound of fields was met. */
+  #cuts = 0;
+  /** Fields of the last plans, which stay while their value does. @type {Map<string, {schemas: Schemas, field: Field}>} */
+  #made = new Map();
   /** @type {WeakMap<JSONNode, Schemas>} */
   #single = new WeakMap();
 
@@ -75,11 +79,13 @@ export class Planner {
     this.chosen.clear();
     this.#shown.clear();
     this.#controls.clear();
+    this.#made.clear();
   }
 
-  /** Takes the control that fits the value now. @param {string} key */
+  /** Takes the control that fits the value now, after something was chosen. @param {string} key */
   unstick(key) {
     this.#controls.delete(key);
+    this.#made.clear();
   }
 
   /** @param {JSONNode} node @returns {Field} */
@@ -98,6 +104,20 @@ export class Planner {
 
   /** @param {Schemas} schemas @param {JSONNode | undefined} node @param {Where} where @returns {Field} */
   #field(schemas, node, where) {
+    const { field: last, schemas: of } = this.#made.get(where.key) ?? {};
+    if (last !== undefined && of === schemas && last.node === node && last.pointer === where.pointer && last.required === where.required && last.count - 1 <= this.#left) {
+      this.#left -= last.count - 1;
+      return last;
+    }
+    const cuts = this.#cuts;
+    const made = this.#anew(schemas, node, where);
+    if (this.#made.size > 5 * limits.fields) this.#made.clear();
+    if (cuts === this.#cuts) this.#made.set(where.key, { schemas, field: made });
+    return made;
+  }
+
+  /** @param {Schemas} schemas @param {JSONNode | undefined} node @param {Where} where @returns {Field} */
+  #anew(schemas, node, where) {
     /** @type {Pick[]} */
     const picks = [];
     schemas = this.#variants(schemas, node, where.key, picks);
@@ -235,6 +255,7 @@ export class Planner {
     const all = node.kind === 'object' ? [...names, ...node.pairs.map((p) => p.name).filter((n) => !declared.has(n))] : [];
     const n = node.kind === 'array' ? node.items.length : all.length;
     if (n > this.#left) {
+      this.#cuts++;
       f.control = 'raw';
       f.reason = `The form has more than ${limits.fields} fields.`;
       return;
