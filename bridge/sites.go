@@ -17,7 +17,7 @@ type siteStates struct {
 	named map[string]*siteState
 }
 
-// past is what goes on when a site is changed: it belongs to the name of the site.
+// past outlives a change of a site: it belongs to the name of the site.
 type past struct {
 	mu        sync.Mutex
 	histories map[string]*webtool.History // by action; "" is the site's own webtool

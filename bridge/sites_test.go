@@ -83,7 +83,7 @@ func TestRemovedSite(t *testing.T) {
 }
 
 // TestChangedSite: consent that is given after a site was changed counts for what the site is then:
-// its new rules hold, and the tools of another origin are not those that a person saw.
+// its new rules hold, and the tools of another origin are none that a person saw.
 func TestChangedSite(t *testing.T) {
 	elsewhere := bridgetest.Asking("write", "")
 	elsewhere.Origin = "https://evil.example"

@@ -171,7 +171,7 @@ type Ref struct {
 	Beside bool
 	// Asking says, for Shows, that a person is about to be asked about the call.
 	Asking bool
-	// Generation is that of the site that is meant: one of another generation is refused, with
+	// Generation names the generation of the site: one of another generation is refused, with
 	// Replaced. Zero means the site of now.
 	Generation int64
 	// API is true, for Acquire and Shows, when the call's tool is an operation of the site's API:

@@ -6,7 +6,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// sites are those of a manager at one moment. They are immutable: Set puts others in their place.
+// sites holds those of a manager at one moment. They are immutable: Set puts others in their place.
 type sites struct {
 	list  []*site // in the operator's order
 	named map[string]*site

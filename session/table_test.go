@@ -14,7 +14,7 @@ import (
 	"github.com/pagetools/pagetools/session/sessiontest"
 )
 
-// otherAddress is that of a second site.
+// otherAddress leads to a second site.
 const otherAddress = "https://other.test/"
 
 // twoSites adds a second site, with a spare page.
@@ -163,8 +163,8 @@ func TestSetWhileAPageOpens(t *testing.T) {
 	})
 }
 
-// TestSetDuringASession: while a call holds the page of a session from before a change, the name is
-// that of another session, which the end of the call leaves alone.
+// TestSetDuringASession: while a call holds the page of a session from before a change, the name
+// belongs to another session, which the end of the call leaves alone.
 func TestSetDuringASession(t *testing.T) {
 	inWorld(t, shop, nil, func(t *testing.T, w *world) {
 		_ = w.WaitOpened(t.Context())

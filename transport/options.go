@@ -102,8 +102,8 @@ func (o Options) Validate() error {
 	if _, ok := publicHost(o.PublicURL); o.PublicURL != "" && !ok {
 		fail("%s must be an origin with https, such as https://tools.example, not %q", "PublicURL", o.PublicURL)
 	} else if o.reachedFromElsewhere() && len(o.Callers) == 0 && o.Verifier == nil {
-		fail("%s %s can be reached from other machines, so it needs %s", "PublicURL", o.PublicURL,
-			o.Words.Of("Callers"))
+		fail("%s %s can be reached from other machines, so it needs %s; or %s", "PublicURL", o.PublicURL,
+			o.Words.Of("Callers"), o.Words.Of("Verifier"))
 	}
 	for _, h := range o.Hosts {
 		if _, ok := parseHost(h); !ok {

@@ -113,8 +113,11 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 	if p.conf.ConsoleListen == "off" {
 		return o
 	}
-	all := transport.NewMux(console.New(a.Bridge, console.Options{Done: o.done, Log: p.log, Words: optionWords,
-		Peers: o.inbox.peers, Links: &o.links}).Routes()...)
+	options := console.Options{Done: o.done, Log: p.log, Words: optionWords, Peers: o.inbox.peers, Links: &o.links}
+	if kept := a.Memory(); kept != nil {
+		options.Connections = connections{kept.Connections, p}
+	}
+	all := transport.NewMux(console.New(a.Bridge, options).Routes()...)
 	if page.Listener != nil {
 		o.servePage(page, all)
 	} else {

@@ -21,6 +21,7 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/authserver"
+	"github.com/pagetools/pagetools/transport/console"
 )
 
 // pairFlags holds the flags of pair.
@@ -134,17 +135,17 @@ func (o *operators) pairRoutes() []transport.Route {
 
 // pair shows a code of each process that lets people in.
 func pair(ctx context.Context, p *program, name string, f pairFlags) error {
+	a := &approver{p: p}
+	live, err := a.live()
+	if err != nil {
+		return err
+	}
 	tty, err := terminal.OpenOutput()
 	if err == nil {
 		defer func() { _ = tty.Close() }()
 	} else if !f.print {
 		return bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
 			"The code lets somebody in, so that it is shown at a terminal only, and there is none. --print prints it.")
-	}
-	a := &approver{p: p}
-	live, err := a.live()
-	if err != nil {
-		return err
 	}
 	var all []paired
 	for _, at := range slices.Sorted(maps.Keys(live)) {
@@ -190,22 +191,6 @@ func letsNobodyIn(e *bridge.Error) bool {
 	return e.Code == bridge.Conflict || e.Code == bridge.WebtoolNotFound
 }
 
-// connectionList has the JSON of pair --list.
-type connectionList struct {
-	Connections []connectionItem `json:"connections"`
-}
-
-type connectionItem struct {
-	ID       string    `json:"id"`
-	Person   string    `json:"person"`
-	Client   string    `json:"client"`
-	Name     string    `json:"name"`
-	Returns  string    `json:"redirectUri"`
-	Resource string    `json:"resource"`
-	Since    time.Time `json:"since"`
-	LastUsed time.Time `json:"lastUsed"`
-}
-
 func listConnections(ctx context.Context, p *program, asJSON bool) error {
 	s, err := p.openDataDir(ctx)
 	if err != nil {
@@ -217,11 +202,7 @@ func listConnections(ctx context.Context, p *program, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		out := connectionList{Connections: make([]connectionItem, len(all))}
-		for i, c := range all {
-			out.Connections[i] = connectionItem{c.ID, c.Person, c.Client, c.ClientName, c.Redirect, c.Resource, c.Since, c.Used}
-		}
-		return terminal.Encode(p.stdout, out)
+		return terminal.Encode(p.stdout, console.ListConnections(all))
 	}
 	if len(all) == 0 {
 		p.say("no client was let in")
@@ -260,19 +241,40 @@ func revokeConnection(ctx context.Context, p *program, id string) error {
 	if err != nil {
 		return err
 	}
+	p.tellDisconnected(ctx, whole)
+	p.say("revoked")
+	return nil
+}
+
+// tellDisconnected has the processes that serve now notice at once that a client was ended.
+func (p *program) tellDisconnected(ctx context.Context, id string) {
 	a := &approver{p: p}
-	live, err := a.live() // those that serve now; without one, that was all
+	live, err := a.live() // without one, nobody has to know
 	for _, at := range slices.Sorted(maps.Keys(live)) {
 		var done struct{}
-		if told := a.request(ctx, live[at], http.MethodPost, disconnectPath, named{whole}, &done); told != nil && !letsNobodyIn(bridge.AsError(told)) {
+		if told := a.request(ctx, live[at], http.MethodPost, disconnectPath, named{id}, &done); told != nil && !letsNobodyIn(bridge.AsError(told)) {
 			err = errors.Join(err, told)
 		}
 	}
 	if err != nil && len(live) > 0 {
 		p.say("warning: a process was not told, and notices in some seconds: %v", err)
 	}
-	p.say("revoked")
-	return nil
+}
+
+// connections are the clients that people let in, for the operators' page.
+type connections struct {
+	bridge.Connections
+
+	p *program
+}
+
+// Disconnect implements console.Connections.
+func (c connections) Disconnect(ctx context.Context, id string) (bool, error) {
+	gone, err := c.Connections.Disconnect(ctx, id)
+	if gone {
+		c.p.tellDisconnected(ctx, id)
+	}
+	return gone, err
 }
 
 // leastPassword is the fewest bytes of a password.

@@ -42,8 +42,8 @@ type siteChange struct {
 	targets []*target
 }
 
-// prepareSites makes ready what the file says of sites now. Settings that are not of a site are
-// those of the start.
+// prepareSites makes ready what the file says of sites now. Other settings than those of
+// sites stay as they were at the start.
 func (c *callers) prepareSites(ctx context.Context, a *app.App, file *config.Config) (*siteChange, error) {
 	p := &program{stdout: c.p.stdout, stderr: c.p.stderr, flags: c.p.flags, log: c.p.log, conf: c.p.conf.WithSites(file)}
 	targets, err := p.targetsToServe(c.plan.args)

@@ -9,8 +9,9 @@ var optionWords = text.Words{ //nolint:gosec // it names where secrets are, and 
 	"Args": "--chrome-arg", "Headful": "--headless=false", "Hosts": "--allow-host",
 	"Kind": "--browser", "PublicURL": "--public-url", "Listen": "--listen", "Origins": "--cors", "Path": "--executable-path",
 	"Private": "--allow-private", "ProxyServer": "--proxy-server", "UserDataDir": "--user-data-dir",
-	"Callers": "a token, such as in PAGETOOLS_TOKEN, or callers in the configuration file",
-	"a token": "a token, such as in PAGETOOLS_TOKEN",
+	"Callers":  "a token, such as in PAGETOOLS_TOKEN, or callers in the configuration file",
+	"Verifier": "--sign-in, for clients that people let in",
+	"a token":  "a token, such as in PAGETOOLS_TOKEN",
 
 	// browsers
 	"use a newer one, or the engine shim": "use a newer one (one that you start yourself needs " +

@@ -87,6 +87,12 @@ async function login() {
 	const reply = await ask("/api/login", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ code }) });
 	keep((await reply.json()).token);
 }
+async function connections() {
+	return (await (await ask("/api/connections")).json()).connections;
+}
+async function disconnect(id) {
+	await ask(`/api/connections/${encodeURIComponent(id)}`, { method: "DELETE" });
+}
 function live(id) {
 	const token = btoa(String.fromCharCode(...new TextEncoder().encode(credential()))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 	const url = new URL(`/api/questions/${encodeURIComponent(id)}/live`, location.href);
@@ -252,7 +258,7 @@ var words = {
 	interact: ["Done", "Decline"]
 };
 function card(q) {
-	const problem = make("p", { className: "problem", role: "alert", hidden: true });
+	const problem2 = make("p", { className: "problem", role: "alert", hidden: true });
 	const element = make("article", { tabIndex: -1 }, make("h3", {}, visible(q.title), badge(q)), facts(q));
 	element.dataset.id = q.id;
 	if (q.detail !== "") element.append(make("p", {}, `${visible(q.origin)} says:`), make("blockquote", {}, visible(q.detail)));
@@ -273,13 +279,13 @@ function card(q) {
 	const say = async (ok) => {
 		if (sent) return;
 		busy(true);
-		problem.hidden = true;
+		problem2.hidden = true;
 		try {
 			await answer(q.id, { ok, ...ok && q.kind === "prompt" ? { value: value.value } : {}, ...ok && always.checked ? { always: true } : {} });
 		} catch (e) {
 			busy(false);
-			problem.hidden = false;
-			problem.textContent = e instanceof ApiError ? e.message : "The answer did not arrive. Try again.";
+			problem2.hidden = false;
+			problem2.textContent = e instanceof ApiError ? e.message : "The answer did not arrive. Try again.";
 		}
 	};
 	accept.addEventListener("click", () => say(true));
@@ -288,7 +294,7 @@ function card(q) {
 	if (q.kind === "prompt") row.append(value);
 	row.append(accept, refuse);
 	if (q.always) row.append(make("label", {}, always, " for all further calls of this tool, with any arguments"));
-	element.append(row, problem);
+	element.append(row, problem2);
 	let page2;
 	if (q.kind === "interact" && q.picture) {
 		const look = make("button", { type: "button" }, "Show the page");
@@ -318,21 +324,21 @@ function written(input) {
 	return line.length <= 100 ? line : JSON.stringify(input, null, 2);
 }
 function facts(q) {
-	const list = make("dl");
+	const list2 = make("dl");
 	for (const hint of q.hints ?? []) {
 		const grave = hint === "destructiveHint" || hint === "consequentialHint";
-		list.append(make(
+		list2.append(make(
 			"div",
 			{},
 			make("dt", {}, `The ${q.operation ? "API" : "page"} marks this tool as`),
 			make("dd", { className: grave ? "grave" : "" }, claims[hint] ?? visible(hint))
 		));
 	}
-	for (const [name, value] of known(q)) if (value) list.append(make("div", {}, make("dt", {}, name), make("dd", {}, visible(value))));
-	return list;
+	for (const [name, value] of known(q)) if (value) list2.append(make("div", {}, make("dt", {}, name), make("dd", {}, visible(value))));
+	return list2;
 }
 function known(q) {
-	const shown = q.page ?? {}, asked = q.operation;
+	const shown2 = q.page ?? {}, asked = q.operation;
 	return [
 		["The site calls itself", asked?.api],
 		["Request", asked && `${asked.method} ${asked.url}`],
@@ -343,10 +349,61 @@ function known(q) {
 		["Frame", q.frame],
 		["Caller", q.caller],
 		["Session", q.session],
-		["Page", [shown.url, shown.title].filter(Boolean).join(" ")],
-		["Opened with", shown.config && JSON.stringify(shown.config, null, 1)],
+		["Page", [shown2.url, shown2.title].filter(Boolean).join(" ")],
+		["Opened with", shown2.config && JSON.stringify(shown2.config, null, 1)],
 		["Open until", new Date(q.expiresAt).toLocaleTimeString()]
 	];
+}
+
+// src/console/connections.js
+var list = byId("connections");
+var problem = byId("connections-problem");
+async function showConnections() {
+	try {
+		const all = await connections();
+		list.replaceChildren(...all.map(item));
+		byId("let-in").hidden = all.length === 0;
+		problem.hidden = true;
+	} catch (e) {
+		if (e instanceof ApiError && (e.status === 401 || e.status === 403)) return;
+		tell(e);
+	}
+}
+function tell(e) {
+	problem.textContent = e instanceof ApiError ? visible(e.message) : "pagetools does not answer.";
+	problem.hidden = false;
+}
+var shown = (time) => make("time", { dateTime: time, title: time }, new Date(time).toLocaleString());
+var host = (address) => URL.canParse(address) && new URL(address).host || address;
+function item(c) {
+	const end = make("button", { type: "button" }, `Revoke ${c.id}`);
+	const element = make(
+		"li",
+		{},
+		make("strong", {}, visible(host(c.redirectUri))),
+		` calls itself \u201C${visible(c.name)}\u201D, for ${visible(c.person)}, since `,
+		shown(c.since),
+		", last used ",
+		shown(c.lastUsed),
+		" ",
+		end
+	);
+	end.addEventListener("click", async () => {
+		end.setAttribute("aria-disabled", "true");
+		try {
+			await disconnect(c.id);
+		} catch (e) {
+			if (!(e instanceof ApiError && e.status === 404)) {
+				end.removeAttribute("aria-disabled");
+				tell(e);
+				return;
+			}
+		}
+		passFocus(element, element.nextElementSibling?.querySelector("button") ?? element.previousElementSibling?.querySelector("button") ?? byId("waiting"));
+		element.remove();
+		byId("let-in").hidden = list.childElementCount === 0;
+	});
+	return element;
 }
 
 // src/console/main.js
@@ -359,11 +416,11 @@ function count() {
 	document.title = n === 0 ? "pagetools: questions" : `(${n}) pagetools: questions`;
 }
 function close(id) {
-	const shown = cards.get(id);
-	if (shown === void 0) return;
-	const { element } = shown;
+	const shown2 = cards.get(id);
+	if (shown2 === void 0) return;
+	const { element } = shown2;
 	passFocus(element, element.nextElementSibling ?? element.previousElementSibling ?? byId("waiting"));
-	shown.close();
+	shown2.close();
 	element.remove();
 	cards.delete(id);
 }
@@ -372,14 +429,14 @@ var inbox = {
 	opened(q) {
 		fresh.add(q.id);
 		if (cards.has(q.id)) return;
-		const shown = card(q);
+		const shown2 = card(q);
 		const since = Date.parse(q.since);
-		shown.element.dataset.since = String(since);
-		cards.set(q.id, shown);
+		shown2.element.dataset.since = String(since);
+		cards.set(q.id, shown2);
 		const later = [...questions.children].find((e) => Number(
 			e.dataset.since
 		) > since);
-		questions.insertBefore(shown.element, later ?? null);
+		questions.insertBefore(shown2.element, later ?? null);
 		count();
 	},
 	closed(id) {
@@ -401,6 +458,7 @@ async function run() {
 			return;
 		}
 		fresh = /* @__PURE__ */ new Set();
+		showConnections();
 		setTimeout(forget, again);
 		await watch(inbox);
 		byId("status").textContent = "The connection ended. Trying again\u2026";
@@ -429,6 +487,9 @@ byId("login").addEventListener("submit", (e) => {
 	passFocus(byId("login"), byId("waiting"));
 	byId("login").hidden = true;
 	run();
+});
+document.addEventListener("visibilitychange", () => {
+	if (!document.hidden && credential() !== "") showConnections();
 });
 run();
 page = true;

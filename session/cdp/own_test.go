@@ -103,7 +103,7 @@ func (p *person) until(what string, ok func(map[cdptarget.ID]string) bool) {
 	}
 }
 
-// lines are what the person is told.
+// lines collects what the person is told.
 type lines struct {
 	mu  sync.Mutex
 	all []string

@@ -12,6 +12,8 @@
 //	GET  /api/console         {"url"}: where this process serves the page; "" is nowhere
 //	POST /api/links           {"url"}: an address of the page that logs in once, within a minute
 //	GET  /api/links/ID        {"waits"}: whether that address was not used yet, and still can be
+//	GET  /api/connections     {"connections":[{…}]}: the clients that people let in, oldest first; see Connection
+//	DELETE /api/connections/ID  ends one of them, at once
 //	POST /api/login           {"code"} of such an address gives {"token"}
 //
 // All processes of a user are one inbox: the questions of the others are here, too, and

@@ -24,6 +24,8 @@ type Options struct {
 	Named bool
 	// Links make addresses of the page that log in once; nil makes none.
 	Links *Links
+	// Connections are the clients that people let in; nil means none.
+	Connections Connections
 	// Words words refusals for whoever may call again.
 	Words text.Words
 	// Log gets a line for each answer, with the name of its giver; nil is silent.
@@ -38,13 +40,16 @@ type Face struct {
 	peers func() map[string]http.RoundTripper
 	named bool
 	links *Links
-	log   *slog.Logger
+
+	connections Connections
+
+	log *slog.Logger
 }
 
 // New makes the face of a bridge.
 func New(b *bridge.Bridge, o Options) *Face {
 	return &Face{b: b, done: o.Done, peers: o.Peers, named: o.Named, words: o.Words,
-		links: cmp.Or(o.Links, &Links{}), log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
+		links: cmp.Or(o.Links, &Links{}), connections: o.Connections, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
 }
 
 // operating serves a caller that may see and answer questions, and refuses others.

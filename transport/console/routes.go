@@ -21,6 +21,9 @@ func (f *Face) Routes() []transport.Route {
 		transport.Get("/api/console", f.operating(f.page)),
 		{Pattern: "/api/links", Methods: map[string]http.HandlerFunc{
 			http.MethodPost: f.operating(f.link)}},
+		transport.Get("/api/connections", f.connecting(f.listConnections)),
+		{Pattern: "/api/connections/{id}", Methods: map[string]http.HandlerFunc{
+			http.MethodDelete: f.connecting(f.disconnect)}},
 		transport.Get("/api/links/{id}", f.operating(f.waits)),
 		{Pattern: "/api/login", Methods: map[string]http.HandlerFunc{http.MethodPost: f.login}},
 	}...)

@@ -163,7 +163,7 @@ func isCard(t *testing.T, c *client, a answer) {
 var keyInPage = regexp.MustCompile(`(?:^|[^A-Za-z0-9_-])([A-Za-z0-9_-]{43})(?:[^A-Za-z0-9_-]|$)`)
 
 // cardKey returns the key that the page has.
-func cardKey(t *testing.T, page string) string {
+func cardKey(t testing.TB, page string) string {
 	t.Helper()
 	found := keyInPage.FindAllStringSubmatch(page, -1)
 	if len(found) != 1 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
@@ -40,6 +41,19 @@ func BenchmarkLarge(b *testing.B) {
 			router.Answer("shop", result, nil)
 			ask(b, legacy, rpc(1, "tools/call", `{"name":"look","arguments":{}}`), router)
 		})
+	}
+}
+
+// BenchmarkTask asks over HTTP what became of a task that still runs.
+func BenchmarkTask(b *testing.B) {
+	w := newWorld(b, Options{TaskAfter: time.Millisecond})
+	w.steps()
+	c := w.as(agent).since2026(takesTasks)
+	id := c.makesTask()
+	for b.Loop() {
+		if r := c.task("tasks/get", id, ""); r.Result.Status != "working" {
+			b.Fatal(r.body)
+		}
 	}
 }
 

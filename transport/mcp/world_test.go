@@ -24,7 +24,7 @@ const hang = 30 * time.Second
 // world is a face over scripted sites, behind the guards, with two callers.
 type world struct {
 	*Face
-	t      *testing.T
+	t      testing.TB
 	bridge *bridge.Bridge
 	router *bridgetest.Router
 	url    string
@@ -39,7 +39,7 @@ var (
 
 // newFace is a world that is reached without a network: over its handler, or stdio. It has further
 // sites of these names, with one tool each.
-func newFace(t *testing.T, o Options, more ...string) *world {
+func newFace(t testing.TB, o Options, more ...string) *world {
 	t.Helper()
 	router := bridgetest.NewRouter().Add("shop", bridgetest.Tool("look", ""), bridgetest.Asking("buy", ""))
 	for _, name := range more {
@@ -70,7 +70,7 @@ func (w *world) handler(listen string) http.Handler {
 	return transport.Guard(transport.NewMux(w.Routes()...), guards)
 }
 
-func newWorld(t *testing.T, o Options, more ...string) *world {
+func newWorld(t testing.TB, o Options, more ...string) *world {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -299,14 +299,14 @@ func (r toolReply) code() string {
 	return e.Code
 }
 
-func (a answer) into(t *testing.T, v any) {
+func (a answer) into(t testing.TB, v any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(a.body), v); err != nil {
 		t.Fatalf("%d %s: %v", a.status, a.body, err)
 	}
 }
 
-func (a answer) tool(t *testing.T) toolReply {
+func (a answer) tool(t testing.TB) toolReply {
 	t.Helper()
 	var r toolReply
 	a.into(t, &r)
@@ -348,7 +348,7 @@ func every(t *testing.T, capabilities string, test func(t *testing.T, w *world, 
 
 // pipe is a client on stdio.
 type pipe struct {
-	t     *testing.T
+	t     testing.TB
 	in    *io.PipeWriter
 	lines chan written
 	ended chan error

@@ -21,7 +21,7 @@ var cardTools = []string{"agree", "agree", "agree", "ask", "ask", "touch", "touc
 // withCard is a client that declares MCP Apps and nothing else.
 var withCard = map[string]any{"extensions": map[string]any{"io.modelcontextprotocol/ui": map[string]any{"mimeTypes": []string{"text/html;profile=mcp-app"}}}}
 
-// hand is what a person does with the question of a call.
+// hand says how a person treats the question of a call.
 type hand string
 
 const (

@@ -145,7 +145,7 @@ func newClients(t *testing.T, short bool) *clients {
 		t.Fatal(err)
 	}
 	// A browser of its own: one elsewhere saves no files.
-	c.server = suite.Serve(t, "--browser-url", "", "--approval", "auto", "--mcp-schemas", "faithful", "--warm", "1", "--max-sessions", "64", "--task-after", "800ms",
+	c.server = suite.Serve(t, "--browser-url", "", "--approval", "auto", "--mcp-schemas", "faithful", "--warm", "1", "--max-sessions", "64",
 		"clients="+c.site.URL+"/clients/", "bad="+c.site.URL+"/badtools/", "conformance="+c.site.URL+"/conformance/",
 		"today="+filepath.Join(docs.Root(t), "examples", "today"))
 	return c

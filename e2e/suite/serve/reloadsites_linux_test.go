@@ -30,7 +30,7 @@ type looks struct {
 	n          int
 }
 
-// goOn checks that the session is the one from before.
+// goOn checks that the session goes on.
 func (l *looks) goOn(when string) {
 	l.r.t.Helper()
 	l.n++
@@ -49,7 +49,7 @@ func (l *looks) beginAnew(when string) {
 	l.goOn(when)
 }
 
-// TestReloadedSites: the sites of the file are those of the server after a reload. One that is the
+// TestReloadedSites: a reload makes the sites of the file those of the server. One that is the
 // same keeps its sessions; one that is gone is one that never was; one that was changed begins anew.
 // A call that runs ends by itself, and no call that ran is told not to have run.
 func TestReloadedSites(t *testing.T) {

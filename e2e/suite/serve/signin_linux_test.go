@@ -21,6 +21,7 @@ import (
 	"testing"
 
 	"github.com/pagetools/pagetools/e2e/suite"
+	"github.com/pagetools/pagetools/session/cdp"
 )
 
 // pairs runs `pagetools pair` without a terminal, and returns what it prints.
@@ -132,7 +133,7 @@ func TestSignIn(t *testing.T) {
 	start := func() {
 		t.Helper()
 		var err error
-		if r.Server, err = suite.Start("/usr/bin/env", "", tmp, suite.Pagetools(t), "serve", "--config", r.config, "--verbose", "--warm", "0", "--console-listen", "off"); err != nil {
+		if r.Server, err = suite.Start("/usr/bin/env", "", tmp, suite.Pagetools(t), "serve", "--config", r.config, "--verbose", "--warm", "0", "--console-listen", "127.0.0.1:0"); err != nil {
 			t.Fatal(err)
 		}
 		r.said = len(r.Stderr.String())
@@ -194,7 +195,20 @@ func TestSignIn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	stream := r.listens(ctx, access)
-	r.pairs(0, "--revoke", strings.ToLower(all.Connections[0].ID[:4]))
+	page := showInBrowser(t, operatorsBrowser(t), r.Ready.Console.URL+"/#"+r.Ready.Console.Token, "#connections li + li")
+	const look = "[document.querySelector('#connections').innerText.replaceAll(/ since .*?, last used .*? (?=Revoke)/g, ' '), document.activeElement.innerText].join()"
+	first, second := all.Connections[0].ID, all.Connections[1].ID
+	shows := func(want string) {
+		t.Helper()
+		suite.Eventually(t, suite.ReplyWithin, "the page shows "+want, func() bool {
+			got, err := cdp.Evaluate(t.Context(), page.Tab, look)
+			return err == nil && strings.HasPrefix(strings.ReplaceAll(got, "\n", ""), want)
+		})
+	}
+	words := "127.0.0.1 calls itself “Tests”, for %s, Revoke %s"
+	shows(fmt.Sprintf(words+words, "ann", first, "bob", second))
+	page.press(t, "Tab", "Enter")
+	shows(fmt.Sprintf(words+",Revoke %[2]s", "bob", second))
 	if got := calls(access); got.Status != http.StatusUnauthorized || !strings.Contains(got.Header.Get("WWW-Authenticate"), `error="invalid_token"`) {
 		t.Errorf("after it was revoked: %d %s", got.Status, got.Body)
 	}
@@ -202,6 +216,10 @@ func TestSignIn(t *testing.T) {
 	r.pairs(2, "--revoke", "ZZZZZZZZ")
 	if got := calls(mute); got.Status != http.StatusForbidden {
 		t.Errorf("the other client: %d %s", got.Status, got.Body)
+	}
+	r.pairs(0, "--revoke", strings.ToLower(second[:4]))
+	if got := calls(mute); got.Status != http.StatusUnauthorized {
+		t.Errorf("the other client, after it was revoked: %d %s", got.Status, got.Body)
 	}
 	next, _ := r.letIn("ann")
 	calls(next).OK(t)

@@ -90,6 +90,24 @@ export async function login() {
   keep((await reply.json()).token);
 }
 
+/** @typedef {{id: string, person: string, name: string, redirectUri: string, since: string, lastUsed: string}} Connection */
+
+/**
+ * The clients that people let in.
+ * @returns {Promise<Connection[]>}
+ */
+export async function connections() {
+  return (await (await ask('/api/connections')).json()).connections;
+}
+
+/**
+ * Ends a client that was let in.
+ * @param {string} id
+ */
+export async function disconnect(id) {
+  await ask(`/api/connections/${encodeURIComponent(id)}`, { method: 'DELETE' });
+}
+
 /**
  * Opens the live view of the page that asks.
  * @param {string} id

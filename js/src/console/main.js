@@ -3,6 +3,7 @@
 
 import { ApiError, credential, keep, login, watch } from './api.js';
 import { card } from './card.js';
+import { showConnections } from './connections.js';
 import { byId, passFocus } from './dom.js';
 
 /** @type {Map<string, {element: HTMLElement, close: () => void}>} */
@@ -67,6 +68,7 @@ async function run() {
       return;
     }
     fresh = new Set();
+    showConnections();
     setTimeout(forget, again); // those of other processes come a moment later
     await watch(inbox);
     byId('status').textContent = 'The connection ended. Trying again…';
@@ -96,6 +98,10 @@ byId('login').addEventListener('submit', (e) => {
   passFocus(byId('login'), byId('waiting'));
   byId('login').hidden = true;
   run();
+});
+
+document.addEventListener('visibilitychange', () => {
+  if (!document.hidden && credential() !== '') showConnections();
 });
 
 run();

@@ -5,6 +5,7 @@ const redPixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4z8
 const twoSamples = 'UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQIAAACAgA=='; // a WAV file
 const nothing = { type: 'object', properties: {} };
 const image = { type: 'image', data: redPixel, mimeType: 'image/png' };
+const waitedFor = 2000; // milliseconds that a call is waited for before it becomes a task, by --task-after
 const text = (words) => ({ content: [{ type: 'text', text: words }] });
 
 const schema2020 = {
@@ -92,17 +93,17 @@ const tools = {
   test_input_required_result_capabilities: ['Asks for a name.', async (input, context) => text(`Hello, ${await ask(context, 'What is your name?')}!`)],
   greet: ['Greets.', ({ name }) => text(`Hello, ${name}!`), { type: 'object', properties: { name: { type: 'string' } } }],
   slow_compute: ['Takes as long as it is told.', async ({ seconds = 1, label = '' }, { signal }) => {
-    await later(seconds * 1000, signal);
+    if (seconds > 0) await later(waitedFor + seconds * 1000, signal);
     return text(`${label} took ${seconds} s`);
   }, { type: 'object', properties: { seconds: { type: 'number' }, label: { type: 'string' } } }],
-  failing_job: ['Fails after a while.', async (input, { signal }) => { await later(2000, signal); throw new Error('The job failed.'); }],
+  failing_job: ['Fails after a while.', async (input, { signal }) => { await later(waitedFor + 1000, signal); throw new Error('The job failed.'); }],
   confirm_delete: ['Asks for a yes after a while.', async ({ filename }, context) => {
-    await later(1500, context.signal);
+    await later(waitedFor + 700, context.signal);
     return text(`${filename}: ${await agree(context, `Delete ${filename}?`)}`);
   }, { type: 'object', properties: { filename: { type: 'string' } } }],
   test_tool_with_task: ['Asks for a name, and takes its time then.', async (input, context) => {
     const name = await ask(context, 'What is your name?');
-    await later(1500, context.signal);
+    await later(waitedFor + 700, context.signal);
     return text(`Hello, ${name}!`);
   }],
   json_schema_2020_12_tool: ['Tool with JSON Schema 2020-12 features', (input) => text(`You sent ${Object.keys(input).length} values.`), schema2020],
