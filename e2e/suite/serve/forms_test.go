@@ -12,10 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/evanw/esbuild/pkg/api"
-
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/gatetest"
+	"github.com/pagetools/pagetools/js/build"
 	"github.com/pagetools/pagetools/session/cdp"
 )
 
@@ -25,14 +24,11 @@ const formFolder = "../testdata/form"
 // formBundle returns the script of the form's page, made of the form's sources.
 func formBundle(t *testing.T) []byte {
 	t.Helper()
-	made := api.Build(api.BuildOptions{
-		EntryPoints: []string{filepath.Join(formFolder, "main.jsx")}, Bundle: true, Format: api.FormatIIFE, Target: api.ES2022, LogLevel: api.LogLevelSilent,
-		JSX: api.JSXAutomatic, JSXImportSource: "preact", NodePaths: []string{os.Getenv("FORM_NODE_PATH")},
-	})
-	if len(made.Errors) > 0 || len(made.Warnings) > 0 {
-		t.Fatal(strings.Join(api.FormatMessages(append(made.Errors, made.Warnings...), api.FormatMessagesOptions{}), "\n"))
+	made, err := build.Make("../../../js", build.Bundle{Entry: "../e2e/suite/testdata/form/main.jsx", Result: "page", Small: true})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return made.OutputFiles[0].Contents
+	return made
 }
 
 // formPage is the form, alone on a page with the policy of the operators' page.
@@ -76,7 +72,9 @@ func openForm(t *testing.T) *formPage {
 }
 
 // of is the page for a subtest.
-func (p *formPage) of(t *testing.T) *formPage { return &formPage{shownPage: p.shownPage, t: t, keys: p.keys} }
+func (p *formPage) of(t *testing.T) *formPage {
+	return &formPage{shownPage: p.shownPage, t: t, keys: p.keys}
+}
 
 // ask calls a function of the page with texts, and reads what it returns.
 func (p *formPage) ask(into any, function string, args ...any) {
