@@ -92,19 +92,26 @@ func TestFormsRefuseWhatIsNoJSON(t *testing.T) {
 	}
 }
 
-// TestFormsAreBounded: whatever a schema is, the form has so many fields and choices, and what is beyond
-// is edited as JSON and says so.
-func TestFormsAreBounded(t *testing.T) {
-	t.Parallel()
-	p := openForm(t)
-	many := func(n int, of string) string {
-		var b strings.Builder
-		for i := range n {
-			fmt.Fprintf(&b, of+",", i)
-		}
-		return strings.TrimSuffix(b.String(), ",")
+// many joins n texts, each made of its number.
+func many(n int, of string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, of+",", i)
 	}
-	object := func(properties string) string { return `{"type":"object","properties":{` + properties + `}}` }
+	return strings.TrimSuffix(b.String(), ",")
+}
+
+// object is the schema of an object with these properties.
+func object(properties string) string { return `{"type":"object","properties":{` + properties + `}}` }
+
+// strangeSchema is a schema that asks for much, and what the form may show of it.
+type strangeSchema struct {
+	name, schema, value string
+	fields, options     int // at most; 0 fields is none
+	words               string
+}
+
+func strangeSchemas() []strangeSchema {
 	nested := func(n int) string { return strings.Repeat(`{"a":`, n) + `1` + strings.Repeat(`}`, n) }
 	deep := strings.Repeat(`{"type":"object","properties":{"a":`, 60) + `{"type":"integer"}` + strings.Repeat(`}}`, 60)
 	var steps []string
@@ -114,11 +121,7 @@ func TestFormsAreBounded(t *testing.T) {
 	chain := func(from int) string {
 		return `{"type":"object","properties":{"a":{"$ref":"#/$defs/d` + fmt.Sprint(from) + `"}},"$defs":{` + strings.Join(steps, ",") + `,"d18":{"type":"integer"}}}`
 	}
-	for _, c := range []struct {
-		name, schema, value string
-		fields, options     int // at most, and at least one field
-		words               string
-	}{
+	return []strangeSchema{
 		{"500 fields", object(many(500, `"f%d":{"type":"string"}`)), `{}`, 501, 0, "f499"},
 		{"2,000 fields", object(many(1999, `"f%d":{"type":"string"}`)), `{}`, 2000, 0, "f1998"},
 		{"2,001 fields", object(many(2000, `"f%d":{"type":"string"}`)), `{}`, 1, 0, "more than 2000 fields"},
@@ -140,7 +143,15 @@ func TestFormsAreBounded(t *testing.T) {
 		{"a schema of 257 kB", `{"type":"object","description":"` + strings.Repeat("x", 257*1024) + `"}`, `{"a":1}`, 0, 0, "more than 256 kB"},
 		{"a schema that is not JSON", `{"type":`, `{"a":1}`, 0, 0, "not JSON"},
 		{"allOf that doubles", `{"type":"object","properties":{"a":{"$ref":"#/$defs/d0"}},"$defs":{` + many(15, `"d%[1]d":{"allOf":[{"$ref":"#/$defs/e%[1]d"},{"$ref":"#/$defs/e%[1]d"}]},"e%[1]d":{"properties":{"p%[1]d":{}}}`) + `}}`, `{"a":{}}`, 3, 20, "p0"},
-	} {
+	}
+}
+
+// TestFormsAreBounded: whatever a schema is, the form has so many fields and choices, and what is beyond
+// is edited as JSON and says so.
+func TestFormsAreBounded(t *testing.T) {
+	t.Parallel()
+	p := openForm(t)
+	for _, c := range strangeSchemas() {
 		t.Run(c.name, func(t *testing.T) {
 			p := p.of(t)
 			s := p.state("show", c.schema, c.value)
