@@ -11,7 +11,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
-// formControl is what a screen reader is told of a control.
+// formControl has the words that a screen reader reads at a control.
 type formControl struct {
 	Tag, Type, Value, Label, Placeholder, About string
 	Required, Invalid                           bool

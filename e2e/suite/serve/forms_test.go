@@ -38,7 +38,7 @@ type formPage struct {
 	keys *int // that were pressed
 }
 
-// formState is what the page says after each step.
+// formState describes the page after a step.
 type formState struct {
 	Text, Problem, Mode string
 	Changed, Body       bool
@@ -71,7 +71,7 @@ func openForm(t *testing.T) *formPage {
 	return &formPage{shownPage: showInBrowser(t, operatorsBrowser(t), web.URL, "body[data-ready]"), t: t, keys: new(int)}
 }
 
-// of is the page for a subtest.
+// of returns the page for a subtest.
 func (p *formPage) of(t *testing.T) *formPage {
 	return &formPage{shownPage: p.shownPage, t: t, keys: p.keys}
 }
