@@ -14,7 +14,14 @@
 //	GET  /api/links/ID        {"waits"}: whether that address was not used yet, and still can be
 //	GET  /api/connections     {"connections":[{…}]}: the clients that people let in, oldest first; see Connection
 //	DELETE /api/connections/ID  ends one of them, at once
-//	POST /api/login           {"code"} of such an address gives {"token"}
+//	POST /api/login           {"code"} of such an address gives {"token","until"}, of a login of its own
+//	DELETE /api/login         ends the login that the request came with
+//	GET  /api/logins          {"items":[{"node","id","name","rights","since","lastUsed","until","current"}],"next"}
+//	DELETE /api/logins/ID     ends one, with its streams and views, in all processes within a second
+//
+// Reading needs the right view; answers, pictures, live views, links and ending something need
+// answer, which includes it. Lists that have next take ?limit= (100, at most 1,000) and ?before=,
+// which is next of the part before.
 //
 // All processes of a user are one inbox: the questions of the others are here, too, and
 // what is done with one of them is passed on to the socket of its process. An operator whose
