@@ -69,6 +69,13 @@ func openConsole(ctx context.Context, p *program, open bool) error {
 	return a.openLink(ctx, by, link.URL)
 }
 
+// factsOf returns what the operators' page shows of a site besides its tools.
+func factsOf(a *app.App) func(site string) console.SiteFacts {
+	return func(site string) console.SiteFacts {
+		return console.SiteFacts{State: a.Status(site), Engine: a.KindOf(site), Findings: len(a.Findings(site))}
+	}
+}
+
 // userName returns the name of who runs this command, or "".
 func userName() string {
 	u, err := user.Current()
@@ -118,13 +125,14 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 		p.say("warning: `pagetools approve` cannot reach this process: %v", err)
 	} else {
 		own := console.New(a.Bridge, console.Options{Done: o.done, Log: p.log, Named: true, Words: optionWords,
-			Links: &o.links, Node: o.inbox.node()})
+			Links: &o.links, Node: o.inbox.node(), Version: ownVersion(), Facts: factsOf(a)})
 		o.serve(transport.Server(l.guard(transport.NewMux(append(append(own.Routes(), o.reloadRoute()), o.pairRoutes()...)...), p.log), p.log), l)
 	}
 	if p.conf.ConsoleListen == "off" {
 		return o
 	}
-	options := console.Options{Done: o.done, Log: p.log, Words: optionWords, Peers: o.inbox.peers, Links: &o.links, Node: o.inbox.node()}
+	options := console.Options{Done: o.done, Log: p.log, Words: optionWords, Peers: o.inbox.peers, Links: &o.links, Node: o.inbox.node(),
+		Version: ownVersion(), Facts: factsOf(a)}
 	if kept := a.Memory(); kept != nil {
 		options.Connections = connections{kept.Connections, p}
 		o.logins = console.NewLogins(kept.Logins)

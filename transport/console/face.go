@@ -26,6 +26,10 @@ type Options struct {
 	Node string
 	// Links make addresses of the page that log in once; nil makes none.
 	Links *Links
+	// Version is that of the program.
+	Version string
+	// Facts returns what is known of a site; nil knows nothing.
+	Facts func(site string) SiteFacts
 	// Logins give out what links are good for; nil lets nobody in.
 	Logins *Logins
 	// Connections are the clients that people let in; nil means none.
@@ -36,7 +40,7 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Face serves the operator's API of a bridge. It holds no state.
+// Face serves the operator's API of a bridge. It holds no state but what streams read.
 type Face struct {
 	b     *bridge.Bridge
 	done  <-chan struct{}
@@ -46,6 +50,10 @@ type Face struct {
 	node  string
 	links *Links
 
+	version string
+	facts   func(string) SiteFacts
+	hub     *hub
+
 	logins      *Logins
 	connections Connections
 
@@ -54,8 +62,10 @@ type Face struct {
 
 // New makes the face of a bridge.
 func New(b *bridge.Bridge, o Options) *Face {
-	return &Face{b: b, done: o.Done, peers: o.Peers, named: o.Named, words: o.Words,
+	f := &Face{b: b, done: o.Done, version: o.Version, facts: o.Facts, peers: o.Peers, named: o.Named, words: o.Words,
 		node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
+	f.hub = &hub{face: f}
+	return f
 }
 
 // operation serves a caller that has the right for it.

@@ -13,13 +13,14 @@ import (
 // Routes are the paths of the API and of its page.
 func (f *Face) Routes() []transport.Route {
 	return append(pageRoutes(), []transport.Route{
+		transport.Get("/api/me", f.viewing(f.me)),
 		transport.Get("/api/questions", f.viewing(f.list)),
 		{Pattern: "/api/questions/{id}", Methods: map[string]http.HandlerFunc{
 			http.MethodGet:  f.elsewhere(bridge.MayView, f.question),
 			http.MethodPost: f.elsewhere(bridge.MayAnswer, f.answer)}},
 		transport.Get("/api/questions/{id}/picture", f.elsewhere(bridge.MayAnswer, f.picture)),
 		transport.Get("/api/questions/{id}/live", f.elsewhere(bridge.MayAnswer, f.live)),
-		transport.Get("/api/events", f.viewing(f.events)),
+		transport.Get("/api/events", f.viewing(f.whichever)),
 		transport.Get("/api/console", f.viewing(f.page)),
 		{Pattern: "/api/links", Methods: map[string]http.HandlerFunc{
 			http.MethodPost: f.operating(f.link)}},
