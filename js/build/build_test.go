@@ -2,8 +2,12 @@ package build_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/pagetools/pagetools/js/build"
@@ -60,5 +64,26 @@ func TestSizeOfShim(t *testing.T) {
 	}
 	if info.Size() > maxShim {
 		t.Errorf("dist/shim.js has %d bytes, more than %d", info.Size(), maxShim)
+	}
+}
+
+// TestVendored compares the files of others with the sums that were written down.
+func TestVendored(t *testing.T) {
+	const dir = "../vendor"
+	sums, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found strings.Builder
+	err = fs.WalkDir(os.DirFS(dir), ".", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || path == "README.md" || path == "SHA256SUMS" {
+			return err
+		}
+		data, err := os.ReadFile(filepath.Join(dir, path))
+		fmt.Fprintf(&found, "%x  %s\n", sha256.Sum256(data), path)
+		return err
+	})
+	if err != nil || found.String() != string(sums) {
+		t.Errorf("%v; js/vendor/SHA256SUMS should have\n%s", err, found.String())
 	}
 }

@@ -156,6 +156,14 @@ func (r *release) notice(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	folders["Go's standard library"] = goRoot
+	vendored, err := filepath.Glob(filepath.Join(r.dir, "js", "vendor", "*", "LICENSE"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range vendored {
+		dir := filepath.Dir(file)
+		folders[filepath.Base(dir)+", of npm"] = dir
+	}
 	of := map[string][]string{} // modules by text
 	for name, dir := range folders {
 		texts, err := licences(dir)

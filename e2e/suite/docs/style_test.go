@@ -35,7 +35,7 @@ func isSource(path string) bool {
 	case ".go", ".mjs", ".ts", ".sh":
 		return true
 	case ".js":
-		return !strings.HasPrefix(path, "js/dist/")
+		return !strings.HasPrefix(path, "js/dist/") && !strings.HasPrefix(path, "js/vendor/")
 	}
 	return false
 }

@@ -210,6 +210,7 @@ var stays = map[*regexp.Regexp]string{
 func (w *reader) ours(text string) string {
 	text = strings.NewReplacer(
 		"go build -o bin/pagetools ./cmd/pagetools", "true", // as the binary of these tests is made
+		"bin/pagetools tools --auto-connect", "PAGETOOLS_BROWSER_URL= bin/pagetools tools --auto-connect", // the browser of these tests is nobody's
 		"127.0.0.1:7300", w.listen,
 		"127.0.0.1:8001", w.other,
 		"http.server 8001", "http.server "+w.other[strings.Index(w.other, ":")+1:],
