@@ -69,6 +69,13 @@ func (b *Bridge) Asked(id string) bool {
 	return r != nil || known
 }
 
+// AnsweredBy names who answered a question of late; "" means nobody: it is open, expired, or its page
+// took it back.
+func (b *Bridge) AnsweredBy(id string) string {
+	_, who, _ := b.runs.asking(id)
+	return who
+}
+
 // pictureTime limits how long a picture may take.
 const pictureTime = 5 * time.Second
 

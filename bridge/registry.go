@@ -413,6 +413,13 @@ func (g *registry) under(kind handleKind) []*Run {
 	return slices.Collect(maps.Values(g.found[kind]))
 }
 
+// every returns all calls that are known.
+func (g *registry) every() []*Run {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Collect(maps.Keys(g.all))
+}
+
 // close takes no more questions.
 func (g *registry) close() {
 	g.mu.Lock()

@@ -60,6 +60,8 @@ type Run struct {
 	pen        *Live  // whose input reaches the page; nil: nobody's
 	actor      string // who acted in the page last, since the question is open
 
+	entered  atomic.Bool              // it is no repetition of another call
+	ran      atomic.Bool              // it was dispatched
 	progress atomic.Pointer[Progress] // nil: no part of the result came
 	parted   Changes                  // of progress
 }
@@ -82,6 +84,7 @@ func (b *Bridge) refused(ctx context.Context, in *Call, e *Error) *Run {
 	r := &Run{pass: b.enter(in), done: true}
 	r.result = r.refuse(ctx, e)
 	r.observe(Observed{End: r.result})
+	b.moved(r)
 	return r
 }
 
@@ -92,6 +95,8 @@ func (r *Run) refuse(ctx context.Context, e *Error) Step {
 
 // begin runs the call until it ends or stops at its first question, or in the background.
 func (r *Run) begin(ctx context.Context) {
+	r.entered.Store(true)
+	r.pass.bridge.moved(r)
 	if r.pass.call.Detached {
 		detach(ctx, r)
 		return
@@ -442,6 +447,8 @@ func (r *Run) end(s Step) {
 	}
 	if asked {
 		r.pass.bridge.watched(r)
+	} else {
+		r.pass.bridge.moved(r)
 	}
 	if r.pass.call.Key != "" { // last, because a store may take its time
 		keyEnded(r)

@@ -255,6 +255,9 @@ const (
 	MayCall   Right = "call"
 	MayElicit Right = "elicit"
 	MayAnswer Right = "answer"
+	// MayView sees what operators see but for pictures and live views, and decides nothing.
+	// MayAnswer includes it.
+	MayView Right = "view"
 )
 
 // Caller is the client of a call, as its transport authenticated it.
@@ -285,7 +288,9 @@ type Caller struct {
 }
 
 // Can reports whether the caller has the right.
-func (c Caller) Can(r Right) bool { return slices.Contains(c.May, r) }
+func (c Caller) Can(r Right) bool {
+	return slices.Contains(c.May, r) || r == MayView && slices.Contains(c.May, MayAnswer)
+}
 
 // Sees reports whether the caller may know of the site. The zero Caller sees no site.
 func (c Caller) Sees(site string) bool {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Interest says what to watch.
@@ -14,8 +15,8 @@ type Interest struct {
 	// Caller bounds the events to the sites that it may know of.
 	Caller Caller
 	// Tools asks for changes of tool lists, Runs for what calls that ask, or that
-	// asked, come to.
-	Tools, Runs bool
+	// asked, come to, and Calls for each stage of all calls.
+	Tools, Runs, Calls bool
 
 	run *Run // only this call
 }
@@ -35,12 +36,30 @@ const (
 	RunChanged EventKind = "run"
 )
 
+// Stage says how far a call is.
+type Stage string
+
+// The stages of a call.
+const (
+	// StageQueued: it is checked, or waits for its page.
+	StageQueued Stage = "queued"
+	// StageAsked: it waits for a person.
+	StageAsked Stage = "asked"
+	// StageRuns: it was dispatched.
+	StageRuns Stage = "runs"
+	// StageEnded: it has an outcome.
+	StageEnded Stage = "ended"
+)
+
 // Event is something that happened.
 type Event struct {
 	Kind EventKind
 	Site string
-	// Runs holds the one call of RunChanged, or all that ask of a Snapshot.
+	// Runs holds the one call of RunChanged. Of a Snapshot it holds all that ask, and, with
+	// Interest.Calls, all that are not over.
 	Runs []RunState
+	// Seq numbers the events of a watch, from 1.
+	Seq int64
 }
 
 // RunState is a call as a watcher sees it.
@@ -53,6 +72,14 @@ type RunState struct {
 	Pen string
 	// Over is true when the call has ended.
 	Over bool
+	// Call is the call's own id, Session its caller's name for its state.
+	Call, Site, Tool, Caller, Session string
+	Stage                             Stage
+	// Began says when the call came, and At when it got to the stage, or was seen there.
+	Began, At time.Time
+	// Outcome is "ok" or that of the error, Code and Reason those of the error. They are empty
+	// before the end.
+	Outcome, Code, Reason string
 }
 
 // Watch reports changes until ctx ends; then the channel is closed. A Snapshot comes
@@ -67,10 +94,22 @@ func (b *Bridge) Watch(ctx context.Context, what Interest) <-chan Event {
 	return w.out
 }
 
-// watched tells the watchers that something about a call may have changed.
+// watched tells the watchers that something about a call that asks, or asked, may have changed.
 func (b *Bridge) watched(r *Run) {
 	b.watchers.each(func(w *watcher) {
-		if w.what.run == r || w.what.run == nil && w.what.Runs && w.what.Caller.Sees(r.pass.call.Site) {
+		if w.what.run == r || w.what.run == nil && (w.what.Runs || w.what.Calls) && w.what.Caller.Sees(r.pass.call.Site) {
+			w.note(r, "")
+		}
+	})
+}
+
+// moved tells those who watch all calls that a call got to another stage.
+func (b *Bridge) moved(r *Run) {
+	if b.watchers.calls.Load() == 0 {
+		return
+	}
+	b.watchers.each(func(w *watcher) {
+		if w.what.Calls && w.what.Caller.Sees(r.pass.call.Site) {
 			w.note(r, "")
 		}
 	})
@@ -90,6 +129,7 @@ func toolsChanged(b *Bridge, site string) {
 
 type watchers struct {
 	count atomic.Int32
+	calls atomic.Int32 // of those, with Interest.Calls
 	mu    sync.Mutex
 	all   map[*watcher]struct{}
 }
@@ -102,6 +142,9 @@ func (ws *watchers) add(w *watcher) {
 	}
 	ws.all[w] = struct{}{}
 	ws.count.Add(1)
+	if w.what.Calls {
+		ws.calls.Add(1)
+	}
 }
 
 func (ws *watchers) remove(w *watcher) {
@@ -109,6 +152,9 @@ func (ws *watchers) remove(w *watcher) {
 	defer ws.mu.Unlock()
 	delete(ws.all, w)
 	ws.count.Add(-1)
+	if w.what.Calls {
+		ws.calls.Add(-1)
+	}
 }
 
 func (ws *watchers) each(f func(*watcher)) {
@@ -122,14 +168,16 @@ func (ws *watchers) each(f func(*watcher)) {
 	}
 }
 
-// maxNoted bounds what a reader is behind with.
-const maxNoted = 64
+// maxNoted bounds what a reader is behind with, and maxCallsNoted one who watches all calls.
+const maxNoted, maxCallsNoted = 64, 256
 
 type watcher struct {
 	bridge *Bridge
 	what   Interest
 	out    chan Event
 	wake   chan struct{}
+
+	seq int64 // of the goroutine of tell
 
 	mu     sync.Mutex
 	behind bool // it needs a snapshot
@@ -139,10 +187,14 @@ type watcher struct {
 
 // note remembers that a call or a site changed, until the reader takes the event.
 func (w *watcher) note(r *Run, site string) {
+	most := maxNoted
+	if w.what.Calls {
+		most = maxCallsNoted
+	}
 	w.mu.Lock()
 	switch {
 	case w.behind:
-	case len(w.runs)+len(w.sites) >= maxNoted:
+	case len(w.runs)+len(w.sites) >= most:
 		w.behind, w.runs, w.sites = true, nil, nil
 	case r != nil && !slices.Contains(w.runs, r):
 		w.runs = append(w.runs, r)
@@ -171,6 +223,8 @@ func (w *watcher) tell(ctx context.Context) {
 			return
 		}
 		for _, ev := range w.news() {
+			w.seq++
+			ev.Seq = w.seq
 			select {
 			case w.out <- ev:
 			case <-ctx.Done():
@@ -205,28 +259,52 @@ func (w *watcher) asking() []RunState {
 	if w.what.run != nil {
 		return []RunState{w.what.run.state()}
 	}
-	if !w.what.Runs {
-		return nil
+	var of []*Run
+	switch {
+	case w.what.Calls:
+		of = w.bridge.runs.every()
+	case w.what.Runs:
+		of = w.bridge.runs.under(byQuestion)
 	}
 	var all []RunState
-	for _, r := range w.bridge.runs.under(byQuestion) {
-		if s := r.state(); s.Question != nil && w.what.Caller.Sees(r.pass.call.Site) {
+	for _, r := range of {
+		if s := r.state(); !s.Over && (s.Question != nil || w.what.Calls && r.entered.Load()) && w.what.Caller.Sees(r.pass.call.Site) {
 			all = append(all, s)
 		}
 	}
-	slices.SortFunc(all, func(a, b RunState) int {
-		return cmp.Or(a.Question.Since.Compare(b.Question.Since), cmp.Compare(a.Run, b.Run))
-	})
+	slices.SortFunc(all, func(a, b RunState) int { return cmp.Or(a.since().Compare(b.since()), cmp.Compare(a.Run, b.Run)) })
 	return all
+}
+
+// since says since when a person is asked, or else when the call began.
+func (s *RunState) since() time.Time {
+	if s.Question != nil {
+		return s.Question.Since
+	}
+	return s.Began
 }
 
 // state returns the call as a watcher sees it.
 func (r *Run) state() RunState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := RunState{Run: r.number, Question: r.openQuestion(), Over: r.done}
+	call := &r.pass.call
+	s := RunState{Run: r.number, Question: r.openQuestion(), Over: r.done,
+		Call: call.ID, Site: call.Site, Tool: cmp.Or(r.named, call.Tool), Caller: call.Caller.Name, Session: call.Session,
+		Stage: StageQueued, Began: r.pass.started, At: r.pass.bridge.pipe.now()}
 	if r.pen != nil {
 		s.Pen = r.pen.by.Name
+	}
+	switch {
+	case r.done:
+		s.Stage, s.Outcome = StageEnded, "ok"
+		if e := r.result.Err; e != nil {
+			s.Outcome, s.Code, s.Reason = string(e.Outcome), string(e.Code), string(e.Reason)
+		}
+	case s.Question != nil:
+		s.Stage = StageAsked
+	case r.ran.Load():
+		s.Stage = StageRuns
 	}
 	return s
 }

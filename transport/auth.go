@@ -30,6 +30,17 @@ func (g *guard) checkCaller(w http.ResponseWriter, r *http.Request, in *info) (a
 		in.caller = caller
 		return false
 	}
+	if given && g.o.Tokens != nil {
+		caller, found, err := g.o.Tokens(r, token)
+		switch {
+		case err != nil:
+			g.deny(w, r, "credential", bridge.AsError(err))
+			return true
+		case found:
+			in.caller = caller
+			return false
+		}
+	}
 	if path := strings.TrimSuffix(r.URL.EscapedPath(), "/"); open[path] ||
 		slices.Contains(g.o.Open, path) || g.isMetadata(path) {
 		return false

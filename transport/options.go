@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,6 +36,9 @@ type Options struct {
 	Callers []Credential
 	// Verifier finds the callers of other tokens; nil knows none.
 	Verifier Verifier
+	// Tokens finds the callers of tokens that the listener itself gave out, and that are none of
+	// Callers; nil knows none. The error says that nobody can know now.
+	Tokens func(r *http.Request, token string) (c bridge.Caller, found bool, err error)
 	// Open are paths that need no credential, without a trailing slash ("" is the
 	// root), besides those of health. What they answer is for everybody.
 	Open []string

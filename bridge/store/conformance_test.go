@@ -59,6 +59,7 @@ func TestConformance(t *testing.T) {
 		"connections":       connectionsConform,
 		"connection bounds": connectionBoundsConform,
 		"browsers":          browsersConform,
+		"logins":            loginsConform,
 		"replies":           repliesConform,
 		"reply bounds":      replyBoundsConform,
 		"one claim of many": oneClaimConforms,

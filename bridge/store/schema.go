@@ -8,11 +8,25 @@ import (
 
 // schemaVersion is the PRAGMA user_version of a database with our tables. A change of them is
 // another number, and from the first release on a step from the number before.
-const schemaVersion = 7
+const schemaVersion = 8
 
-// The versions before: one that lacks homeTables and signInTables, and one that lacks only the
-// latter.
-const withoutHomes, withoutSignIn = 5, 6
+// The versions before: one that lacks homeTables, signInTables and loginTables, one that lacks the
+// latter two, and one that lacks only the last.
+const withoutHomes, withoutSignIn, withoutLogins = 5, 6, 7
+
+// loginTables hold who is logged in at the operators' page, with the digests of their tokens.
+const loginTables = `
+CREATE TABLE logins (
+	number INTEGER PRIMARY KEY AUTOINCREMENT,
+	id TEXT NOT NULL UNIQUE,
+	name TEXT NOT NULL,
+	rights TEXT NOT NULL,
+	digest BLOB NOT NULL UNIQUE,
+	since INTEGER NOT NULL,
+	used_at INTEGER NOT NULL,
+	until INTEGER NOT NULL
+) STRICT;
+`
 
 // signInTables hold the clients of the built-in authorization server, whom they were let in by, and
 // the digests of their secrets.
@@ -192,7 +206,10 @@ func createSchema(ctx context.Context, db *sql.DB) (err error) {
 	if version == schemaVersion || err != nil {
 		return err
 	}
-	missing := signInTables
+	missing := loginTables
+	if version < withoutLogins {
+		missing += signInTables
+	}
 	if version < withoutSignIn {
 		missing += homeTables
 	}

@@ -414,8 +414,10 @@ func TestOtherVersion(t *testing.T) {
 func TestVersionBefore(t *testing.T) {
 	t.Parallel()
 	const signIn = "DROP TABLE clients; DROP TABLE connections; DROP TABLE secrets; DROP TABLE browsers; "
-	versionBefore(t, withoutSignIn, signIn)
-	versionBefore(t, withoutHomes, signIn+"DROP TABLE homes; DROP TABLE ended; ")
+	const logins = "DROP TABLE logins; "
+	versionBefore(t, withoutLogins, logins)
+	versionBefore(t, withoutSignIn, logins+signIn)
+	versionBefore(t, withoutHomes, logins+signIn+"DROP TABLE homes; DROP TABLE ended; ")
 }
 
 func versionBefore(t *testing.T, version int, lacks string) {
@@ -430,6 +432,7 @@ func versionBefore(t *testing.T, version int, lacks string) {
 	s = open(t, Options{Dir: dir})
 	must(s.Homes.Open(ctx, bridge.SessionName{Caller: "ada", Site: "shop", ID: "s"}))(t)
 	ok(t, s.Clients.Register(ctx, bridge.Client{ID: "c", At: time.Now()}))
+	ok(t, s.Logins.Begin(ctx, bridge.Login{ID: "l", Since: time.Now(), Until: time.Now().Add(time.Hour)}, bridge.Digest{1}))
 	if all := must(s.Grants.All(ctx))(t); len(all) != 1 || all[0].ID != given.ID {
 		t.Errorf("the grants are %v", all)
 	}

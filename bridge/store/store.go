@@ -95,6 +95,8 @@ type Store struct {
 	Clients     bridge.Clients
 	Connections bridge.Connections
 	Browsers    bridge.Browsers
+	// Logins serves the operators' page.
+	Logins bridge.Logins
 
 	verify  func(context.Context) (Report, error)
 	records func(context.Context, bridge.CallFilter) ([]Entry, error)
@@ -198,7 +200,7 @@ func newStore(db *database, o Options, replies sqlReplies, homes sqlHomes, ended
 		Ended:      &ended,
 		Replies:    &replies,
 		Calls:      calls,
-	}, Clients: &sqlClients{db}, Connections: &sqlConnections{db}, Browsers: &sqlBrowsers{db}}, calls
+	}, Clients: &sqlClients{db}, Connections: &sqlConnections{db}, Browsers: &sqlBrowsers{db}, Logins: &sqlLogins{db}}, calls
 }
 
 // Verify reads the whole audit, and names what is not as it was written. The

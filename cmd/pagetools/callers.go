@@ -137,12 +137,12 @@ func (c *callers) ofFaces(f *config.Config) []transport.Credential {
 	return all
 }
 
-// ofConsole lists the callers of a file that may answer at the console.
+// ofConsole lists the callers of a file that may see the operators' page.
 func (c *callers) ofConsole(f *config.Config) []transport.Credential {
 	all := []transport.Credential{{Caller: operatorAt("console"), Token: c.operator}}
 	for i := range f.Callers {
-		if slices.Contains(f.Callers[i].May, bridge.MayAnswer) {
-			all = append(all, credential(&f.Callers[i]))
+		if one := credential(&f.Callers[i]); one.Can(bridge.MayView) {
+			all = append(all, one)
 		}
 	}
 	return all

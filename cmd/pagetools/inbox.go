@@ -46,6 +46,14 @@ type inbox struct {
 	byPorts bool
 }
 
+// node names this process as the others see it; "" where it has no door.
+func (in *inbox) node() string { return nodeOf(in.own) }
+
+// nodeOf returns the name of the process with a door of that name.
+func nodeOf(door string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(door, portSuffix), socketSuffix)
+}
+
 func openInbox(c *config.Config) (inbox, error) {
 	dir, err := dataFolder(c)
 	if err != nil {
@@ -198,10 +206,10 @@ func (in *inbox) peers() map[string]http.RoundTripper {
 		switch path := filepath.Join(in.folder, name); {
 		case name == in.own:
 		case strings.HasSuffix(name, socketSuffix) && !in.byPorts:
-			all[name] = throughSocket(path)
+			all[nodeOf(name)] = throughSocket(path)
 		case strings.HasSuffix(name, portSuffix) && in.byPorts:
 			if k, ok := readPort(path); ok {
-				all[name] = k
+				all[nodeOf(name)] = k
 			}
 		}
 	}

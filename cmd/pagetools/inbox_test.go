@@ -45,7 +45,7 @@ func TestInboxByPorts(t *testing.T) {
 		t.Errorf("it is a peer of its own: %v", got)
 	}
 	other := &inbox{folder: folder, byPorts: true}
-	peer := other.peers()["one.json"]
+	peer := other.peers()["one"]
 	if peer == nil {
 		t.Fatalf("there are %v", other.peers())
 	}
@@ -120,7 +120,7 @@ func TestInboxOfTheDead(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := &inbox{folder: folder, byPorts: true}
-	if got := in.peers(); len(got) != 1 || got["one.json"] == nil {
+	if got := in.peers(); len(got) != 1 || got["one"] == nil {
 		t.Errorf("the peers are %v", got)
 	}
 	in.clean(t.Context())

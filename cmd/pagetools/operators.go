@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os/user"
 	"slices"
 	"strings"
 	"sync"
@@ -58,7 +59,7 @@ func openConsole(ctx context.Context, p *program, open bool) error {
 		defer func() { _ = tty.Close() }()
 	}
 	var link struct{ URL string }
-	if err := a.request(ctx, by, http.MethodPost, "/api/links", struct{}{}, &link); err != nil {
+	if err := a.request(ctx, by, http.MethodPost, "/api/links", named{userName()}, &link); err != nil {
 		return err
 	}
 	if !open {
@@ -66,6 +67,22 @@ func openConsole(ctx context.Context, p *program, open bool) error {
 		return err
 	}
 	return a.openLink(ctx, by, link.URL)
+}
+
+// factsOf returns what the operators' page shows of a site besides its tools.
+func factsOf(a *app.App) func(site string) console.SiteFacts {
+	return func(site string) console.SiteFacts {
+		return console.SiteFacts{State: a.Status(site), Engine: a.KindOf(site), Findings: len(a.Findings(site))}
+	}
+}
+
+// userName returns the name of who runs this command, or "".
+func userName() string {
+	u, err := user.Current()
+	if err != nil {
+		return ""
+	}
+	return u.Username[strings.LastIndexByte(u.Username, '\\')+1:] // on Windows behind that of the machine
 }
 
 // operatorAt returns the caller of a face that only operators reach: the socket, the
@@ -82,6 +99,7 @@ type operators struct {
 	who     *callers
 	inbox   inbox
 	links   console.Links
+	logins  *console.Logins // nil: nobody can log in by a link
 	done    chan struct{}
 	closing sync.WaitGroup
 
@@ -107,15 +125,18 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 		p.say("warning: `pagetools approve` cannot reach this process: %v", err)
 	} else {
 		own := console.New(a.Bridge, console.Options{Done: o.done, Log: p.log, Named: true, Words: optionWords,
-			Links: &o.links})
+			Links: &o.links, Node: o.inbox.node(), Version: ownVersion(), Facts: factsOf(a)})
 		o.serve(transport.Server(l.guard(transport.NewMux(append(append(own.Routes(), o.reloadRoute()), o.pairRoutes()...)...), p.log), p.log), l)
 	}
 	if p.conf.ConsoleListen == "off" {
 		return o
 	}
-	options := console.Options{Done: o.done, Log: p.log, Words: optionWords, Peers: o.inbox.peers, Links: &o.links}
+	options := console.Options{Done: o.done, Log: p.log, Words: optionWords, Peers: o.inbox.peers, Links: &o.links, Node: o.inbox.node(),
+		Version: ownVersion(), Facts: factsOf(a)}
 	if kept := a.Memory(); kept != nil {
 		options.Connections = connections{kept.Connections, p}
+		o.logins = console.NewLogins(kept.Logins)
+		options.Logins = o.logins
 	}
 	all := transport.NewMux(console.New(a.Bridge, options).Routes()...)
 	if page.Listener != nil {
@@ -163,7 +184,10 @@ func (o *operators) servePage(l net.Listener, mux http.Handler) {
 	guards := transport.Options{Listen: l.Addr().String(), Hosts: o.p.conf.AllowHosts, PublicURL: string(o.p.conf.ConsolePublicURL),
 		Open: console.PagePaths, Words: optionWords, Log: o.p.log, Callers: o.who.ofConsole(o.p.conf),
 		Credentials: &o.who.console}
-	o.links.Serve("http://"+l.Addr().String()+"/", o.who.operator)
+	if o.logins != nil {
+		guards.Tokens = o.logins.Caller
+	}
+	o.links.Serve("http://" + l.Addr().String() + "/")
 	o.serve(transport.Server(transport.Guard(mux, guards), o.p.log), l)
 }
 

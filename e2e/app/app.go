@@ -119,6 +119,7 @@ type App struct {
 	generation int64
 	apiProxy   *egress.Proxy // for APIs where pages have none
 
+	kinds   atomic.Pointer[map[string]string] // the engines of the sites with pages, by name
 	mu      sync.Mutex
 	engines map[string]*started // by kind, as the sites need them
 	folders map[string]*folderServer
@@ -177,7 +178,7 @@ func (a *App) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	a.sites = first.served
+	a.setSites(first.served)
 	for _, s := range a.sites {
 		b.Sites[s.Name] = s.Tools
 	}

@@ -106,7 +106,7 @@ func (c *Change) Drop() {
 // may go on for a while; see session.Manager.Set. It waits for nothing.
 func (c *Change) Apply() {
 	a := c.app
-	a.sites = c.served
+	a.setSites(c.served)
 	c.set(func() {
 		pages, apis, order := a.parts()
 		a.Manager.Set(pages)
@@ -129,6 +129,27 @@ func (a *App) parts() (pages []session.SiteOptions, apis []opentools.SiteOptions
 		}
 	}
 	return pages, apis, order
+}
+
+// setSites makes these the sites that are served.
+func (a *App) setSites(all []*served) {
+	kinds := map[string]string{}
+	for _, s := range all {
+		if s.page != nil {
+			kinds[s.Name] = cmp.Or(s.Engine, a.o.Engine)
+		}
+	}
+	a.sites = all
+	a.kinds.Store(&kinds)
+}
+
+// KindOf names the kind of engine that opens the pages of a site; "" where it has none. It is safe
+// for concurrent use.
+func (a *App) KindOf(site string) string {
+	if kinds := a.kinds.Load(); kinds != nil {
+		return (*kinds)[site]
+	}
+	return ""
 }
 
 func (a *App) servedAs(name string) *served {

@@ -4,6 +4,8 @@
 //
 //	GET  /api/questions       {"questions":[{…,"site","caller","since","always","picture"}]}, the oldest first
 //	GET  /api/questions/{id}  one of them; {} when it is not open any more
+//	GET  /api/me              {"name","rights","sites","node","version","features","until","login"}
+//	GET  /api/events?all      the one stream, below
 //	GET  /api/events          a stream of server-sent events: opened with a question, closed with {"id"}, and ready
 //	                          when the questions that were open came
 //	GET  /api/questions/{id}/picture  the page that asks, as a PNG
@@ -14,11 +16,36 @@
 //	GET  /api/links/ID        {"waits"}: whether that address was not used yet, and still can be
 //	GET  /api/connections     {"connections":[{…}]}: the clients that people let in, oldest first; see Connection
 //	DELETE /api/connections/ID  ends one of them, at once
-//	POST /api/login           {"code"} of such an address gives {"token"}
+//	POST /api/login           {"code"} of such an address gives {"token","until"}, of a login of its own
+//	DELETE /api/login         ends the login that the request came with
+//	GET  /api/logins          {"items":[{"node","id","name","rights","since","lastUsed","until","current"}],"next"}
+//	DELETE /api/logins/ID     ends one, with its streams and views, in all processes within a second
+//
+// Reading needs the right view; answers, pictures, live views, links and ending something need
+// answer, which includes it. Lists that have next take ?limit= (100, at most 1,000) and ?before=,
+// which is next of the part before.
 //
 // All processes of a user are one inbox: the questions of the others are here, too, and
 // what is done with one of them is passed on to the socket of its process. An operator whose
 // credential is for some sites only sees those of this process.
+//
+// The one stream tells of all processes, which it calls nodes. Each event has the id "NODE:n" of all
+// nodes, joined by commas: up to which events this reader has come. The events:
+//
+//	snapshot           {"node","reset","questions":[…],"sites":[…],"calls":[…]} replaces all of that node: what is
+//	                   open, and the calls that are not over. It comes first, once for each node, and with reset
+//	                   true when the reader has missed more than is kept (256 events of a node).
+//	question.opened    {"node","call",…} a question as in the list; question.changed is the same one again
+//	question.closed    {"node","id","call","answeredBy"}: "" is that it expired, or that its page took it back
+//	call.started       {"node","call","site","tool","caller","session","stage","began","at"}; stage is queued, asked, runs or ended
+//	call.stage         the same, with "question" while it asks
+//	call.ended         the same, with "outcome", "code" and "reason"; of a short call it is the only event
+//	tools              {"node","site":{…},"added":[…],"removed":[…],"changed":[…]}
+//	pen                {"node","call","pen"}: who holds the pen of its page
+//	node               {"node","state":"lost"}: it does not answer any more
+//
+// No event has arguments or results, but for those of a question. ": beat" comes every 15 s. A reader
+// that reconnects sends Last-Event-ID. The stream ends with its login.
 //
 // The live view speaks the subprotocol pagetools.live.v1. The server sends text messages,
 // and each picture (JPEG) as a binary one:

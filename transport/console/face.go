@@ -22,8 +22,16 @@ type Options struct {
 	// Named takes the name of the operator from OperatorHeader: where only processes of
 	// the user get through.
 	Named bool
+	// Node names this process in what it says, as Peers names it to the others.
+	Node string
 	// Links make addresses of the page that log in once; nil makes none.
 	Links *Links
+	// Version is that of the program.
+	Version string
+	// Facts returns what is known of a site; nil knows nothing.
+	Facts func(site string) SiteFacts
+	// Logins give out what links are good for; nil lets nobody in.
+	Logins *Logins
 	// Connections are the clients that people let in; nil means none.
 	Connections Connections
 	// Words words refusals for whoever may call again.
@@ -32,15 +40,21 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Face serves the operator's API of a bridge. It holds no state.
+// Face serves the operator's API of a bridge. It holds no state but what streams read.
 type Face struct {
 	b     *bridge.Bridge
 	done  <-chan struct{}
 	words text.Words
 	peers func() map[string]http.RoundTripper
 	named bool
+	node  string
 	links *Links
 
+	version string
+	facts   func(string) SiteFacts
+	hub     *hub
+
+	logins      *Logins
 	connections Connections
 
 	log *slog.Logger
@@ -48,18 +62,33 @@ type Face struct {
 
 // New makes the face of a bridge.
 func New(b *bridge.Bridge, o Options) *Face {
-	return &Face{b: b, done: o.Done, peers: o.Peers, named: o.Named, words: o.Words,
-		links: cmp.Or(o.Links, &Links{}), connections: o.Connections, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
+	f := &Face{b: b, done: o.Done, version: o.Version, facts: o.Facts, peers: o.Peers, named: o.Named, words: o.Words,
+		node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
+	f.hub = &hub{face: f}
+	return f
+}
+
+// operation serves a caller that has the right for it.
+type operation func(http.ResponseWriter, *http.Request, bridge.Caller)
+
+// refusals say which right is missing.
+var refusals = map[bridge.Right]string{
+	bridge.MayAnswer: "This credential may not answer questions.",
+	bridge.MayView:   "This credential may not see what operators see: it lacks the right view.",
+	bridge.MayCall:   "This credential may not run tools: it lacks the right call.",
 }
 
 // operating serves a caller that may see and answer questions, and refuses others.
-func (f *Face) operating(
-	serve func(http.ResponseWriter, *http.Request, bridge.Caller)) http.HandlerFunc {
+func (f *Face) operating(serve operation) http.HandlerFunc { return f.with(bridge.MayAnswer, serve) }
+
+// viewing serves a caller that may see what operators see, and refuses others.
+func (f *Face) viewing(serve operation) http.HandlerFunc { return f.with(bridge.MayView, serve) }
+
+func (f *Face) with(right bridge.Right, serve operation) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := transport.CallerOf(r.Context())
-		if !c.Can(bridge.MayAnswer) {
-			transport.WriteError(w, r, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
-				"This credential may not answer questions."))
+		if !c.Can(right) {
+			transport.WriteError(w, r, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun, "%s", refusals[right]).Detail("right", string(right)))
 			return
 		}
 		serve(w, r, f.operatorName(r, c))

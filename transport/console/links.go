@@ -20,15 +20,20 @@ const (
 type Links struct {
 	mu    sync.Mutex
 	page  string // "http://127.0.0.1:7301/"
-	token string
-	codes map[string]time.Time // until when each can be used
+	codes map[string]link
 }
 
-// Serve makes the page's address known, and the credential that its links give.
-func (l *Links) Serve(page, token string) {
+// link can be used until then, by a person of that name.
+type link struct {
+	until time.Time
+	name  string
+}
+
+// Serve makes the page's address known.
+func (l *Links) Serve(page string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.page, l.token, l.codes = page, token, map[string]time.Time{}
+	l.page, l.codes = page, map[string]link{}
 }
 
 // Page is the address of the page; "" when there is none.
@@ -38,20 +43,20 @@ func (l *Links) Page() string {
 	return l.page
 }
 
-// New returns a link, or "" when there is no page.
-func (l *Links) New(now time.Time) string {
+// New returns a link for a person of that name, or "" when there is no page.
+func (l *Links) New(name string, now time.Time) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.page == "" {
 		return ""
 	}
-	for code, until := range l.codes {
-		if now.After(until) || len(l.codes) >= maxLinks {
+	for code, waits := range l.codes {
+		if now.After(waits.until) || len(l.codes) >= maxLinks {
 			delete(l.codes, code)
 		}
 	}
 	code := rand.Text()
-	l.codes[code] = now.Add(linkLife)
+	l.codes[code] = link{now.Add(linkLife), name}
 	return l.page + "#once=" + code
 }
 
@@ -59,9 +64,9 @@ func (l *Links) New(now time.Time) string {
 func (l *Links) Waits(id string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for code, until := range l.codes {
+	for code, waits := range l.codes {
 		if LinkID(code) == id {
-			return now.Before(until)
+			return now.Before(waits.until)
 		}
 	}
 	return false
@@ -73,13 +78,13 @@ func LinkID(link string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// take returns the credential for a code, once.
-func (l *Links) take(code string, now time.Time) (token string, ok bool) {
+// take returns whom a code is for, once.
+func (l *Links) take(code string, now time.Time) (name string, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	until, there := l.codes[code]
+	waits, there := l.codes[code]
 	delete(l.codes, code)
-	return l.token, there && now.Before(until)
+	return waits.name, there && now.Before(waits.until)
 }
 
 // pageAddress says where a person can answer.

@@ -97,11 +97,13 @@ func Page(ctx context.Context, peers map[string]http.RoundTripper) (address stri
 	return address, by
 }
 
-// elsewhere passes a request about a question of another process on to that process.
-func (f *Face) elsewhere(here http.HandlerFunc) http.HandlerFunc {
+// elsewhere passes a request about a question of another process on to that process. The other one
+// takes it from an operator, so that the right is checked here.
+func (f *Face) elsewhere(right bridge.Right, serve operation) http.HandlerFunc {
+	here := f.with(right, serve)
 	return func(w http.ResponseWriter, r *http.Request) {
 		c, id := transport.CallerOf(r.Context()), r.PathValue("id")
-		if !c.Can(bridge.MayAnswer) || !f.mayLookElsewhere(c) || f.b.Asked(id) {
+		if !c.Can(right) || !f.mayLookElsewhere(c) || f.b.Asked(id) {
 			here(w, r)
 			return
 		}

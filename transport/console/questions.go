@@ -58,7 +58,7 @@ func (f *Face) answer(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	}
 	f.log.InfoContext(r.Context(), "question: answered", "question", r.PathValue("id"), "by",
 		c.Name, "ok", a.OK)
-	transport.WriteJSON(w, r, http.StatusOK, map[string]string{"status": "ok"})
+	write(w, r, map[string]string{"status": "ok"})
 }
 
 // picture shows the page that asks.

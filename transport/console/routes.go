@@ -1,31 +1,36 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/transport"
 )
 
 // Routes are the paths of the API and of its page.
 func (f *Face) Routes() []transport.Route {
 	return append(pageRoutes(), []transport.Route{
-		transport.Get("/api/questions", f.operating(f.list)),
+		transport.Get("/api/me", f.viewing(f.me)),
+		transport.Get("/api/questions", f.viewing(f.list)),
 		{Pattern: "/api/questions/{id}", Methods: map[string]http.HandlerFunc{
-			http.MethodGet:  f.elsewhere(f.operating(f.question)),
-			http.MethodPost: f.elsewhere(f.operating(f.answer))}},
-		transport.Get("/api/questions/{id}/picture", f.elsewhere(f.operating(f.picture))),
-		transport.Get("/api/questions/{id}/live", f.elsewhere(f.operating(f.live))),
-		transport.Get("/api/events", f.operating(f.events)),
-		transport.Get("/api/console", f.operating(f.page)),
+			http.MethodGet:  f.elsewhere(bridge.MayView, f.question),
+			http.MethodPost: f.elsewhere(bridge.MayAnswer, f.answer)}},
+		transport.Get("/api/questions/{id}/picture", f.elsewhere(bridge.MayAnswer, f.picture)),
+		transport.Get("/api/questions/{id}/live", f.elsewhere(bridge.MayAnswer, f.live)),
+		transport.Get("/api/events", f.viewing(f.whichever)),
+		transport.Get("/api/console", f.viewing(f.page)),
 		{Pattern: "/api/links", Methods: map[string]http.HandlerFunc{
 			http.MethodPost: f.operating(f.link)}},
 		transport.Get("/api/connections", f.connecting(f.listConnections)),
 		{Pattern: "/api/connections/{id}", Methods: map[string]http.HandlerFunc{
 			http.MethodDelete: f.connecting(f.disconnect)}},
 		transport.Get("/api/links/{id}", f.operating(f.waits)),
-		{Pattern: "/api/login", Methods: map[string]http.HandlerFunc{http.MethodPost: f.login}},
+		{Pattern: "/api/login", Methods: map[string]http.HandlerFunc{http.MethodPost: f.login, http.MethodDelete: f.viewing(f.logout)}},
+		transport.Get("/api/logins", f.viewing(ofAllSites(f.listLogins))),
+		{Pattern: "/api/logins/{id}", Methods: map[string]http.HandlerFunc{http.MethodDelete: f.operating(ofAllSites(f.removeLogin))}},
 	}...)
 }
 
@@ -34,9 +39,21 @@ func (f *Face) page(w http.ResponseWriter, r *http.Request, _ bridge.Caller) {
 	transport.WriteJSON(w, r, http.StatusOK, pageAddress{f.links.Page()})
 }
 
-// link makes a link that logs in once.
+// link makes a link that logs in once. Only a process of the user gets one, which shows it at a
+// terminal: a credential that was configured makes no others.
 func (f *Face) link(w http.ResponseWriter, r *http.Request, _ bridge.Caller) {
-	address := f.links.New(time.Now())
+	if !f.named {
+		transport.WriteError(w, r, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
+			"%s", f.words.Of("A link that logs in is shown at a terminal only.")))
+		return
+	}
+	in, err := readObject(r, "name")
+	if err != nil {
+		transport.WriteError(w, r, bridge.AsError(err))
+		return
+	}
+	name := cmp.Or(text.Brief(text.Line(in.Get("name").String()), maxName), "operator")
+	address := f.links.New(name, time.Now())
 	if address == "" {
 		transport.WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
 			"This process serves no page for operators."))
@@ -52,28 +69,4 @@ func (f *Face) waits(w http.ResponseWriter, r *http.Request, _ bridge.Caller) {
 	transport.WriteJSON(w, r, http.StatusOK, struct {
 		Waits bool `json:"waits"`
 	}{f.links.Waits(r.PathValue("id"), time.Now())})
-}
-
-// login returns the credential for the code of a link.
-func (f *Face) login(w http.ResponseWriter, r *http.Request) {
-	body, err := transport.ReadBody(r)
-	if err != nil {
-		transport.WriteError(w, r, bridge.AsError(err))
-		return
-	}
-	v, err := bridge.ReadValue("The body", body)
-	if err != nil {
-		transport.WriteError(w, r, bridge.AsError(err))
-		return
-	}
-	token, ok := f.links.take(v.Get("code").String(), time.Now())
-	if !ok {
-		transport.WriteError(w, r, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
-			"%s", f.words.Of("This link was used, or it is older than a minute.")))
-		return
-	}
-	w.Header().Set("Cache-Control", "no-store")
-	transport.WriteJSON(w, r, http.StatusOK, struct {
-		Token string `json:"token"`
-	}{token})
 }

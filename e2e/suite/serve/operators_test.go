@@ -199,6 +199,7 @@ func (p *shownPage) shot(t *testing.T, name string) {
 	}
 }
 
+// token is the address of the page with a credential, which the scripted stream does not look at.
 const token = "/#token"
 
 // TestInboxThemes: the inbox with ten questions, in each theme: axe finds nothing, at least five are seen at once, and what says yes

@@ -187,7 +187,7 @@ func (c *Config) Waits() (tools, selectors []string, idle bool) {
 type Caller struct {
 	Name  string         `key:"name" unique:"true" required:"true" pattern:"^[^:]*$" not:"local,token,console,socket,terminal" must:"must not be local, token, console, socket or terminal, which are callers of pagetools itself, and must have no colon, as those have whom an issuer names" help:"who it is, in questions and records"`
 	Token string         `key:"token" unique:"true" required:"true" secret:"true" help:"the credential that it sends, as Authorization: Bearer TOKEN"`
-	May   []bridge.Right `key:"may" default:"call elicit" enum:"call,elicit,answer" help:"its rights: call; elicit, its own MCP client may answer its calls; answer, it answers as a person does"`
+	May   []bridge.Right `key:"may" default:"call elicit" enum:"call,elicit,answer,view" help:"its rights: call; elicit, its own MCP client may answer its calls; answer, it answers as a person does; view, it sees the operators' page and answers nothing"`
 	Sites []string       `key:"sites" help:"the sites that it sees; without names, all"`
 	Rate  policy.Rate    `key:"rate" help:"calls that it may make on all sites together"`
 	// MCPTools is "" where it is as for all.
