@@ -302,7 +302,10 @@ func TestSavesInKeptProfile(t *testing.T) {
 func TestSavesOfFrames(t *testing.T) {
 	t.Parallel()
 	other := site(t, map[string]http.HandlerFunc{"/": html(`<script>
-		onmessage = () => Object.assign(document.createElement('a'), {href: URL.createObjectURL(new Blob(['frame'])), download: 'f.txt'}).click();
+		onmessage = (e) => {
+			Object.assign(document.createElement('a'), {href: URL.createObjectURL(new Blob(['frame'])), download: 'f.txt'}).click();
+			e.source.postMessage('', '*');
+		};
 	</script>`)})
 	other = strings.Replace(other, "127.0.0.1", "localhost", 1)
 	s := showSaving(t, shared, map[string]http.HandlerFunc{
@@ -311,7 +314,7 @@ func TestSavesOfFrames(t *testing.T) {
 		"Object.assign(document.createElement('a'), {href: 'data:,inner', download: 'i.txt'}).click()")).then(() => new Promise((r) => setTimeout(r, 200)))`)); got != "i.txt 5" {
 		t.Errorf("a frame saves %q", got)
 	}
-	if got := listed(s.saves(`$('o').contentWindow.postMessage(1, '*'); new Promise((r) => setTimeout(r, 500))`)); got != "f.txt 5" {
+	if got := listed(s.saves(`$('o').contentWindow.postMessage(1, '*'); new Promise((r) => { onmessage = () => setTimeout(r, 500); })`)); got != "f.txt 5" {
 		t.Errorf("a frame of another site saves %q", got)
 	}
 	if got := listed(s.saves(`open('/file'); new Promise((r) => setTimeout(r, 500))`)); got != "" {
