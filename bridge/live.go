@@ -159,7 +159,7 @@ func (l *Live) pass(from, to *Live) bool {
 	has := l.run.pen == to
 	l.run.mu.Unlock()
 	if passed {
-		l.run.pass.bridge.watched(l.run)
+		l.run.pass.bridge.watchers.watched(l.run)
 	}
 	return has
 }

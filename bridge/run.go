@@ -84,7 +84,7 @@ func (b *Bridge) refused(ctx context.Context, in *Call, e *Error) *Run {
 	r := &Run{pass: b.enter(in), done: true}
 	r.result = r.refuse(ctx, e)
 	r.observe(Observed{End: r.result})
-	b.moved(r)
+	b.watchers.moved(r)
 	return r
 }
 
@@ -96,7 +96,7 @@ func (r *Run) refuse(ctx context.Context, e *Error) Step {
 // begin runs the call until it ends or stops at its first question, or in the background.
 func (r *Run) begin(ctx context.Context) {
 	r.entered.Store(true)
-	r.pass.bridge.moved(r)
+	r.pass.bridge.watchers.moved(r)
 	if r.pass.call.Detached {
 		detach(ctx, r)
 		return
@@ -306,7 +306,7 @@ func (r *Run) ask(p *Pause, token string) {
 	if p.Over != nil {
 		go r.watchOver(p.Over, id, answered)
 	}
-	r.pass.bridge.watched(r)
+	r.pass.bridge.watchers.watched(r)
 	e := cmp.Or(r.pass.bridge.runs.mayAsk(r), r.pass.bridge.pipe.gone(r, p))
 	if e == nil && cancelled { // a moment before it was asked
 		e = byCancel(Unknown)
@@ -383,7 +383,7 @@ func (r *Run) close(id string, a *Answer, by string) (*Pause, *Error) {
 	r.changes.Signal()
 	r.mu.Unlock()
 	r.pass.bridge.runs.answeredBy(id, by, r)
-	r.pass.bridge.watched(r)
+	r.pass.bridge.watchers.watched(r)
 	return p, nil
 }
 
@@ -446,9 +446,9 @@ func (r *Run) end(s Step) {
 		r.pass.bridge.runs.drop(handle{by: byToken, name: token}, r)
 	}
 	if asked {
-		r.pass.bridge.watched(r)
+		r.pass.bridge.watchers.watched(r)
 	} else {
-		r.pass.bridge.moved(r)
+		r.pass.bridge.watchers.moved(r)
 	}
 	if r.pass.call.Key != "" { // last, because a store may take its time
 		keyEnded(r)

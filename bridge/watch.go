@@ -95,8 +95,8 @@ func (b *Bridge) Watch(ctx context.Context, what Interest) <-chan Event {
 }
 
 // watched tells the watchers that something about a call that asks, or asked, may have changed.
-func (b *Bridge) watched(r *Run) {
-	b.watchers.each(func(w *watcher) {
+func (ws *watchers) watched(r *Run) {
+	ws.each(func(w *watcher) {
 		if w.what.run == r || w.what.run == nil && (w.what.Runs || w.what.Calls) && w.what.Caller.Sees(r.pass.call.Site) {
 			w.note(r, "")
 		}
@@ -104,11 +104,11 @@ func (b *Bridge) watched(r *Run) {
 }
 
 // moved tells those who watch all calls that a call got to another stage.
-func (b *Bridge) moved(r *Run) {
-	if b.watchers.calls.Load() == 0 {
+func (ws *watchers) moved(r *Run) {
+	if ws.calls.Load() == 0 {
 		return
 	}
-	b.watchers.each(func(w *watcher) {
+	ws.each(func(w *watcher) {
 		if w.what.Calls && w.what.Caller.Sees(r.pass.call.Site) {
 			w.note(r, "")
 		}

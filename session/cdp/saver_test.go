@@ -302,19 +302,22 @@ func TestSavesInKeptProfile(t *testing.T) {
 func TestSavesOfFrames(t *testing.T) {
 	t.Parallel()
 	other := site(t, map[string]http.HandlerFunc{"/": html(`<script>
-		onmessage = (e) => {
+		onmessage = () => {
 			Object.assign(document.createElement('a'), {href: URL.createObjectURL(new Blob(['frame'])), download: 'f.txt'}).click();
-			e.source.postMessage('', '*');
+			parent.postMessage('clicked', '*');
 		};
+		parent.postMessage('there', '*');
 	</script>`)})
 	other = strings.Replace(other, "127.0.0.1", "localhost", 1)
 	s := showSaving(t, shared, map[string]http.HandlerFunc{
-		"/": html(saving + `<iframe id=o src="` + other + `/"></iframe>`)})
+		"/": html(saving + `<script>
+			const heard = (word) => new Promise((r) => addEventListener('message', ({data}) => { if (data === word) r(); })), there = heard('there');
+		</script><iframe id=o src="` + other + `/"></iframe>`)})
 	if got := listed(s.saves(`new Promise((r) => { const i = $('i'); i.onload = r; i.src = '/next'; }).then(() => i.contentWindow.eval(
 		"Object.assign(document.createElement('a'), {href: 'data:,inner', download: 'i.txt'}).click()")).then(() => new Promise((r) => setTimeout(r, 200)))`)); got != "i.txt 5" {
 		t.Errorf("a frame saves %q", got)
 	}
-	if got := listed(s.saves(`$('o').contentWindow.postMessage(1, '*'); new Promise((r) => { onmessage = () => setTimeout(r, 500); })`)); got != "f.txt 5" {
+	if got := listed(s.saves(`there.then(() => { $('o').contentWindow.postMessage(1, '*'); return heard('clicked'); }).then(() => new Promise((r) => setTimeout(r, 500)))`)); got != "f.txt 5" {
 		t.Errorf("a frame of another site saves %q", got)
 	}
 	if got := listed(s.saves(`open('/file'); new Promise((r) => setTimeout(r, 500))`)); got != "" {

@@ -36,7 +36,7 @@
 //	                   open, and the calls that are not over. It comes first, once for each node, and with reset
 //	                   true when the reader has missed more than is kept (256 events of a node).
 //	question.opened    {"node","call",…} a question as in the list; question.changed is the same one again
-//	question.closed    {"node","id","call","answeredBy"}: "" is that it expired, or that its page took it back
+//	question.closed    {"node","id","call","answeredBy"}: "" where it expired, or that its page took it back
 //	call.started       {"node","call","site","tool","caller","session","stage","began","at"}; stage is queued, asked, runs or ended
 //	call.stage         the same, with "question" while it asks
 //	call.ended         the same, with "outcome", "code" and "reason"; of a short call it is the only event

@@ -26,7 +26,7 @@ type Options struct {
 	Node string
 	// Links make addresses of the page that log in once; nil makes none.
 	Links *Links
-	// Version is that of the program.
+	// Version names the program's.
 	Version string
 	// Facts returns what is known of a site; nil knows nothing.
 	Facts func(site string) SiteFacts

@@ -75,7 +75,7 @@ type snapshotJSON struct {
 	Calls     []json.RawMessage `json:"calls"`
 }
 
-// batch is what a reader has not got yet of a node: events, a snapshot, or that it is lost.
+// batch holds what a reader has not got yet of a node: events, a snapshot, or that it is lost.
 type batch struct {
 	node     string
 	last     int64

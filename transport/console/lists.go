@@ -23,8 +23,7 @@ func write(w http.ResponseWriter, r *http.Request, v any) {
 	transport.WriteJSON(w, r, http.StatusOK, v)
 }
 
-// listJSON is one page of a list. Next is what ?before= takes for the following one; null is the
-// end.
+// listJSON is one page of a list. ?before= takes Next for the following one; null ends the list.
 type listJSON[T any] struct {
 	Items []T     `json:"items"`
 	Next  *string `json:"next"`

@@ -28,7 +28,7 @@ const (
 	maxName = 64
 )
 
-// operatorRights are what a person may who came by a link of the local operator.
+// operatorRights has the rights of a person who came by a link of the local operator.
 var operatorRights = []bridge.Right{bridge.MayView, bridge.MayAnswer, bridge.MayCall}
 
 // Logins gives out tokens for links, and finds the callers of these tokens. It is safe for
@@ -45,7 +45,6 @@ type Logins struct {
 type heldLogin struct {
 	n     int
 	ended chan struct{} // their Caller.Revoked
-	over  bool
 }
 
 // NewLogins returns the logins that a store keeps.

@@ -6,7 +6,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// SiteFacts is what is known of a site besides its tools.
+// SiteFacts holds what is known of a site besides its tools.
 type SiteFacts struct {
 	// State is "open" or "opening", or says why the site is not open. Engine names what opens its
 	// pages; "" where it has none.
@@ -27,7 +27,7 @@ type siteJSON struct {
 	Tools    int    `json:"tools"`
 	Findings int    `json:"findings"`
 	Engine   string `json:"engine"`
-	// Error says why its tools are not known; "" is that they are.
+	// Error says why its tools are not known; "" where they are.
 	Error string `json:"error,omitempty"`
 }
 

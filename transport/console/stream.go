@@ -155,7 +155,7 @@ func mustJSON(v any) []byte {
 	return data
 }
 
-// meJSON is what the page may know of who uses it.
+// meJSON tells the page about who uses it.
 type meJSON struct {
 	Name    string         `json:"name"`
 	Rights  []bridge.Right `json:"rights"`
