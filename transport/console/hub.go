@@ -134,16 +134,21 @@ func (h *hub) untilDone(ctx context.Context) {
 			h.mu.Unlock()
 			h.changes.Signal()
 		case <-h.face.done:
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			if h.stop != nil && ctx.Err() == nil {
-				h.stop()
-				h.stop = nil
-			}
+			h.end(ctx)
 			return
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// end stops what gathers until ctx ends.
+func (h *hub) end(ctx context.Context) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.stop != nil && ctx.Err() == nil {
+		h.stop()
+		h.stop = nil
 	}
 }
 
