@@ -186,7 +186,7 @@ func TestConsoleLink(t *testing.T) {
 	if code := c.code(t); code != 0 || link == nil {
 		t.Fatalf("it ended with %d: %s", code, c.shown)
 	}
-	page := showInBrowser(t, operatorsBrowser(t), link[0], "#none:not([hidden])")
+	page := showInBrowser(t, operatorsBrowser(t), link[0], ".inbox > p > code")
 	_ = page
 	login := s.As(t, "", http.MethodPost, link[1]+"/api/login", fmt.Sprintf(`{"code":%q}`, link[2]))
 	if login.Status != http.StatusForbidden || strings.Contains(string(login.Body), s.Ready.Console.Token) {

@@ -195,8 +195,8 @@ func TestSignIn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	stream := r.listens(ctx, access)
-	page := showInBrowser(t, operatorsBrowser(t), r.Ready.Console.URL+"/#"+r.Ready.Console.Token, "#connections li + li")
-	const look = "[document.querySelector('#connections').innerText.replaceAll(/ since .*?, last used .*? (?=Revoke)/g, ' '), document.activeElement.innerText].join()"
+	page := showInBrowser(t, operatorsBrowser(t), r.Ready.Console.URL+"/#"+r.Ready.Console.Token, ".inbox > p > code")
+	const look = "[document.querySelector('.clients').innerText.replaceAll(/ since .*?, last used .*? (?=Revoke)/gs, ' '), document.activeElement.id].join()"
 	first, second := all.Connections[0].ID, all.Connections[1].ID
 	shows := func(want string) {
 		t.Helper()
@@ -205,10 +205,14 @@ func TestSignIn(t *testing.T) {
 			return err == nil && strings.HasPrefix(strings.ReplaceAll(got, "\n", ""), want)
 		})
 	}
-	words := "127.0.0.1 calls itself “Tests”, for %s, Revoke %s"
+	words := "127.0.0.1 calls itself Tests, for %s, Revoke %s"
+	page.press(t, "g", "n")
 	shows(fmt.Sprintf(words+words, "ann", first, "bob", second))
-	page.press(t, "Tab", "Enter")
-	shows(fmt.Sprintf(words+",Revoke %[2]s", "bob", second))
+	if _, err := cdp.Evaluate(t.Context(), page.Tab, "(document.querySelector('.clients button').focus(), '')"); err != nil {
+		t.Fatal(err)
+	}
+	page.press(t, "Enter")
+	shows(fmt.Sprintf(words+",clients", "bob", second))
 	if got := calls(access); got.Status != http.StatusUnauthorized || !strings.Contains(got.Header.Get("WWW-Authenticate"), `error="invalid_token"`) {
 		t.Errorf("after it was revoked: %d %s", got.Status, got.Body)
 	}
