@@ -109,9 +109,12 @@ func TestClients(t *testing.T) {
 	t.Run("agent-node", func(t *testing.T) { c.testAgentNode(t) })
 	t.Run("adapter", func(t *testing.T) { c.testAdapter(t) })
 	t.Run("openapi", func(t *testing.T) { c.testOpenAPI(t) })
+	t.Run("apps", func(t *testing.T) { c.testApps(t) })
+	if c.short {
+		return
+	}
 	t.Run("reports", func(t *testing.T) { c.testReports(t) })
 	t.Run("viewer", func(t *testing.T) { c.testViewer(t) })
-	t.Run("apps", func(t *testing.T) { c.testApps(t) })
 }
 
 // newClients installs the packages, and starts the site and the server.

@@ -72,7 +72,11 @@ func (x *scripted) stream(w http.ResponseWriter, r *http.Request) {
 	x.mu.Unlock()
 	if status != 0 {
 		w.WriteHeader(status)
-		_, _ = fmt.Fprint(w, `{"error":{"code":"FORBIDDEN","message":"The right \"answer\" is missing."}}`)
+		said := `{"error":{"code":"FORBIDDEN","message":"The right \"answer\" is missing."}}`
+		if status != http.StatusForbidden {
+			said = `{"error":{"code":"INTERNAL_ERROR","message":"pagetools is ending."}}`
+		}
+		_, _ = fmt.Fprint(w, said)
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")

@@ -45,7 +45,7 @@ export function severity(q) {
   if (q.secrets?.length) return { rank: 0, shape: '▲', word: 'has a secret' };
   if (q.kind !== 'approve') return { rank: 2, shape: '●', word: 'the page waits' };
   if (has('readOnlyHint') && !q.frame) return { rank: 3, shape: '●', word: 'only reads' };
-  return { rank: 1, shape: '◆', word: 'may change something' };
+  return { rank: 1, shape: '◆', word: 'may change' };
 }
 
 /** @type {Record<string, string>} */
