@@ -3,6 +3,7 @@ package serve_test
 import (
 	"bufio"
 	"fmt"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"os"
 	"slices"
 	"strings"
@@ -149,6 +150,7 @@ func strangeSchemas() []strangeSchema {
 // TestFormsAreBounded: whatever a schema is, the form has so many fields and choices, and what is beyond
 // is edited as JSON and says so.
 func TestFormsAreBounded(t *testing.T) {
+	gatetest.Nightly(t, "hostile schemas are large")
 	t.Parallel()
 	p := openForm(t)
 	for _, c := range strangeSchemas() {

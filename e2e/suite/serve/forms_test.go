@@ -202,6 +202,7 @@ const formPages = 4
 // TestFormsKeepValues: what comes into a form goes out of it byte for byte, untouched, after it was shown
 // as text and back, and after a person typed every field anew.
 func TestFormsKeepValues(t *testing.T) {
+	gatetest.Nightly(t, "real keys in 37 forms")
 	t.Parallel()
 	cases := append(formCases(t, "kinds.json"), formCases(t, "public.json")...)
 	for page := range formPages {
@@ -251,11 +252,12 @@ func (p *formPage) words() (text string) {
 
 // TestFormsOfMadeUpSchemas: the same holds for schemas and values that nobody wrote.
 func TestFormsOfMadeUpSchemas(t *testing.T) {
+	gatetest.Nightly(t, "it makes up schemas")
 	t.Parallel()
 	p := openForm(t)
 	rounds := gatetest.Amount(400, 40_000)
 	seed := gatetest.Amount(1, int(time.Now().UnixNano()&0xffffff)) // by day the same ones
-	const at = 200 // so many in one question to the page
+	const at = 200                                                  // so many in one question to the page
 	fields := 0
 	for n := 0; n < rounds; n += at {
 		var got struct {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/js"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp"
@@ -209,6 +210,7 @@ const token = "/#token"
 // TestInboxThemes: the inbox with ten questions, in each theme: axe finds nothing, at least five are seen at once, and what says yes
 // looks different from what says no.
 func TestInboxThemes(t *testing.T) {
+	gatetest.Nightly(t, "it starts four browsers")
 	t.Parallel()
 	for name, theme := range map[string]struct{ arg, media string }{
 		"light": {"--blink-settings=preferredColorScheme=1", "(prefers-color-scheme: light)"}, "dark": {"--blink-settings=preferredColorScheme=0", "(prefers-color-scheme: dark)"},
