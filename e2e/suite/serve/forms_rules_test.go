@@ -3,12 +3,12 @@ package serve_test
 import (
 	"bufio"
 	"fmt"
-	"github.com/pagetools/pagetools/bridge/gatetest"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
