@@ -63,23 +63,23 @@ export PAGETOOLS_BINARY
 # vet runs in make lint. The timeout is for what hangs; on a machine on which memory is dear, all
 # takes ten times as long.
 test="go test -json -vet=off -timeout 60m"
-# A test that starts a browser belongs to the others. Beside those, these tests have a lower priority:
-# they fill the time in which the others wait.
+# A test that starts a browser belongs to the others. These come before those: beside them they would wait
+# for the processors longer than a test may take.
 check="env PAGETOOLS_EXECUTABLE_PATH=/nowhere PAGETOOLS_HEADLESS_SHELL="
-[ "$tests" = check ] || check="nice -n 10 $check"
 # shellcheck disable=SC2206
 checks=($check RACE_DETECTOR="$race" $test $race -p 2 "$@" $others + $check $test -p 1 "$@" $reading $computing)
-run() {
-	failed=0
-	go run ./scripts/testtimes "$@" || failed=$?
+failed=0
+run() { go run ./scripts/testtimes "$@" || failed=$?; }
+finish() {
 	if [ -n "$node" ]; then
 		wait "$node" || failed=$?
 		cat "$bin/node.log"
 	fi
 	exit "$failed"
 }
+run "${checks[@]}"
 if [ "$tests" = check ]; then
-	run "${checks[@]}"
+	finish
 fi
 
 PAGETOOLS_EXECUTABLE_PATH=$(scripts/browser.sh)
@@ -107,4 +107,5 @@ export PAGETOOLS_HEADLESS_SHELL
 [ -z "${PAGETOOLS_NIGHTLY:-}" ] || processes="$processes $landing"
 # One package of each kind at a time keeps two cores busy.
 # shellcheck disable=SC2086
-run -counts "$starts" $test -p 1 "$@" $processes + $test $race -p 1 "$@" $engine + $test $race -p 1 "$@" $browsers + "${checks[@]}"
+run -counts "$starts" $test -p 1 "$@" $processes + $test $race -p 1 "$@" $engine + $test $race -p 1 "$@" $browsers
+finish
