@@ -103,6 +103,7 @@ func NewRouter(o RouterOptions) *Router {
 	o.Limits.Tools = cmp.Or(o.Limits.Tools, maxTools)
 	o.Limits.Subschemas = cmp.Or(o.Limits.Subschemas, maxSubschemas)
 	o.Limits = o.Limits.WithDefaults()
+	o.Drain = cmp.Or(o.Drain, defaultDrain)
 	r := &Router{o: o, left: map[*api]bool{}}
 	r.life, r.end = context.WithCancel(context.Background())
 	r.sites.Store(&apis{})

@@ -64,17 +64,13 @@ func (r *Router) forget(a *api) {
 func (a *api) retire(over func()) {
 	a.end(bridge.Replaced(bridge.NotRun))
 	_ = a.sessions.endAll()
-	drain := a.router.o.Drain
-	if drain == 0 {
-		drain = defaultDrain
-	}
-	a.router.leaving.Go(func() { // ends with the calls, which are cut off after drain
+	a.router.leaving.Go(func() { // ends with the calls, which are cut off after Drain
 		<-a.over.Done()
 		over()
 	})
 	a.mu.Lock()
 	a.retired = true
-	a.ending = time.AfterFunc(drain, a.stop)
+	a.ending = time.AfterFunc(a.router.o.Drain, a.stop)
 	idle := a.using == 0
 	a.mu.Unlock()
 	if idle {

@@ -138,6 +138,26 @@ const (
 	durable durability = "FULL"   // on the disk: survives the power
 )
 
+// remove runs statements about an ID in one durable transaction, and reports whether the first of them
+// removed something.
+func (d *database) remove(ctx context.Context, id, first string, more ...string) (gone bool, err error) {
+	err = d.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
+		res, err := tx.ExecContext(ctx, first, id)
+		if err != nil {
+			return err
+		}
+		n, err := res.RowsAffected()
+		for _, statement := range more {
+			if err == nil {
+				_, err = tx.ExecContext(ctx, statement, id)
+			}
+		}
+		gone = n > 0
+		return err
+	})
+	return gone && err == nil, err
+}
+
 // write runs f in a transaction that excludes every other writer, in this
 // process and others. ctx ends only the wait for our own writers: once begun, a
 // transaction is committed or rolled back, within Options.Busy.

@@ -74,19 +74,11 @@ func (s *sqlGrants) Find(ctx context.Context, u bridge.GrantUse) (bridge.Grant, 
 }
 
 func (s *sqlGrants) Revoke(ctx context.Context, id string) (bool, error) {
-	var n int64
-	err := s.db.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, "DELETE FROM grants WHERE id = ?", id)
-		if err != nil {
-			return err
-		}
-		n, err = res.RowsAffected()
-		return err
-	})
+	gone, err := s.db.remove(ctx, id, "DELETE FROM grants WHERE id = ?")
 	if err != nil {
 		return false, fmt.Errorf("revoking a grant: %w", err)
 	}
-	return n > 0, nil
+	return gone, nil
 }
 
 func scanGrant(row interface{ Scan(...any) error }) (bridge.Grant, error) {

@@ -105,16 +105,9 @@ func (s *sqlLogins) All(ctx context.Context) (all []bridge.Login, err error) {
 }
 
 func (s *sqlLogins) End(ctx context.Context, id string) (bool, error) {
-	var n int64
-	err := s.db.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, "DELETE FROM logins WHERE id = ?", id)
-		if err == nil {
-			n, err = res.RowsAffected()
-		}
-		return err
-	})
+	gone, err := s.db.remove(ctx, id, "DELETE FROM logins WHERE id = ?")
 	if err != nil {
 		return false, fmt.Errorf("removing a login: %w", err)
 	}
-	return n > 0, nil
+	return gone, nil
 }

@@ -197,21 +197,11 @@ func (s *sqlConnections) All(ctx context.Context) (all []bridge.Connection, err 
 }
 
 func (s *sqlConnections) Disconnect(ctx context.Context, id string) (bool, error) {
-	var n int64
-	err := s.db.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, "DELETE FROM connections WHERE id = ?", id)
-		if err == nil {
-			n, err = res.RowsAffected()
-		}
-		if err == nil {
-			_, err = tx.ExecContext(ctx, "DELETE FROM secrets WHERE connection = ?", id)
-		}
-		return err
-	})
+	gone, err := s.db.remove(ctx, id, "DELETE FROM connections WHERE id = ?", "DELETE FROM secrets WHERE connection = ?")
 	if err != nil {
 		return false, fmt.Errorf("removing a connection: %w", err)
 	}
-	return n > 0, nil
+	return gone, nil
 }
 
 type sqlBrowsers struct{ db *database }

@@ -1,14 +1,11 @@
 package console
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -245,57 +242,13 @@ func (n *node) seen(kind string, c bridge.Caller) []json.RawMessage {
 
 // gatherPeers follows the streams of the other processes.
 func (h *hub) gatherPeers(ctx context.Context) {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	var mu sync.Mutex
-	followed := map[string]bool{}
-	for {
-		for name, peer := range h.face.peers() {
-			mu.Lock()
-			if !followed[name] {
-				followed[name] = true
-				go func() { // ends with the peer, or with ctx
-					_ = peerStream(ctx, peer, func(event string, data []byte) { h.relay(ctx, name, event, data) }) // dead, or older than this
-					h.lose(ctx, name)
-					mu.Lock()
-					defer mu.Unlock()
-					delete(followed, name)
-				}()
-			}
-			mu.Unlock()
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// peerStream reads the stream of another process until it ends.
-func peerStream(ctx context.Context, peer http.RoundTripper, take func(event string, data []byte)) error {
-	resp, err := fromPeer(ctx, peer, "/api/events?all")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	return readEvents(resp.Body, take)
-}
-
-// readEvents reads server-sent events. One that is too long ends them.
-func readEvents(r io.Reader, take func(event string, data []byte)) error {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxSnapshot)
-	event := ""
-	for lines.Scan() {
-		switch name, value, _ := strings.Cut(lines.Text(), ": "); name {
-		case "event":
-			event = value
-		case "data":
-			take(event, []byte(value))
-		}
-	}
-	return lines.Err() //nolint:wrapcheck // the caller starts again
+	followEach(ctx, h.face.peers, func(name string, peer http.RoundTripper) {
+		_ = readPeer(ctx, peer, "/api/events?all", maxSnapshot, func(event string, data []byte) bool { // dead, or older than this
+			h.relay(ctx, name, event, data)
+			return true
+		})
+		h.lose(ctx, name)
+	})
 }
 
 // maxSnapshot bounds an event of another process, in bytes: questions are as long as strangers make

@@ -1,13 +1,10 @@
 package console
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -100,37 +97,9 @@ func (f *Face) followOwn(ctx context.Context, c bridge.Caller, out chan<- change
 	}
 }
 
-// lookEvery sets how often it is seen whether another process has begun.
-const lookEvery = time.Second
-
 // followPeers sends what other processes ask.
 func (f *Face) followPeers(ctx context.Context, out chan<- change) {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	var mu sync.Mutex
-	followed := map[string]bool{}
-	var all sync.WaitGroup
-	defer all.Wait()
-	for {
-		for id, peer := range f.peers() {
-			mu.Lock()
-			if !followed[id] {
-				followed[id] = true
-				all.Go(func() {
-					followPeer(ctx, peer, out)
-					mu.Lock()
-					defer mu.Unlock()
-					delete(followed, id)
-				})
-			}
-			mu.Unlock()
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+	followEach(ctx, f.peers, func(_ string, peer http.RoundTripper) { followPeer(ctx, peer, out) })
 }
 
 // maxEvent bounds an event of another process, in bytes.
@@ -139,11 +108,6 @@ const maxEvent = 4 << 20
 // followPeer passes the changes of another process on, until it ends: then its questions
 // are not open any more.
 func followPeer(ctx context.Context, peer http.RoundTripper, out chan<- change) {
-	resp, err := fromPeer(ctx, peer, "/api/events")
-	if err != nil {
-		return // dead, or not ours
-	}
-	defer func() { _ = resp.Body.Close() }()
 	open := map[string]bool{}
 	defer func() {
 		for id := range open {
@@ -152,30 +116,21 @@ func followPeer(ctx context.Context, peer http.RoundTripper, out chan<- change) 
 			}
 		}
 	}()
-	lines := bufio.NewScanner(resp.Body)
-	lines.Buffer(nil, maxEvent)
-	event := ""
-	for lines.Scan() {
-		name, value, _ := strings.Cut(lines.Text(), ": ")
-		switch {
-		case name == "event":
-			event = value
-		case name != "data" || event != opened && event != closed:
-		default:
-			var q closedID
-			if json.Unmarshal([]byte(value), &q) != nil || q.ID == "" {
-				return
-			}
-			if event == opened {
-				open[q.ID] = true
-			} else {
-				delete(open, q.ID)
-			}
-			if !send(ctx, out, event, json.RawMessage(bytes.Clone([]byte(value)))) {
-				return
-			}
+	_ = readPeer(ctx, peer, "/api/events", maxEvent, func(event string, data []byte) bool { // dead, or not ours
+		if event != opened && event != closed {
+			return true
 		}
-	}
+		var q closedID
+		if json.Unmarshal(data, &q) != nil || q.ID == "" {
+			return false
+		}
+		if event == opened {
+			open[q.ID] = true
+		} else {
+			delete(open, q.ID)
+		}
+		return send(ctx, out, event, json.RawMessage(data))
+	})
 }
 
 // heartbeat sets how often a stream without news shows that it lives.

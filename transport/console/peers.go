@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,6 +35,64 @@ func fromPeer(ctx context.Context, peer http.RoundTripper, path string) (*http.R
 		return nil, fmt.Errorf("another process answers %d", resp.StatusCode)
 	}
 	return resp, nil
+}
+
+// lookEvery sets how often it is seen whether another process has begun.
+const lookEvery = time.Second
+
+// followEach calls follow for each process that is there, and for each that comes later, or comes back,
+// until ctx ends. It returns when all of them have.
+func followEach(ctx context.Context, peers func() map[string]http.RoundTripper, follow func(name string, peer http.RoundTripper)) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	var mu sync.Mutex
+	followed := map[string]bool{}
+	var all sync.WaitGroup
+	defer all.Wait()
+	for {
+		for name, peer := range peers() {
+			mu.Lock()
+			if !followed[name] {
+				followed[name] = true
+				all.Go(func() {
+					follow(name, peer)
+					mu.Lock()
+					defer mu.Unlock()
+					delete(followed, name)
+				})
+			}
+			mu.Unlock()
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// readPeer reads the server-sent events of another process, until it ends or take returns false. One of
+// more than most bytes ends them, too.
+func readPeer(ctx context.Context, peer http.RoundTripper, path string, most int, take func(event string, data []byte) bool) error {
+	resp, err := fromPeer(ctx, peer, path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, most)
+	event := ""
+	for lines.Scan() {
+		switch name, value, _ := strings.Cut(lines.Text(), ": "); name {
+		case "event":
+			event = value
+		case "data":
+			if !take(event, []byte(value)) {
+				return nil
+			}
+		}
+	}
+	return lines.Err() //nolint:wrapcheck // the caller starts again
 }
 
 // eachPeer asks all these processes at once, and hands over what they say, one at a time.

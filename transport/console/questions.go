@@ -17,8 +17,7 @@ func (f *Face) list(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 		list = append(list, Ask(r.Context(), f.peers())...)
 		slices.SortFunc(list, func(a, b bridge.OpenQuestion) int { return a.Since.Compare(b.Since) })
 	}
-	w.Header().Set("Cache-Control", "no-store")
-	transport.WriteJSON(w, r, http.StatusOK, Questions{list})
+	write(w, r, Questions{list})
 }
 
 // open lists what this process asks.

@@ -35,8 +35,7 @@ func (f *Face) Routes() []transport.Route {
 }
 
 func (f *Face) page(w http.ResponseWriter, r *http.Request, _ bridge.Caller) {
-	w.Header().Set("Cache-Control", "no-store")
-	transport.WriteJSON(w, r, http.StatusOK, pageAddress{f.links.Page()})
+	write(w, r, pageAddress{f.links.Page()})
 }
 
 // link makes a link that logs in once. Only a process of the user gets one, which shows it at a
@@ -59,14 +58,12 @@ func (f *Face) link(w http.ResponseWriter, r *http.Request, _ bridge.Caller) {
 			"This process serves no page for operators."))
 		return
 	}
-	w.Header().Set("Cache-Control", "no-store")
-	transport.WriteJSON(w, r, http.StatusOK, pageAddress{address})
+	write(w, r, pageAddress{address})
 }
 
 // waits says whether a link is not used yet.
 func (f *Face) waits(w http.ResponseWriter, r *http.Request, _ bridge.Caller) {
-	w.Header().Set("Cache-Control", "no-store")
-	transport.WriteJSON(w, r, http.StatusOK, struct {
+	write(w, r, struct {
 		Waits bool `json:"waits"`
 	}{f.links.Waits(r.PathValue("id"), time.Now())})
 }

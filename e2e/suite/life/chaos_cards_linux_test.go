@@ -111,12 +111,8 @@ func (a *cardAgent) call(ctx context.Context, x call, h hand, leaves bool, after
 			}
 			leaves = false // its person did something: now the client stays
 			continue
-		case got.IsError:
-			var said struct{ Outcome, Code, Reason string }
-			_ = json.Unmarshal(got.Meta["pagetools/error"], &said) // without it there is no outcome
-			e.outcome, e.why = said.Outcome, said.Code+" "+said.Reason
 		default:
-			e.outcome = "ok"
+			e.cameTo(got)
 		}
 		return e
 	}

@@ -61,14 +61,21 @@ func (c *chaos) taskCall(ctx context.Context, x call, p plan) (e entry) {
 		e.outcome = "left"
 	case err != nil:
 		e.outcome, e.why = "none", err.Error()
-	case got.IsError:
-		var said struct{ Outcome, Code, Reason string }
-		_ = json.Unmarshal(got.Meta["pagetools/error"], &said) // without it there is no outcome
-		e.outcome, e.why = said.Outcome, said.Code+" "+said.Reason
 	default:
-		e.outcome = "ok"
+		e.cameTo(got)
 	}
 	return e
+}
+
+// cameTo notes the result of a call.
+func (e *entry) cameTo(got *tasked) {
+	if !got.IsError {
+		e.outcome = "ok"
+		return
+	}
+	var said struct{ Outcome, Code, Reason string }
+	_ = json.Unmarshal(got.Meta["pagetools/error"], &said) // without it there is no outcome
+	e.outcome, e.why = said.Outcome, said.Code+" "+said.Reason
 }
 
 // followTask looks at a task until it is over, and returns its result.
