@@ -121,18 +121,20 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 	if o.inbox, err = openInbox(p.conf); err == nil {
 		l, err = o.inbox.listen(ctx, strings.ToLower(rand.Text()[:8]))
 	}
+	options := console.Options{Done: o.done, Log: p.log, Words: optionWords, Links: &o.links, Node: o.inbox.node(),
+		Version: ownVersion(), Facts: factsOf(a)}
 	if err != nil {
 		p.say("warning: `pagetools approve` cannot reach this process: %v", err)
 	} else {
-		own := console.New(a.Bridge, console.Options{Done: o.done, Log: p.log, Named: true, Words: optionWords,
-			Links: &o.links, Node: o.inbox.node(), Version: ownVersion(), Facts: factsOf(a)})
-		o.serve(transport.Server(l.guard(transport.NewMux(append(append(own.Routes(), o.reloadRoute()), o.pairRoutes()...)...), p.log), p.log), l)
+		socket := options
+		socket.Named = true
+		routes := slices.Concat(console.New(a.Bridge, socket).Routes(), []transport.Route{o.reloadRoute()}, o.pairRoutes())
+		o.serve(transport.Server(l.guard(transport.NewMux(routes...), p.log), p.log), l)
 	}
 	if p.conf.ConsoleListen == "off" {
 		return o
 	}
-	options := console.Options{Done: o.done, Log: p.log, Words: optionWords, Peers: o.inbox.peers, Links: &o.links, Node: o.inbox.node(),
-		Version: ownVersion(), Facts: factsOf(a)}
+	options.Peers = o.inbox.peers
 	if kept := a.Memory(); kept != nil {
 		options.Connections = connections{kept.Connections, p}
 		o.logins = console.NewLogins(kept.Logins)

@@ -118,13 +118,11 @@ func (c *Config) Saves() bool {
 
 // Differs lists the keys of two files that do not say the same, but for callers, oauth and sites.
 func (c *Config) Differs(o *Config) (keys []string) {
-	for key := range maps.Keys(c.rest) {
-		if said, both := o.rest[key]; !both || said != c.rest[key] {
-			keys = append(keys, key)
-		}
-	}
-	for key := range maps.Keys(o.rest) {
-		if _, both := c.rest[key]; !both {
+	all := map[string]string{} // no key says ""
+	maps.Copy(all, c.rest)
+	maps.Copy(all, o.rest)
+	for key := range all {
+		if c.rest[key] != o.rest[key] {
 			keys = append(keys, key)
 		}
 	}
