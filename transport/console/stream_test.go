@@ -142,6 +142,7 @@ func TestStreamGoesOn(t *testing.T) {
 	}
 	for range 300 { // more than are kept
 		p.run(t, "find", `{}`)
+		e.until(t, "call.ended") // then it is kept
 	}
 	for _, x := range []struct{ from, reset string }{{from, "true"}, {"here:1", "true"}, {"nonsense", "false"}, {"there:5", "false"}, {"here:99999999999999999", "true"}} {
 		e = p.events(t, token, x.from)
