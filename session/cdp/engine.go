@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"runtime"
 	"sync"
 	"time"
 
@@ -64,7 +65,8 @@ type Engine struct {
 	// startTime bounds how long a browser may take to start, or to let us in.
 	startTime time.Duration
 	log       *slog.Logger
-	parsed    sync.Map // *adapter.HeaderError of adapters, nil of JavaScript, by digest
+	parsed    sync.Map      // *adapter.HeaderError of adapters, nil of JavaScript, by digest
+	turns     chan struct{} // has an element for each tab that is being made
 
 	life context.Context //nolint:containedctx // of starts, which outlive who asked for them; ends in Close
 	stop context.CancelFunc
@@ -160,7 +162,8 @@ func NewRemote(o RemoteOptions) (*Engine, error) {
 
 func newEngine(log *slog.Logger) *Engine {
 	log = cmp.Or(log, slog.New(slog.DiscardHandler))
-	e := &Engine{log: log, times: usualTimes, heavy: maxRenderer, startTime: startTime}
+	e := &Engine{log: log, times: usualTimes, heavy: maxRenderer, startTime: startTime,
+		turns: make(chan struct{}, openAtOnce*runtime.GOMAXPROCS(0))}
 	e.life, e.stop = context.WithCancel(context.Background())
 	return e
 }
@@ -174,8 +177,12 @@ func (e *Engine) Start(ctx context.Context) (string, error) {
 	return b.version, nil
 }
 
-// openTime bounds the opening of a tab, apart from who asked for it.
-const openTime = 15 * time.Second
+// How tabs open, apart from who asks for them. Making one is work for the processors: of many at
+// once on a slow machine, none would be ready in time.
+const (
+	openTime   = 15 * time.Second // at most, for one
+	openAtOnce = 4                // at most, for each processor; others wait for their turn
+)
 
 // Open makes a tab in a browser context of its own.
 func (e *Engine) Open(ctx context.Context, o session.TabOptions) (session.Tab, error) {
@@ -185,7 +192,15 @@ func (e *Engine) Open(ctx context.Context, o session.TabOptions) (session.Tab, e
 	}
 	opened := make(chan *tab, 1)
 	failed := make(chan error, 1)
-	go func() { // ends within openTime
+	go func() { // ends within openTime of its turn
+		select {
+		case e.turns <- struct{}{}:
+			defer func() { <-e.turns }()
+		case <-ctx.Done():
+			e.release(b, nil)
+			failed <- context.Cause(ctx)
+			return
+		}
 		// A command whose reply nobody reads leaves a browser context behind,
 		// so who leaves does not stop the work: its result is closed.
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), openTime)
