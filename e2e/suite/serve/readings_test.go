@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/pagetools/pagetools/bridge/gatetest"
 )
 
 // TestReadingsOnEveryFace (F9): a result has the same reading on every face, and none that loses a
@@ -27,6 +29,9 @@ func TestReadingsOnEveryFace(t *testing.T) {
 		"plain": {data: `{"a":1}`}, "empty": {data: `{}`}, "frame": {data: `{"theirs":{},"list":[{}]}`},
 	} {
 		t.Run(tool, func(t *testing.T) {
+			if !strings.Contains(" private names failure map node generator plain ", " "+tool+" ") {
+				gatetest.Nightly(t, "another one like it is looked at by day, and each takes six processes")
+			}
 			same := func(face string, got []byte) {
 				t.Helper()
 				if want.data != "" && string(bytes.TrimSpace(got)) != want.data {
