@@ -215,7 +215,7 @@ func TestNativeFormsAreUnsure(t *testing.T) {
 		"only prevented": {`f.onsubmit = (e) => e.preventDefault()`, "TOOL_ERROR NOT_SUBMITTED unknown"},
 		"reset":          {`f.onsubmit = (e) => { e.preventDefault(); e.respondWith(new Promise(() => {})); setTimeout(() => f.reset()) }`, "TOOL_ERROR  unknown"},
 		"refused":        {`f.onsubmit = (e) => { e.preventDefault(); e.respondWith(Promise.reject(new Error('sold out'))) }`, "TOOL_ERROR  failed"},
-		"invalid":        {`f.q.required = true`, "TOOL_ERROR NOT_SUBMITTED failed"},
+		"invalid":        {`f.q.setCustomValidity('no')`, "TOOL_ERROR NOT_SUBMITTED failed"}, // required would make another tool of it
 		"sent":           {`f.onsubmit = (e) => { e.preventDefault(); f.submit() }`, "ok"},
 	} {
 		p := showPage(t, native1(t), site(t, map[string]http.HandlerFunc{"/next": plain(linked(`{"next":1}`)), "/": html(`<form id=f toolname=t tooldescription=d toolautosubmit action=/next><input name=q><button>go</button></form><script>` + x.script + `</script>`)})+"/")
