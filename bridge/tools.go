@@ -34,8 +34,9 @@ type Listing struct {
 // Terms states the rules for a tool before any call, from the operator's rules and its page's
 // hints, as policy.Decide takes them.
 type Terms struct {
-	// Level applies to a call that asks for nothing itself.
-	Level policy.Level
+	// Level applies to a call that asks for nothing itself, and Reason says why, in words for a person.
+	Level  policy.Level
+	Reason string
 	// Ruled is true when one of the operator's rules names the tool, and Strict when the operator
 	// asks for everything.
 	Ruled, Strict bool
@@ -51,7 +52,7 @@ func (l *Listing) Terms(t *Tool) Terms {
 	_, ruled := o.Approval.Match(t.origin, t.name)
 	decided := policy.Decide(l.of.policyInput(t))
 	rate := policy.SiteRates{Rate: o.Rate, Tools: o.Rates}.Of(t.name)
-	return Terms{Level: decided.Level, Ruled: ruled, Strict: o.Approval.Mode == policy.ModeStrict,
+	return Terms{Level: decided.Level, Reason: decided.Reason, Ruled: ruled, Strict: o.Approval.Mode == policy.ModeStrict,
 		ReadsOnly: !t.hints.MayChange(t.topLevel), Destructive: t.hints.Destructive == policy.Yes,
 		Untrusted: t.hints.Untrusted == policy.Yes, Rate: rate}
 }
@@ -73,6 +74,28 @@ func (b *Bridge) Tools(ctx context.Context, ref Ref) (Listing, error) {
 // ToolsNow is Tools of what is known now: it does not wait for the site.
 func (b *Bridge) ToolsNow(ctx context.Context, ref Ref) (Listing, error) {
 	return b.listing(ctx, ref, func(_ context.Context, ref Ref) (*Catalog, error) { return b.pipe.router.Catalog(ref) })
+}
+
+// Validate checks the arguments of a call as the call would, against the tool as it is known now. It
+// opens no page, asks nobody and counts nothing. What does not fit gives SCHEMA_ERROR, with
+// details.errors as the call has it. Errors are *Error.
+func Validate(b *Bridge, in *Call) error {
+	r := &Run{pass: b.enter(in)}
+	var err error
+	if r.pass.site, r.pass.settings, err = b.pipe.configured(&r.pass.call); err != nil {
+		return err
+	}
+	catalog, err := b.pipe.router.Catalog(r.pass.ref())
+	if err != nil {
+		return err //nolint:wrapcheck // an *Error
+	}
+	if r.pass.tool, err = r.pass.site.pick(catalog, in.Tool); err != nil {
+		return err
+	}
+	if e := b.pipe.checkInput(r); e != nil {
+		return e
+	}
+	return nil
 }
 
 // IsCurrent reports whether ToolsNow is made of the catalog, or was the last time that the site

@@ -72,7 +72,7 @@ func openConsole(ctx context.Context, p *program, open bool) error {
 // factsOf returns what the operators' page shows of a site besides its tools.
 func factsOf(a *app.App) func(site string) console.SiteFacts {
 	return func(site string) console.SiteFacts {
-		return console.SiteFacts{State: a.Status(site), Engine: a.KindOf(site), Findings: len(a.Findings(site))}
+		return console.SiteFacts{State: a.Status(site), Engine: a.KindOf(site), Findings: a.Findings(site)}
 	}
 }
 

@@ -5,9 +5,12 @@
 //	GET  /api/questions       {"questions":[{…,"site","caller","since","always","picture"}]}, the oldest first
 //	GET  /api/questions/{id}  one of them; {} when it is not open any more
 //	GET  /api/me              {"name","rights","sites","node","version","features","until","login"}
-//	GET  /api/events?all      the one stream, below
-//	GET  /api/events          a stream of server-sent events: opened with a question, closed with {"id"}, and ready
-//	                          when the questions that were open came
+//	GET  /api/events          the one stream, below
+//	GET  /api/sites           {"items":[{"node","name","target","origin","kind","state","version","tools","findings","engine"}],"next"} of all
+//	                          nodes; "missing" has those that did not answer
+//	GET  /api/sites/{s}/tools     {"items":[{"name","title","description","schema","terms","findings",…}],"next"}, as they are known now
+//	GET  /api/sites/{s}/findings  {"items":[{"rule","tool","message","refused"}],"next"}: what its author should know
+//	POST /api/sites/{s}/validate  {"tool","input"} gives {"errors":[{"pointer","message"}]}; nothing reaches the page
 //	GET  /api/questions/{id}/picture  the page that asks, as a PNG
 //	GET  /api/questions/{id}/live     the page that asks, as it changes, and a person's hand in it: a WebSocket
 //	POST /api/questions/{id}  {"ok":true|false,"value"?,"always"?} answers; the first answer wins
@@ -24,6 +27,8 @@
 // Reading needs the right view; answers, pictures, live views, links and ending something need
 // answer, which includes it. Lists that have next take ?limit= (100, at most 1,000) and ?before=,
 // which is next of the part before.
+//
+// What is about a site takes ?node=: the process that serves it, where that is not this one.
 //
 // All processes of a user are one inbox: the questions of the others are here, too, and
 // what is done with one of them is passed on to the socket of its process. An operator whose

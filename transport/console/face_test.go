@@ -10,7 +10,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
@@ -36,7 +35,7 @@ func open(t *testing.T, as bridge.Caller) *world {
 		t.Fatal(err)
 	}
 	done := make(chan struct{})
-	mux := transport.NewMux(console.New(b, console.Options{Done: done}).Routes()...)
+	mux := transport.NewMux(console.New(b, console.Options{Done: done, Node: "here"}).Routes()...)
 	server := httptest.NewServer(transport.Trusted(mux, as, transport.Options{}))
 	t.Cleanup(func() {
 		close(done)
@@ -173,62 +172,6 @@ func TestOperatorsOnly(t *testing.T) {
 	}
 }
 
-// TestEvents streams what is open now, and each change: not the list.
-func TestEvents(t *testing.T) {
-	w := open(t, person)
-	first, _ := w.asks(t)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url+"/api/events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if got := resp.Header.Get("Content-Type"); got != "text/event-stream" {
-		t.Errorf("the stream is %q", got)
-	}
-	events := make(chan string)
-	go func() { // ends with the stream
-		defer close(events)
-		event := ""
-		for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
-			if name, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
-				event = name
-			}
-			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
-				var q struct{ ID string }
-				if json.Unmarshal([]byte(data), &q) != nil {
-					return
-				}
-				events <- event + " " + q.ID
-			}
-		}
-	}()
-	next := func(want string) {
-		t.Helper()
-		select {
-		case got := <-events:
-			if got != want {
-				t.Errorf("it says %q, want %q", got, want)
-			}
-		case <-time.After(30 * time.Second):
-			t.Fatalf("the stream does not say %q", want)
-		}
-	}
-	next("opened " + first)
-	next("ready ")
-	id, _ := w.asks(t)
-	next("opened " + id)
-	for _, q := range []string{id, first} {
-		if err := w.Answer(person, q, bridge.Answer{}); err != nil {
-			t.Fatal(err)
-		}
-		next("closed " + q)
-	}
-}
-
 // TestStreamOfRevoked (X5): a stream ends with the credential that it was opened with.
 func TestStreamOfRevoked(t *testing.T) {
 	revoked := make(chan struct{})
@@ -247,8 +190,10 @@ func TestStreamOfRevoked(t *testing.T) {
 		}
 		defer resp.Body.Close()
 		streams[name] = bufio.NewReader(resp.Body)
-		if line, err := streams[name].ReadString('\n'); err != nil || line != "event: ready\n" {
-			t.Fatalf("%s: it begins with %q, %v", name, line, err)
+		for line := ""; !strings.HasPrefix(line, "data: "); {
+			if line, err = streams[name].ReadString('\n'); err != nil {
+				t.Fatalf("%s: it begins with %q, %v", name, line, err)
+			}
 		}
 		if name == "kept" {
 			defer func() { // the positive control: it goes on
@@ -263,7 +208,7 @@ func TestStreamOfRevoked(t *testing.T) {
 		}
 	}
 	close(revoked)
-	if rest, err := io.ReadAll(streams["revoked"]); err != nil || strings.Contains(string(rest), "event") {
+	if rest, err := io.ReadAll(streams["revoked"]); err != nil || strings.TrimSpace(string(rest)) != "" {
 		t.Errorf("it goes on with %q, %v", rest, err)
 	}
 }

@@ -243,7 +243,7 @@ func (n *node) seen(kind string, c bridge.Caller) []json.RawMessage {
 // gatherPeers follows the streams of the other processes.
 func (h *hub) gatherPeers(ctx context.Context) {
 	followEach(ctx, h.face.peers, func(name string, peer http.RoundTripper) {
-		_ = readPeer(ctx, peer, "/api/events?all", maxSnapshot, func(event string, data []byte) bool { // dead, or older than this
+		_ = readPeer(ctx, peer, "/api/events", maxSnapshot, func(event string, data []byte) bool { // dead, or older than this
 			h.relay(ctx, name, event, data)
 			return true
 		})

@@ -61,8 +61,9 @@ func cursor(key string) *string {
 	return &c
 }
 
-// page writes the part of a list that the request asks for. key is unique in the list.
-func page[T any](w http.ResponseWriter, r *http.Request, all []T, key func(T) string) {
+// page writes the part of a list that the request asks for. key is unique in the list. missing are
+// the nodes that did not answer.
+func page[T any](w http.ResponseWriter, r *http.Request, all []T, key func(T) string, missing ...string) {
 	limit, before, err := limitOf(r)
 	if err == nil && before != "" {
 		at := slices.IndexFunc(all, func(x T) bool { return key(x) == before })
@@ -82,6 +83,9 @@ func page[T any](w http.ResponseWriter, r *http.Request, all []T, key func(T) st
 	}
 	if len(all) > limit {
 		out.Items, out.Next = all[:limit], cursor(key(all[limit-1]))
+	}
+	for _, node := range missing {
+		out.Missing = append(out.Missing, missingNode{node})
 	}
 	write(w, r, out)
 }

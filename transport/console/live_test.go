@@ -294,7 +294,8 @@ func TestPage(t *testing.T) {
 		}
 		policy := resp.Header.Get("Content-Security-Policy")
 		if resp.StatusCode != http.StatusOK || !strings.HasPrefix(resp.Header.Get("Content-Type"), want) || !strings.Contains(policy, "default-src 'none'") ||
-			!strings.Contains(policy, "frame-ancestors 'none'") || strings.Contains(policy, "unsafe") || resp.Header.Get("X-Content-Type-Options") != "nosniff" {
+			!strings.Contains(policy, "frame-ancestors 'none'") || strings.Contains(policy, "unsafe") || !strings.Contains(policy, "worker-src 'none'") ||
+			!strings.Contains(resp.Header.Get("Permissions-Policy"), "camera=(), clipboard-read=(), clipboard-write=(self),") || resp.Header.Get("Origin-Agent-Cluster") != "?1" || resp.Header.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s: %d %v", path, resp.StatusCode, resp.Header)
 		}
 	}

@@ -16,7 +16,15 @@ var PagePaths = []string{"", "/console.js", "/console.css", "/api/login"}
 // pagePolicy lets the page load what is ours, and nothing else; no markup can be
 // made of a text in it (CSP, Trusted Types).
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+	"worker-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// pagePermissions lets the page copy, and nothing else that a browser asks a person about or does for
+// a page (Permissions Policy, the features that Chromium and Firefox know).
+const pagePermissions = "accelerometer=(), ambient-light-sensor=(), attribution-reporting=(), autoplay=(), bluetooth=(), browsing-topics=(), camera=(), " +
+	"clipboard-read=(), clipboard-write=(self), compute-pressure=(), cross-origin-isolated=(), display-capture=(), encrypted-media=(), fullscreen=(), " +
+	"gamepad=(), geolocation=(), gyroscope=(), hid=(), identity-credentials-get=(), idle-detection=(), local-fonts=(), magnetometer=(), microphone=(), " +
+	"midi=(), otp-credentials=(), payment=(), picture-in-picture=(), publickey-credentials-create=(), publickey-credentials-get=(), screen-wake-lock=(), " +
+	"serial=(), shared-storage=(), storage-access=(), sync-xhr=(), unload=(), usb=(), web-share=(), window-management=(), xr-spatial-tracking=()"
 
 func pageRoutes() []transport.Route {
 	return []transport.Route{
@@ -33,6 +41,8 @@ func static(path, contentType, text string) transport.Route {
 		h.Set("Content-Length", strconv.Itoa(len(text)))
 		h.Set("Cache-Control", "no-store")
 		h.Set("Content-Security-Policy", pagePolicy)
+		h.Set("Permissions-Policy", pagePermissions)
+		h.Set("Origin-Agent-Cluster", "?1")
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")

@@ -96,9 +96,9 @@ func readPeer(ctx context.Context, peer http.RoundTripper, path string, most int
 }
 
 // eachPeer asks all these processes at once, and hands over what they say, one at a time.
-// Those that say nothing in time are left out.
+// Those that say nothing in time are left out, and returned.
 func eachPeer(ctx context.Context, peers map[string]http.RoundTripper, path string,
-	take func(name string, resp *http.Response)) {
+	take func(name string, resp *http.Response)) (late []string) {
 	ctx, cancel := context.WithTimeout(ctx, peerTime)
 	defer cancel()
 	var mu sync.Mutex
@@ -106,16 +106,21 @@ func eachPeer(ctx context.Context, peers map[string]http.RoundTripper, path stri
 	for name, peer := range peers {
 		all.Go(func() {
 			resp, err := fromPeer(ctx, peer, path)
+			mu.Lock()
+			defer mu.Unlock()
 			if err != nil {
+				if ctx.Err() != nil { // one that ended has not this cause
+					late = append(late, name)
+				}
 				return
 			}
 			defer func() { _ = resp.Body.Close() }()
-			mu.Lock()
-			defer mu.Unlock()
 			take(name, resp)
 		})
 	}
 	all.Wait()
+	slices.Sort(late)
+	return late
 }
 
 // Live returns the processes that answer.
@@ -172,21 +177,46 @@ func (f *Face) elsewhere(right bridge.Right, serve operation) http.HandlerFunc {
 			here(w, r) // which says that there is no such question
 			return
 		}
-		to := &httputil.ReverseProxy{Transport: holder,
-			Rewrite: func(p *httputil.ProxyRequest) {
-				p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = "http", "console", "console"
-				p.Out.Header.Del("Authorization")
-				p.Out.Header.Del("Origin")
-				if offered := p.Out.Header.Get("Sec-WebSocket-Protocol"); offered != "" { // with a credential
-					p.Out.Header.Set("Sec-WebSocket-Protocol", LiveProtocol)
-				}
-				p.Out.Header.Set(OperatorHeader, c.Name)
-			},
-			ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-				transport.WriteError(w, r, bridge.Errorf(bridge.Conflict, "", bridge.Unknown,
-					"The process that asks does not answer any more. It may have taken the answer.").With(err))
-			}}
-		to.ServeHTTP(w, r)
+		passOn(holder, c).ServeHTTP(w, r)
+	}
+}
+
+// passOn passes requests of an operator on to another process.
+func passOn(to http.RoundTripper, c bridge.Caller) http.Handler {
+	return &httputil.ReverseProxy{Transport: to,
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = "http", "console", "console"
+			p.Out.Header.Del("Authorization")
+			p.Out.Header.Del("Origin")
+			if offered := p.Out.Header.Get("Sec-WebSocket-Protocol"); offered != "" { // with a credential
+				p.Out.Header.Set("Sec-WebSocket-Protocol", LiveProtocol)
+			}
+			p.Out.Header.Set(OperatorHeader, c.Name)
+		},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			transport.WriteError(w, r, bridge.Errorf(bridge.Conflict, "", bridge.Unknown,
+				"The process that this is for does not answer any more. It may have taken the request.").With(err))
+		}}
+}
+
+// atNode passes a request about a site of the process that ?node= names on to that process.
+func (f *Face) atNode(serve operation) http.HandlerFunc {
+	here := f.viewing(serve)
+	return func(w http.ResponseWriter, r *http.Request) {
+		c, node := transport.CallerOf(r.Context()), r.URL.Query().Get("node")
+		if node == "" || node == f.node || !c.Can(bridge.MayView) {
+			here(w, r)
+			return
+		}
+		var peer http.RoundTripper
+		if f.mayLookElsewhere(c) {
+			peer = f.peers()[node]
+		}
+		if peer == nil {
+			transport.WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "The process of this site does not run any more."))
+			return
+		}
+		passOn(peer, c).ServeHTTP(w, r)
 	}
 }
 

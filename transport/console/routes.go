@@ -20,7 +20,11 @@ func (f *Face) Routes() []transport.Route {
 			http.MethodPost: f.elsewhere(bridge.MayAnswer, f.answer)}},
 		transport.Get("/api/questions/{id}/picture", f.elsewhere(bridge.MayAnswer, f.picture)),
 		transport.Get("/api/questions/{id}/live", f.elsewhere(bridge.MayAnswer, f.live)),
-		transport.Get("/api/events", f.viewing(f.whichever)),
+		transport.Get("/api/sites", f.viewing(f.listSites)),
+		transport.Get("/api/sites/{site}/tools", f.atNode(f.listTools)),
+		transport.Get("/api/sites/{site}/findings", f.atNode(f.listFindings)),
+		{Pattern: "/api/sites/{site}/validate", Methods: map[string]http.HandlerFunc{http.MethodPost: f.atNode(f.validate)}},
+		transport.Get("/api/events", f.viewing(f.stream)),
 		transport.Get("/api/console", f.viewing(f.page)),
 		{Pattern: "/api/links", Methods: map[string]http.HandlerFunc{
 			http.MethodPost: f.operating(f.link)}},

@@ -66,7 +66,10 @@ func (w *writer) send(event string, data []byte) bool {
 	return err == nil
 }
 
-// stream is GET /api/events?all: what happens in all nodes, from a snapshot of each, or from
+// heartbeat sets how often a stream without news shows that it lives.
+const heartbeat = 15 * time.Second
+
+// stream is GET /api/events: what happens in all nodes, from a snapshot of each, or from
 // Last-Event-ID on. A reader that is slower than the events that are kept gets a snapshot again.
 // It ends with the caller's credential.
 func (f *Face) stream(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
@@ -79,7 +82,9 @@ func (f *Face) stream(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	out := &writer{w, http.NewResponseController(w), readPosition(r.Header.Get("Last-Event-ID"))}
 	leave := f.hub.join()
 	defer leave()
-	go out.release(ctx, c.Revoked, f.done) // ends with the stream
+	over := make(chan struct{})
+	defer close(over)
+	go out.release(ctx, c.Revoked, f.done, over) // ends with the stream
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for ok := !c.IsRevoked(); ok; {
@@ -103,14 +108,22 @@ func (f *Face) stream(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	}
 }
 
+// grace bounds how long a reader takes what is on its way when its stream has to end.
+const grace = 500 * time.Millisecond
+
 // release lets go of a reader that takes nothing when its credential or the program ends.
-func (w *writer) release(ctx context.Context, revoked, done <-chan struct{}) {
+func (w *writer) release(ctx context.Context, revoked, done, over <-chan struct{}) {
 	select {
 	case <-revoked:
 	case <-done:
 	case <-ctx.Done():
+	case <-over:
 	}
-	_ = w.control.SetWriteDeadline(time.Unix(1, 0))
+	select {
+	case <-over: // the usual case: the reader gets a whole end
+	case <-time.After(grace):
+		_ = w.control.SetWriteDeadline(time.Unix(1, 0))
+	}
 }
 
 // tell writes what the reader has not got yet, and reports whether it is there.
@@ -182,13 +195,4 @@ func (f *Face) me(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 		out.Until = &c.Expires
 	}
 	write(w, r, out)
-}
-
-// whichever serves the one stream where the request has ?all, and the inbox alone otherwise.
-func (f *Face) whichever(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
-	if r.URL.Query().Has("all") {
-		f.stream(w, r, c)
-		return
-	}
-	f.events(w, r, c)
 }

@@ -34,7 +34,7 @@ func (p *page) events(t *testing.T, token, from string) *events {
 	if from != "" {
 		headers = []string{"Last-Event-ID", from}
 	}
-	resp := p.send(t, token, http.MethodGet, "/api/events?all", "", headers...)
+	resp := p.send(t, token, http.MethodGet, "/api/events", "", headers...)
 	t.Cleanup(func() { _ = resp.Body.Close() })
 	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "text/event-stream" {
 		t.Fatalf("the stream is %d %v", resp.StatusCode, resp.Header)

@@ -317,12 +317,14 @@ func TestCardIsNoCall(t *testing.T) {
 			let++
 		}
 	}
+	for range 20 { // answers count as well
+		if c.do(ticket, "answer", `{"ok":true}`).code() != "RATE_LIMIT" {
+			let++
+		}
+	}
 	took := time.Since(began)
 	if most := 240 + int(took/(time.Minute/240)) + 1; let < 240 || let > most {
 		t.Errorf("in %v it let %d requests, and %d at most count", took, let, most)
-	}
-	if r := c.do(ticket, "answer", `{"ok":true}`); r.code() != "RATE_LIMIT" {
-		t.Errorf("an answer: %s", r.text())
 	}
 	if r := c.as(other).since2026(apps).card().do(ticket, "state", "{}"); r.code() != "FORBIDDEN" {
 		t.Errorf("another caller: %s", r.text())

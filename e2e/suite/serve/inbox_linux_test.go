@@ -94,7 +94,7 @@ func TestOneInbox(t *testing.T) {
 		stream := &reloading{Server: in.serve, t: t}
 		stream.Ready.Console.URL = page
 		said := stream.watch(t.Context(), in.token).said
-		if !suite.Within(suite.ReplyWithin, func() bool { return strings.Count(said.String(), "event: opened\n") == 3 }) {
+		if !suite.Within(suite.ReplyWithin, func() bool { return strings.Count(said.String(), `"kind":"approve"`) == 3 }) {
 			t.Errorf("%s streams %s", page, said)
 		}
 	}

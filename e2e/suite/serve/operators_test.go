@@ -67,6 +67,10 @@ func event(name string, data any) string {
 	return fmt.Sprintf("event: %s\ndata: %s\n\n", name, text)
 }
 
+func closedBy(id, person string) string {
+	return event("question.closed", map[string]string{"node": "here", "id": id, "answeredBy": person})
+}
+
 func (x *scripted) stream(w http.ResponseWriter, r *http.Request) {
 	x.mu.Lock()
 	status, open := x.status, x.open
@@ -81,10 +85,7 @@ func (x *scripted) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	for _, q := range open {
-		_, _ = fmt.Fprint(w, event("opened", q))
-	}
-	_, _ = fmt.Fprint(w, event("ready", struct{}{}))
+	_, _ = fmt.Fprint(w, event("snapshot", map[string]any{"node": "here", "questions": open, "sites": []any{}, "calls": []any{}}))
 	for {
 		w.(http.Flusher).Flush()
 		select {
@@ -102,7 +103,7 @@ func (x *scripted) answer(_ http.ResponseWriter, r *http.Request) {
 	x.mu.Lock()
 	x.answers[r.PathValue("id")] = a.OK
 	x.mu.Unlock()
-	x.events <- event("closed", map[string]string{"id": r.PathValue("id")})
+	x.events <- closedBy(r.PathValue("id"), "person")
 }
 
 func (x *scripted) answered() int {
@@ -114,7 +115,7 @@ func (x *scripted) answered() int {
 // asking is a question of the n-th site and caller.
 func asking(n int, more map[string]any) map[string]any {
 	q := map[string]any{
-		"id": fmt.Sprintf("Q%02d", n), "kind": "approve", "title": fmt.Sprintf("Run add-stamp %d", n), "detail": "Adds a stamp to the collection.", "tool": "add-stamp",
+		"node": "here", "id": fmt.Sprintf("Q%02d", n), "kind": "approve", "title": fmt.Sprintf("Run add-stamp %d", n), "detail": "Adds a stamp to the collection.", "tool": "add-stamp",
 		"input": map[string]any{"name": "Penny Black", "year": 1840, "password": "hunter2"}, "origin": "https://stamps.example", "site": fmt.Sprintf("stamps%d", n%3), "caller": fmt.Sprintf("agent%d", n%3),
 		"since": time.Now().Format(time.RFC3339), "expiresAt": time.Now().Add(5*time.Minute + time.Duration(n)*time.Second).Format(time.RFC3339), "session": "s1", "always": true, "picture": false,
 	}
@@ -302,9 +303,9 @@ func TestInboxStates(t *testing.T) {
 	x.mu.Unlock()
 	page.until(t, "document.querySelector('.offline') === null")
 	page.until(t, "document.title.startsWith('(2)')")
-	x.events <- event("closed", map[string]string{"id": "Q01"})
-	page.until(t, "document.querySelector('.over')?.textContent.startsWith('Answered elsewhere') ?? false")
-	page.clean(t, "answered elsewhere")
+	x.events <- closedBy("Q01", "Ada\u202e")
+	page.until(t, "document.querySelector('.over')?.textContent.startsWith('Answered by Ada\\\\u{202e},') ?? false")
+	page.clean(t, "answered by somebody else")
 	page.until(t, "document.querySelectorAll('.row').length === 1")
 
 	x.mu.Lock()

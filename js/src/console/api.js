@@ -1,12 +1,13 @@
 // @ts-check
 // The API of transport/console, with the operator's credential. What it says is in doc.go there.
 
-import { parseExactly } from './text.js';
+import { member, parse, plain, print } from './form/json.js';
+import { listed } from './form/schema.js';
 
 /** @typedef {{id: string, kind: string, title: string, detail: string, schema?: {default?: unknown}, tool: string, input: unknown, origin: string, expiresAt: string,
  *   hints?: string[], frame?: string, session?: string, page?: {url?: string, title?: string, config?: unknown},
  *   form?: boolean, secrets?: string[], operation?: {method: string, url: string, api?: string, cost?: string}, adapter?: {name: string, version: string}}} Question */
-/** @typedef {Question & {site: string, caller: string, since: string, always: boolean, picture: boolean}} OpenQuestion */
+/** @typedef {Question & {node: string, site: string, caller: string, since: string, always: boolean, picture: boolean}} OpenQuestion */
 
 /** What went wrong, with the status of the reply; 0 when there was none. */
 export class ApiError extends Error {
@@ -56,32 +57,81 @@ export async function answer(id, answer) {
 }
 
 /**
- * Gives each question that opens to one function, and the id of each that closes to another, until the stream ends.
- * @param {{began: () => void, opened: (q: OpenQuestion) => void, closed: (id: string) => void, ready: () => void}} to
+ * Gives each event of the one stream to a function, with its name, its text and its id, until the stream ends.
+ * @param {string} since the id of the last event that came; '' for none
+ * @param {{began: () => void, event: (name: string, data: string, id: string) => void}} to
  */
-export async function watch(to) {
-  const reply = await ask('/api/events');
+export async function watch(since, to) {
+  const reply = await ask('/api/events', { headers: since === '' ? {} : { 'Last-Event-ID': since } });
   to.began();
   const reader = /** @type {ReadableStream<Uint8Array>} */ (reply.body).pipeThrough(new TextDecoderStream()).getReader();
-  let rest = '';
+  /** @type {string[]} */
+  let parts = [];
   for (;;) {
     const { value, done } = await reader.read();
     if (done) return;
-    const events = (rest + value).split('\n\n');
-    rest = /** @type {string} */ (events.pop());
-    for (const event of events) {
-      const lines = event.split('\n');
-      /** @param {string} name */
-      const field = (name) => lines.find((l) => l.startsWith(name))?.slice(name.length);
-      const data = parseExactly(field('data: ') ?? '{}');
-      switch (field('event: ')) {
-        case 'opened': to.opened(data); break;
-        case 'closed': to.closed(data.id); break;
-        case 'ready': to.ready(); break;
-        default:
+    const events = value.split('\n\n');
+    if (events.length > 1 || value.startsWith('\n')) { // else it goes on: a long one is put together once
+      const whole = [...parts, value].join('').split('\n\n');
+      parts = [/** @type {string} */ (whole.pop())];
+      for (const event of whole) {
+        const lines = event.split('\n');
+        /** @param {string} name */
+        const field = (name) => lines.find((l) => l.startsWith(name))?.slice(name.length) ?? '';
+        if (field('event: ') !== '') to.event(field('event: '), field('data: '), field('id: '));
       }
+    } else {
+      parts.push(value);
     }
   }
+}
+
+/** @typedef {{node: string, name: string, target: string, origin: string, kind: string, state: string, version: string, tools: number, findings: number, engine: string, error?: string}} Site */
+/** @typedef {{rule: string, tool?: string, message: string, refused: boolean}} Finding */
+/** @typedef {{level: string, reason: string, readsOnly: boolean, destructive: boolean, untrusted: boolean}} Terms */
+/** @typedef {{node: string, name: string, title: string, description: string, schema: string, digest: string, origin: string, frame?: string, terms: Terms, findings: Finding[]}} Tool schema is its text */
+
+/** @param {string} site @param {string} node @param {string} what @param {Record<string, string>} [query] */
+const ofSite = (site, node, what, query = {}) => `/api/sites/${encodeURIComponent(site)}/${what}?${new URLSearchParams({ ...(node === '' ? {} : { node }), ...query })}`;
+
+/**
+ * The tools of a site as they are known now, by name.
+ * @param {string} site @param {string} node the process that serves it; '' for the one that serves this page
+ * @returns {Promise<Tool[]>}
+ */
+export async function siteTools(site, node) {
+  /** @type {Tool[]} */
+  const all = [];
+  for (let before = ''; ;) {
+    const text = await (await ask(ofSite(site, node, 'tools', { limit: '1000', ...(before === '' ? {} : { before }) }))).text();
+    const list = parse(text).node;
+    for (const node of listed(member(list, 'items'))) {
+      const schema = member(node, 'schema');
+      all.push({ .../** @type {any} */ (plain(node)), schema: schema === undefined ? '{}' : print(schema) });
+    }
+    const next = member(list, 'next');
+    if (next?.kind !== 'string') return all;
+    before = next.value;
+  }
+}
+
+/**
+ * What the author of a site should know of it.
+ * @param {string} site @param {string} node
+ * @returns {Promise<Finding[]>}
+ */
+export async function siteFindings(site, node) {
+  return (await (await ask(ofSite(site, node, 'findings', { limit: '1000' }))).json()).items;
+}
+
+/**
+ * What does not fit in arguments. Nothing reaches the page of the site.
+ * @param {string} site @param {string} node @param {string} tool @param {string} input JSON
+ * @returns {Promise<{pointer: string, message: string}[]>}
+ */
+export async function validate(site, node, tool, input) {
+  const reply = await ask(ofSite(site, node, 'validate'), { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: `{"tool":${JSON.stringify(tool)},"input":${input}}` });
+  return (await reply.json()).errors;
 }
 
 /** Takes the credential that a link gives once; the link is in the address, and leaves no trace there. */

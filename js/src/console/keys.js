@@ -1,7 +1,7 @@
 // @ts-check
 // The keys of the page. Single letters go to places and never answer.
 
-import { note, place } from './route.js';
+import { go, place } from './route.js';
 import { focusNext } from './store.js';
 import { helpOpen, letters } from './ui/help.jsx';
 import { open, shut, step } from './screens/inbox.jsx';
@@ -26,25 +26,53 @@ const inbox = {
 /** @type {Record<string, () => void>} */
 const places = {
   i: () => {
-    note('inbox');
+    go('inbox');
     focusNext.value = 'inbox';
   },
-  n: () => note('clients'),
+  s: () => go('sites'),
+  n: () => go('clients'),
 };
+
+/** Goes to a link of a list further down, or up. @param {number} by */
+function walk(by) {
+  const all = /** @type {HTMLElement[]} */ ([...document.querySelectorAll('main .row-link')]);
+  all[Math.min(Math.max(all.findIndex((one) => one === document.activeElement) + by, 0), all.length - 1)]?.focus();
+}
+
+/** @type {Record<string, () => void>} */
+const lists = {
+  j: () => walk(1),
+  k: () => walk(-1),
+  ArrowDown: () => walk(1),
+  ArrowUp: () => walk(-1),
+  o: () => { if (document.activeElement?.matches('.row-link')) /** @type {HTMLElement} */ (document.activeElement).click(); },
+  '/': () => focus('main .filter'),
+};
+
+/** Closes what a screen shows beside its list; the row has the focus. */
+function leave() {
+  const { screen, rest: [site, tab, tool], query } = place.value;
+  if (screen !== 'sites' || site === undefined) return;
+  const row = document.querySelector('main .row-link[aria-current]');
+  const node = query.get('node');
+  location.hash = tool === undefined ? '#/sites' : `#/${['sites', site, tab ?? 'tools'].map(encodeURIComponent).join('/')}${node === null ? '' : `?node=${encodeURIComponent(node)}`}`;
+  if (tool !== undefined && row instanceof HTMLElement) row.focus();
+}
 
 document.addEventListener('keydown', (e) => {
   const { target: at } = e;
   const writes = at instanceof HTMLElement && at.closest('input:not([type=checkbox]), textarea, select, [contenteditable], [role=application]') !== null;
   if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || e.isComposing || document.querySelector('dialog[open]')) return;
   if (e.key === 'Escape' && !e.shiftKey && !(at instanceof Element && at.closest('[role=application]'))) {
-    shut();
+    if (place.value.screen === 'inbox') shut();
+    else leave();
     return;
   }
   const arrow = e.key.startsWith('Arrow');
-  if (writes || !letters.value && !arrow || arrow && !(at instanceof Element && at.closest('.row'))) return;
+  if (writes || !letters.value && !arrow || arrow && !(at instanceof Element && at.closest('.row, .row-link'))) return;
   const goes = performance.now() - went < 1500;
   went = -Infinity;
-  const act = goes ? places[e.key] : e.key === '?' ? () => { helpOpen.value = true; } : place.value.screen === 'inbox' ? inbox[e.key] : undefined;
+  const act = goes ? places[e.key] : e.key === '?' ? () => { helpOpen.value = true; } : place.value.screen === 'inbox' ? inbox[e.key] : lists[e.key];
   if (e.key === 'g' && !goes) went = performance.now();
   if (!act) return;
   e.preventDefault();

@@ -9,16 +9,19 @@ import './keys.js';
 import { place } from './route.js';
 import { Clients } from './screens/clients.jsx';
 import { Inbox, summary } from './screens/inbox.jsx';
-import { entries, focusNext, link, now, opened, reachable, waiting } from './store.js';
+import { Sites } from './screens/sites.jsx';
+import { entries, focusNext, link, news, now, opened, reachable, waiting } from './store.js';
 import { enter, run } from './stream.js';
 import { visible } from './text.js';
 import { useKeptFocus, useLeftFocus } from './ui/focus.js';
 import { Help, helpOpen } from './ui/help.jsx';
+import { Theme } from './ui/theme.jsx';
 import { left } from './words.js';
 
 /** Each screen is one file: its name in the address, its name for people, and its component. */
 const screens = [
   { name: 'inbox', title: 'Inbox', Screen: Inbox },
+  { name: 'sites', title: 'Sites', Screen: Sites },
   { name: 'clients', title: 'Clients', Screen: Clients },
 ];
 
@@ -35,6 +38,7 @@ function App() {
       <header>
         <strong class="brand">pagetools</strong>
         <Connection />
+        <Theme />
         <button type="button" class="plain" aria-label="Help: the keys of this page" onClick={() => { helpOpen.value = true; }}>?</button>
       </header>
       <nav aria-label="Screens">
@@ -47,9 +51,16 @@ function App() {
       <main id="main" tabIndex={-1} class={state === 'offline' ? 'dimmed' : ''}>
         {state === 'login' ? <Login /> : <>{name !== 'inbox' && <Waits />}{state === 'offline' && <Offline />}<Screen /></>}
       </main>
+      <footer>{state === 'live' && status()}</footer>
       <Help />
     </>
   );
+}
+
+/** What waits, and until when. */
+function status() {
+  const first = Math.min(...[...entries.value.values()].filter((e) => e.over === undefined).map(({ q }) => Date.parse(q.expiresAt)));
+  return Number.isFinite(first) ? `${summary().replace('.', '')}, the first until ${new Date(first).toLocaleTimeString()}` : summary();
 }
 
 function Connection() {
@@ -111,13 +122,20 @@ function announce() {
       warned.add(q.id);
       text = `A question expires in 30 seconds. ${text}`;
     }
+    if (news.value.length > 0) {
+      region.textContent = `${visible(news.value.join(' '))} ${text === last ? '' : text}`;
+      news.value = [];
+      last = text;
+      return;
+    }
     if (text !== last) region.textContent = last = text;
   }, 2000);
 }
 
 effect(() => {
   const n = waiting.value;
-  document.title = n === 0 ? 'pagetools: inbox' : `(${n}) pagetools: inbox`;
+  const { title } = screens.find((s) => s.name === place.value.screen) ?? screens[0];
+  document.title = `${n === 0 ? '' : `(${n}) `}pagetools: ${title.toLowerCase()}`;
 });
 effect(() => {
   const { screen, rest } = place.value;

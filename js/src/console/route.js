@@ -32,3 +32,12 @@ export function note(...path) {
   history.replaceState(null, '', `#/${path.map(encodeURIComponent).join('/')}`);
   place.value = read();
 }
+
+/**
+ * Goes to another place, with a step back to this one.
+ * @param {string[]} path
+ */
+export function go(...path) {
+  location.hash = `#/${path.map(encodeURIComponent).join('/')}`;
+  place.value = read();
+}

@@ -31,6 +31,34 @@ export const unfolded = signal(new Set());
 export const focusNext = signal('');
 export const now = signal(Date.now());
 
+/** @typedef {import('./api.js').Site & {seen: {at: number, added: string[], removed: string[]}[]}} KnownSite seen has the changes of its tools in the last hour */
+
+/** The sites of all processes, by process and name. @type {import('@preact/signals').Signal<Map<string, KnownSite>>} */
+export const sites = signal(new Map());
+/** Whether the sites are known. */
+export const settled = signal(false);
+/** What is read aloud next. @type {import('@preact/signals').Signal<string[]>} */
+export const news = signal(/** @type {string[]} */ ([]));
+
+const hour = 3_600_000;
+
+/** Takes what a process says of all its sites. @param {string} node @param {import('./api.js').Site[]} all */
+export function replaceSites(node, all) {
+  const next = new Map(sites.value);
+  for (const [key, s] of sites.value) if (s.node === node) next.delete(key);
+  for (const s of all) next.set(`${node} ${s.name}`, { ...s, seen: sites.value.get(`${node} ${s.name}`)?.seen ?? [] });
+  sites.value = next;
+}
+
+/** Takes a change of a site's tools. @param {{node: string, site: import('./api.js').Site, added: string[], removed: string[], changed: string[]}} e */
+export function changeSite({ node, site, added, removed }) {
+  const key = `${node} ${site.name}`, at = Date.now();
+  const seen = [...(sites.value.get(key)?.seen ?? []).filter((one) => at - one.at < hour).slice(-99), { at, added, removed }];
+  sites.value = new Map(sites.value).set(key, { ...site, seen });
+  const words = [[added.length, 'added'], [removed.length, 'removed']].filter(([n]) => n).map(([n, what]) => `${n} ${n === 1 ? 'tool' : 'tools'} ${what}`);
+  if (words.length > 0) news.value = [...news.value, `${words.join(', ')} on ${site.name}.`].slice(-3);
+}
+
 /** How many wait for a person. */
 export const waiting = computed(() => [...entries.value.values()].filter((e) => e.over === undefined).length);
 
@@ -60,6 +88,12 @@ export function add(q) {
     arrived.value = [...arrived.value, q.id];
     if (!held()) settle();
   });
+}
+
+/** Takes what an open question is now. @param {OpenQuestion} q */
+export function change(q) {
+  const entry = entries.value.get(q.id);
+  if (entry !== undefined) entries.value = new Map(entries.value).set(q.id, { ...entry, q });
 }
 
 /** @typedef {{key: string, word: string, of: 'site' | 'caller', ids: string[]}} Group */
@@ -126,13 +160,13 @@ function drop(id) {
 
 /**
  * Ends a question: at once when this person answered it or another one is gone, else after a moment with words about how.
- * @param {string} id
+ * @param {string} id @param {string} [how] in our words; what they repeat of others is made visible
  */
-export function close(id) {
+export function close(id, how) {
   const entry = entries.value.get(id);
   if (entry === undefined || entry.over !== undefined) return;
   const late = Date.parse(entry.q.expiresAt) - 1000 <= Date.now();
-  const what = entry.mine ?? (late ? 'Nobody answered in time: that counts as declined' : 'Answered elsewhere');
+  const what = entry.mine ?? how ?? (late ? 'Nobody answered in time: that counts as declined' : 'It is not asked any more');
   ended.value = [{ title: entry.q.title, site: entry.q.site, what, at: Date.now() }, ...ended.value].slice(0, lastEnded);
   if (entry.mine !== undefined) {
     drop(id);
@@ -154,6 +188,8 @@ export function forget() {
     entries.value = new Map();
     order.value = arrived.value = [];
     opened.value = '';
+    sites.value = new Map();
+    settled.value = false;
   });
 }
 

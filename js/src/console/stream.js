@@ -1,17 +1,20 @@
 // @ts-check
-// The stream of questions, and how it begins anew when it ends.
+// The one stream of what happens in all processes, and how it begins anew when it ends.
+
+import { batch } from '@preact/signals';
 
 import { ApiError, credential, keep, login, watch } from './api.js';
-import { add, close, entries, forget, link } from './store.js';
+import { add, change, changeSite, close, entries, forget, link, replaceSites, settled } from './store.js';
+import { parseExactly, visible } from './text.js';
 
 const lost = 2000; // milliseconds until the person hears of it
-const others = 2000; // milliseconds until the questions of other processes are here
 const waits = [500, 1000, 2000, 4000, 8000];
 let failed = 0;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let next;
 let running = false;
 let ends = 0; // when the stream ended; 0 while it runs
+let last = ''; // the id of the last event: what came after it comes again
 
 /** Reads the stream until it ends, and again. */
 export async function run() {
@@ -19,29 +22,22 @@ export async function run() {
   if (running) return;
   running = true;
   let why = 'The connection ended.';
-  const fresh = new Set();
   try {
     await login();
     if (credential() === '') {
       askCredential('Run "pagetools console" for a link, or give the credential.');
       return;
     }
-    await watch({
+    await watch(last, {
       began() {
         failed = ends = 0;
-        link.value = { state: 'live', why: '', since: Date.now(), again: 0 };
-        setTimeout(() => {
-          for (const id of running ? entries.value.keys() : []) if (!fresh.has(id)) close(id);
-        }, others);
+        if (last !== '') live();
       },
-      opened(q) {
-        fresh.add(q.id);
-        add(q);
+      event(name, data, id) {
+        batch(() => take(name, data));
+        last = id;
+        live();
       },
-      closed(id) {
-        close(id);
-      },
-      ready() {},
     });
   } catch (e) {
     if (e instanceof ApiError && (e.status === 401 || e.status === 403)) {
@@ -63,9 +59,42 @@ export async function run() {
   next = setTimeout(run, wait);
 }
 
+function live() {
+  if (link.value.state !== 'live') link.value = { state: 'live', why: '', since: Date.now(), again: 0 };
+}
+
+/**
+ * Takes an event; what they are is in doc.go of transport/console.
+ * @param {string} name @param {string} data
+ */
+function take(name, data) {
+  const it = JSON.parse(data);
+  switch (name) {
+    case 'snapshot': {
+      const open = parseExactly(data).questions;
+      const ids = new Set(open.map((/** @type {{id: string}} */ q) => q.id));
+      for (const { q } of entries.value.values()) if (q.node === it.node && !ids.has(q.id)) close(q.id);
+      open.forEach(add);
+      replaceSites(it.node, it.sites);
+      settled.value = true;
+      break;
+    }
+    case 'question.opened': add(parseExactly(data)); break;
+    case 'question.changed': change(parseExactly(data)); break;
+    case 'question.closed': close(it.id, it.answeredBy === '' ? undefined : `Answered by ${visible(it.answeredBy)}`); break;
+    case 'tools': changeSite(it); break;
+    case 'node':
+      for (const { q } of entries.value.values()) if (q.node === it.node) close(q.id, 'The process that asked does not answer any more');
+      replaceSites(it.node, []);
+      break;
+    default: // no screen shows it
+  }
+}
+
 /** @param {string} why */
 function askCredential(why) {
   ends = 0;
+  last = '';
   forget();
   link.value = { state: 'login', why, since: Date.now(), again: 0 };
 }

@@ -1,6 +1,8 @@
 // @ts-check
 // What questions are called, for the operators' page and for the card of MCP Apps: one word for one thing.
 
+import { isSecretName } from './form/secret.js';
+
 /** @typedef {'approve' | 'confirm' | 'prompt' | 'interact'} Kind */
 /** @typedef {import('./api.js').OpenQuestion} OpenQuestion */
 
@@ -74,11 +76,6 @@ export function known(q) {
   return /** @type {[string, string][]} */ (all.filter(([, value]) => value));
 }
 
-const sensitive = /passw|passwd|passphrase|secret|token|api-?_?key|credential|credit-?_?card|card-?_?number|\bcvv\b|\bcvc\b|\bssn\b|\bpin\b|private-?_?key/i;
-
-/** Whether the name of a member says that its value is for few eyes. @param {string} name */
-export const isSensitive = (name) => sensitive.test(name);
-
 /**
  * The value with •••• in place of what sensitive names have.
  * @param {unknown} value
@@ -88,7 +85,7 @@ export function masked(value) {
   if (Array.isArray(value)) return value.map(masked);
   if (typeof value !== 'object' || value === null || /** @type {any} */ (JSON).isRawJSON?.(value)) return value;
   const copy = Object.create(null);
-  for (const [name, member] of Object.entries(value)) copy[name] = isSensitive(name) && member !== '***' ? '••••' : masked(member);
+  for (const [name, member] of Object.entries(value)) copy[name] = isSecretName(name) && member !== '***' ? '••••' : masked(member);
   return copy;
 }
 

@@ -4,12 +4,13 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import { ApiError, answer } from '../api.js';
+import { isSecretName } from '../form/secret.js';
 import { show } from '../live.js';
 import { answering, close, link, now } from '../store.js';
 import { visible } from '../text.js';
 import { Name, Said } from '../ui/said.jsx';
 import { useRipe } from '../ui/ripe.js';
-import { argumentsTitle, given, isSensitive, known, left, masked, severity, wordsOf, written } from '../words.js';
+import { argumentsTitle, given, known, left, masked, severity, wordsOf, written } from '../words.js';
 
 /** @typedef {import('../store.js').Entry} Entry */
 /** @typedef {import('../api.js').OpenQuestion} OpenQuestion */
@@ -80,7 +81,7 @@ function Arguments({ q }) {
 /** @param {string} name @param {unknown} value a text without its marks where no other kind of value looks like it */
 function cell(name, value) {
   if (typeof value !== 'string') return written(value);
-  if (value === '••••' && isSensitive(name)) return value;
+  if (value === '••••' && isSecretName(name)) return value;
   return JSON.stringify(value);
 }
 
