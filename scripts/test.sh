@@ -108,11 +108,9 @@ export PAGETOOLS_HEADLESS_SHELL
 # Packages beside each other keep two cores busy, one of each kind at a time. Where a process takes long to
 # start, memory is dear: there they take longer so than one after another, and their pages wait for the
 # processors longer than a page may take.
-began=$SECONDS
-for _ in $(seq 40); do "$bin/real/pagetools" version >/dev/null; done
 # shellcheck disable=SC2206
 first=($test -p 1 "$@" $processes) second=($test $race -p 1 "$@" $engine $browsers)
-if [ $((SECONDS - began)) -ge 2 ]; then
+if scripts/dear.sh "$bin/real/pagetools"; then
 	echo "Processes start slowly here: one package at a time."
 	run "${first[@]}"
 	run -counts "$starts" "${second[@]}"
