@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
 )
 
@@ -37,6 +38,9 @@ type Call struct {
 	// where the page claims of all their tools that they only read. That claim decides
 	// about the page's own calls, and about nothing else.
 	Beside bool
+	// ByHand says what the caller had on the screen, who is a person and makes the call by hand;
+	// nil for everybody else. Only a transport that knows this of its caller sets it.
+	ByHand *ByHand
 	// Asker reaches a person during the call; nil means that nobody can be
 	// asked.
 	Asker Asker
@@ -61,6 +65,16 @@ type Call struct {
 	// Started gets the Run of a new call at its first moment, long before Start returns it; nil
 	// means that nobody looks at it meanwhile.
 	Started func(*Run)
+}
+
+// ByHand says what a person saw when they made a call: that is their consent to it, in the place of
+// a question. It holds for nothing else, gives no grant, and lifts no refusal of the operator's.
+type ByHand struct {
+	// Definition is the digest of the tool's definition, and Arguments the hex SHA-256 of the text of
+	// the arguments.
+	Definition, Arguments string
+	// Level repeats what the call would do, as they saw it.
+	Level policy.Level
 }
 
 // Digest tells calls of one caller apart: by site, tool, session, version, config

@@ -136,5 +136,26 @@ func (r *passage) checkConsent() *Error {
 	return nil
 }
 
+// byHand is in the audit in the place of the question that a call by hand had not.
+const byHand = "run by hand"
+
+// checkByHand refuses a call by hand that differs from what its person saw. What they saw is the tool
+// and the arguments, and the page as it is now: it may not become another one before the tool runs.
+func (r *passage) checkByHand() *Error {
+	saw, refused := r.call.ByHand, Errorf(VersionMismatch, ToolChanged, NotRun,
+		"%q is not what was on the screen when it was run. Nothing ran: look again.", r.tool.name)
+	switch {
+	case saw.Definition != r.tool.digest:
+		return refused.Detail("changed", "definition")
+	case saw.Arguments != digestOf(r.call.Input.Text()):
+		return refused.Detail("changed", "arguments")
+	case saw.Level != r.decision.Level:
+		return refused.Detail("changed", "level")
+	}
+	r.shown, _ = r.where(false)
+	r.approval, r.approver = byHand, r.call.Caller.Name
+	return nil
+}
+
 // titled returns a text in quotes for a title, in which it has none itself.
 func titled(s string) string { return text.Quote(strings.ReplaceAll(s, `"`, "'")) }

@@ -263,6 +263,11 @@ func (pl *pipeline) approve(ctx context.Context, r *Run, next handler) Step {
 	case r.pass.agreed: // what they said counts, also where nobody would be asked any more
 	case r.pass.decision.Level == policy.Auto || pl.consents.granted(ctx, r):
 		return next(ctx, r)
+	case r.pass.call.ByHand != nil:
+		if e := r.pass.checkByHand(); e != nil {
+			return e.Step()
+		}
+		return next(ctx, r)
 	default:
 		in.Operator.Mode = policy.ModeAuto
 		return pl.askConsent(ctx, r, policy.Decide(in))

@@ -11,6 +11,12 @@
 //	GET  /api/sites/{s}/tools     {"items":[{"name","title","description","schema","terms","findings",…}],"next"}, as they are known now
 //	GET  /api/sites/{s}/findings  {"items":[{"rule","tool","message","refused"}],"next"}: what its author should know
 //	POST /api/sites/{s}/validate  {"tool","input"} gives {"errors":[{"pointer","message"}]}; nothing reaches the page
+//	POST /api/calls           {"site","tool","input","key","config"?,"session"?,"version"?,"confirm"?} gives 202 {"call"}: a person runs a
+//	                          tool, as console:NAME; the same key is the same call. confirm {"definition","arguments","level"}
+//	                          has the tool's digest, the hex SHA-256 of the text of input, and the level of the terms, as they
+//	                          were on the screen: it is the consent to this call. It counts from a login by a link only
+//	GET  /api/calls/{id}      {…,"input","result","error"}: a call that its reader made, as in call.started. The newest 100 are kept
+//	POST /api/calls/{id}/cancel   ends one
 //	GET  /api/questions/{id}/picture  the page that asks, as a PNG
 //	GET  /api/questions/{id}/live     the page that asks, as it changes, and a person's hand in it: a WebSocket
 //	POST /api/questions/{id}  {"ok":true|false,"value"?,"always"?} answers; the first answer wins
@@ -27,8 +33,8 @@
 // Reading needs the right view; answers, pictures, live views, links and ending something need
 // answer, which includes it. Lists that have next take ?limit= (100, at most 1,000) and ?before=,
 // which is next of the part before.
-//
-// What is about a site takes ?node=: the process that serves it, where that is not this one.
+// Calls need call besides view. What is about a site takes ?node=: the process that serves it, where
+// that is not this one; calls are made on the page of the process that serves their site.
 //
 // All processes of a user are one inbox: the questions of the others are here, too, and
 // what is done with one of them is passed on to the socket of its process. An operator whose

@@ -53,6 +53,7 @@ type Face struct {
 	version string
 	facts   func(string) SiteFacts
 	hub     *hub
+	runs    runs
 
 	logins      *Logins
 	connections Connections

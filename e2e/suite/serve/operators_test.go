@@ -51,6 +51,9 @@ func serveInbox(t *testing.T, questions ...map[string]any) *scripted {
 	pages := transport.Trusted(transport.NewMux(console.New(b, console.Options{}).Routes()...), bridge.Local(), transport.Options{})
 	mux := http.NewServeMux()
 	mux.Handle("/", pages)
+	mux.HandleFunc("GET /api/me", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprint(w, `{"name":"ada","rights":["view","answer","call"],"node":"here","login":"1"}`)
+	})
 	mux.HandleFunc("GET /api/events", x.stream)
 	mux.HandleFunc("POST /api/questions/{id}", x.answer)
 	x.Server = httptest.NewServer(mux)

@@ -5,33 +5,46 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/store"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/console"
+
+	"github.com/pagetools/pagetools/e2e/suite"
 )
 
-// serveSites is the operators' page over a bridge whose site shop declares these tools.
-func serveSites(t *testing.T, tools ...bridge.Declaration) (router *bridgetest.Router, url string) {
+// serveSites is the operators' page over a bridge whose site shop declares these tools. login makes an
+// address of it that logs a person in.
+func serveSites(t *testing.T, tools ...bridge.Declaration) (router *bridgetest.Router, login func() string) {
 	t.Helper()
 	router = bridgetest.NewRouter().Add("shop", tools...)
-	b, err := bridge.New(router, bridge.Options{})
+	kept := store.Memory(store.Options{})
+	b, err := bridge.New(router, bridge.Options{Memory: kept.Memory})
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan struct{})
-	face := console.New(b, console.Options{Done: done, Node: "here", Facts: func(string) console.SiteFacts {
+	done, links, logins := make(chan struct{}), &console.Links{}, console.NewLogins(kept.Logins)
+	face := console.New(b, console.Options{Done: done, Node: "here", Links: links, Logins: logins, Facts: func(string) console.SiteFacts {
 		return console.SiteFacts{State: "open", Engine: "native", Findings: []bridge.Finding{{Rule: "hidden-characters", Tool: "wipe", Message: "The description has characters that nobody sees."}}}
 	}})
-	server := httptest.NewServer(transport.Trusted(transport.NewMux(face.Routes()...), bridge.Caller{Name: "ada", May: []bridge.Right{bridge.MayView}}, transport.Options{}))
+	server := httptest.NewUnstartedServer(nil)
+	server.Config.Handler = transport.Guard(transport.NewMux(face.Routes()...), transport.Options{Listen: server.Listener.Addr().String(), Open: console.PagePaths, Tokens: logins.Caller,
+		Callers: []transport.Credential{{Caller: bridge.Caller{Name: "agent", May: []bridge.Right{bridge.MayCall}}, Token: "a-token-of-an-agent"}}})
+	server.Start()
+	links.Serve(server.URL + "/")
 	t.Cleanup(func() {
 		close(done)
 		server.CloseClientConnections()
 		server.Close()
 		b.Close()
+		if err := kept.Close(); err != nil {
+			t.Error(err)
+		}
 	})
-	return router, server.URL
+	return router, func() string { return links.New("ada", time.Now()) }
 }
 
 // shopTools are a tool with a nested argument, one whose words are meant to mislead, and one that reads.
@@ -51,8 +64,8 @@ const focused = "document.activeElement"
 // does not fit, by keyboard alone; the focus is never lost, and nothing that they wrote.
 func TestSitesByKeyboard(t *testing.T) {
 	t.Parallel()
-	router, url := serveSites(t, shopTools()...)
-	page := showInBrowser(t, browserOf(t, 1200, 900), url+token, "#inbox-title")
+	router, login := serveSites(t, shopTools()...)
+	page := showInBrowser(t, browserOf(t, 1200, 900), login(), "#inbox-title")
 	page.until(t, "document.body.innerText.includes('No call waits')")
 	page.press(t, "g", "s")
 	page.until(t, focused+".id === 'sites-title' && document.title === 'pagetools: sites'")
@@ -84,18 +97,21 @@ func TestSitesByKeyboard(t *testing.T) {
 		page.press(t, "Enter")
 	}
 	page.until(t, "document.querySelector('.card textarea') !== null")
-	for range 3 { // past what removes the item, and what sends an empty text
-		if page.eval(t, focused+".tagName") != "TEXTAREA" {
-			page.press(t, "Tab")
-		}
-	}
+	page.until(t, focused+".matches('[aria-label=\"Remove item 1\"]')")
+	page.press(t, "Tab")
+	page.until(t, focused+".matches('[aria-label=\"Send empty text sku\"]')")
+	page.press(t, "Tab")
 	page.until(t, focused+".matches('textarea')")
 	page.press(t, "x")
 	check := func(want string) {
 		t.Helper()
 		page.eval(t, "(document.querySelector('.answers button').focus(), '')")
 		page.press(t, "Enter")
-		page.until(t, "document.querySelector('.answers [role=status]').textContent === '"+want+"'")
+		if !suite.Within(suite.ReplyWithin, func() bool {
+			return page.eval(t, "document.querySelector('.answers [role=status]').textContent") == want
+		}) {
+			t.Fatalf("it says %s, want %q", page.eval(t, "document.querySelector('.answers').innerText + ' ' + document.activeElement.outerHTML + ' ' + document.querySelector('.card textarea').value"), want)
+		}
 	}
 	check("One thing does not fit.")
 	page.until(t, `document.querySelector('.card textarea').getAttribute('aria-invalid') === 'true'`)
@@ -129,8 +145,8 @@ func TestSitesByKeyboard(t *testing.T) {
 // is gone is told, on a narrow screen.
 func TestSitesOfStrangers(t *testing.T) {
 	t.Parallel()
-	router, url := serveSites(t, shopTools()...)
-	page := showInBrowser(t, browserOf(t, 320, 640), url+token, "#inbox-title")
+	router, login := serveSites(t, shopTools()...)
+	page := showInBrowser(t, browserOf(t, 320, 640), login(), "#inbox-title")
 	page.eval(t, "(location.hash = '#/sites/shop/tools/wipe', '')")
 	page.until(t, "document.querySelector('.card .said') !== null")
 	if text := page.eval(t, "document.querySelector('.card').innerText"); !strings.Contains(text, "<b>Allow</b>\n<img src=x onerror=alert(1)><button>Allow</button>\n") ||
@@ -157,5 +173,71 @@ func TestSitesOfStrangers(t *testing.T) {
 	page.clean(t, "no site")
 	if calls := router.Calls(); len(calls) != 0 {
 		t.Errorf("the page of the site was asked: %v", calls)
+	}
+}
+
+// TestRunOnThePage: a person runs tools by keyboard. What reads runs at once, what asks is allowed by Run, what is grave
+// asks once more with the focus on Cancel.
+func TestRunOnThePage(t *testing.T) {
+	t.Parallel()
+	router, login := serveSites(t, shopTools()...)
+	page := showInBrowser(t, browserOf(t, 1200, 900), login(), "#inbox-title")
+	open := func(tool string) {
+		t.Helper()
+		page.eval(t, "(location.hash = '#/sites/shop/tools/"+tool+"', '')")
+		name, _, _ := strings.Cut(tool, "?")
+		page.until(t, "document.querySelector('#tool-title')?.textContent === '"+name+"' && document.querySelector('[data-run]').ariaDisabled === 'false' && document.activeElement.id === 'tool-title'")
+	}
+	ctrlEnter := func() {
+		t.Helper()
+		for _, kind := range []bridge.InputType{bridge.KeyDown, bridge.KeyUp} {
+			if err := page.Act(t.Context(), bridge.Input{Type: kind, Key: "Enter", Code: "Enter", Modifiers: 2}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	ran := func() int { return len(router.Calls()) }
+	open("find?in=" + `%7B%22q%22%3A%22tea%22%2C%22n%22%3A1.10%2C%22more%22%3A9007199254740992%7D`)
+	ctrlEnter()
+	page.until(t, "document.querySelector('.result')?.dataset.stage === 'ended' && document.querySelector('.result').innerText.includes('✓ ok')")
+	if text := page.eval(t, "document.querySelector('.returned').textContent"); !strings.Contains(text, "1.10") || !strings.Contains(text, "9007199254740992") || ran() != 1 {
+		t.Errorf("it returned %s after %d calls", text, ran())
+	}
+	page.clean(t, "a result")
+	page.shot(t, "run")
+
+	open("wipe")
+	page.eval(t, "(document.querySelector('[data-run]').focus(), '')")
+	page.press(t, "Enter")
+	page.until(t, "document.querySelector('dialog[open]') !== null && document.activeElement.textContent === 'Cancel'")
+	if text := page.eval(t, "document.querySelector('dialog').innerText"); !strings.Contains(text, "Site shop, https://site.example. The page marks this tool as destructive.") || !strings.Contains(text, "{}") {
+		t.Errorf("the dialog says %s", text)
+	}
+	page.clean(t, "a grave call")
+	page.shot(t, "run-grave")
+	page.press(t, "Enter")
+	page.until(t, "document.querySelector('dialog') === null && document.activeElement.matches('[data-run]')")
+	if ran() != 1 {
+		t.Error("Cancel ran it")
+	}
+	page.press(t, "Enter")
+	page.until(t, "document.querySelector('dialog[open]') !== null")
+	page.press(t, "Tab", "Enter")
+	page.until(t, "document.querySelector('.result')?.innerText.includes('✓ ok') ?? false")
+	if ran() != 2 {
+		t.Errorf("%d calls ran", ran())
+	}
+
+	open("add-item")
+	page.eval(t, "(document.querySelector('.modes button:last-child').click(), '')")
+	page.until(t, "document.querySelector('textarea.code') !== null")
+	page.eval(t, `(() => { const a = document.querySelector('.values textarea'); a.value = '{"items": [], "n": 1.10}'; a.dispatchEvent(new Event('input', {bubbles: true})); return ''; })()`)
+	page.eval(t, "(document.querySelector('[data-run]').focus(), '')")
+	page.press(t, "Enter")
+	page.until(t, "document.querySelector('.result')?.innerText.includes('✓ ok') ?? false")
+	page.press(t, "g", "i")
+	page.until(t, "document.body.innerText.includes('No call waits')")
+	if ran() != 3 {
+		t.Errorf("%d calls ran", ran())
 	}
 }

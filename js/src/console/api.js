@@ -89,7 +89,7 @@ export async function watch(since, to) {
 /** @typedef {{node: string, name: string, target: string, origin: string, kind: string, state: string, version: string, tools: number, findings: number, engine: string, error?: string}} Site */
 /** @typedef {{rule: string, tool?: string, message: string, refused: boolean}} Finding */
 /** @typedef {{level: string, reason: string, readsOnly: boolean, destructive: boolean, untrusted: boolean}} Terms */
-/** @typedef {{node: string, name: string, title: string, description: string, schema: string, digest: string, origin: string, frame?: string, terms: Terms, findings: Finding[]}} Tool schema is its text */
+/** @typedef {{node: string, name: string, title: string, description: string, schema: string, annotations: {consequentialHint?: unknown} | null, digest: string, origin: string, frame?: string, terms: Terms, findings: Finding[]}} Tool schema is its text */
 
 /** @param {string} site @param {string} node @param {string} what @param {Record<string, string>} [query] */
 const ofSite = (site, node, what, query = {}) => `/api/sites/${encodeURIComponent(site)}/${what}?${new URLSearchParams({ ...(node === '' ? {} : { node }), ...query })}`;
@@ -132,6 +132,53 @@ export async function siteFindings(site, node) {
 export async function validate(site, node, tool, input) {
   const reply = await ask(ofSite(site, node, 'validate'), { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: `{"tool":${JSON.stringify(tool)},"input":${input}}` });
   return (await reply.json()).errors;
+}
+
+/** @typedef {{call: string, site: string, tool: string, caller: string, stage: string, began: string, at: string, question?: string, outcome?: string, code: string, reason?: string,
+ *   result?: string, message?: string}} MadeCall result is its text */
+
+/**
+ * Runs a tool. Returns the id of the call.
+ * @param {Site} site @param {Tool} tool @param {string} input JSON, as it is on the screen @param {{session: string, config: string, confirm: boolean}} how confirm says that what is on the screen is this person's consent
+ * @returns {Promise<string>}
+ */
+export async function makeCall(site, tool, input, { session, config, confirm }) {
+  const asks = confirm && (tool.terms.level === 'ask' || tool.terms.level === 'ask-once');
+  const digest = asks && crypto.subtle ? hex(new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(input)))) : '';
+  const members = [
+    `"site":${JSON.stringify(site.name)}`, `"tool":${JSON.stringify(tool.name)}`, `"input":${input}`, `"key":"${hex(crypto.getRandomValues(new Uint8Array(16)))}"`,
+    ...(session === '' ? [] : [`"session":${JSON.stringify(session)}`]), ...(config.trim() === '' ? [] : [`"config":${print(parse(config).node)}`]),
+    ...(digest === '' ? [] : [`"confirm":${JSON.stringify({ definition: tool.digest, arguments: digest, level: tool.terms.level })}`]),
+  ];
+  const reply = await ask('/api/calls', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: `{${members.join(',')}}` });
+  return (await reply.json()).call;
+}
+
+/** @param {Uint8Array} bytes */
+const hex = (bytes) => [...bytes].map((b) => b.toString(16).padStart(2, '0')).join('');
+
+/**
+ * A call that this person made.
+ * @param {string} id
+ * @returns {Promise<MadeCall>}
+ */
+export async function madeCall(id) {
+  const { node } = parse(await (await ask(`/api/calls/${encodeURIComponent(id)}`)).text());
+  const made = /** @type {any} */ (plain(node));
+  const result = member(node, 'result');
+  return { ...made, result: result === undefined || made.result === null ? undefined : print(result), message: made.error?.error?.message };
+}
+
+/** Ends a call that this person made. @param {string} id */
+export async function cancelCall(id) {
+  await ask(`/api/calls/${encodeURIComponent(id)}/cancel`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' });
+}
+
+/** @typedef {{name: string, rights: string[], node: string, login: string}} Me login is '' for a credential that was configured */
+
+/** Who uses the page. @returns {Promise<Me>} */
+export async function whoAmI() {
+  return (await ask('/api/me')).json();
 }
 
 /** Takes the credential that a link gives once; the link is in the address, and leaves no trace there. */

@@ -37,6 +37,23 @@ export const now = signal(Date.now());
 export const sites = signal(new Map());
 /** Whether the sites are known. */
 export const settled = signal(false);
+/** Who uses the page; undefined until that is known. @type {import('@preact/signals').Signal<import('./api.js').Me | undefined>} */
+export const me = signal(/** @type {import('./api.js').Me | undefined} */ (undefined));
+/** @typedef {{call: string, stage: string, at: string}} CallNews */
+/** The newest news of calls, by id. @type {import('@preact/signals').Signal<Map<string, CallNews>>} */
+export const calls = signal(new Map());
+
+const keptCalls = 200;
+
+/** Takes what a call is now. @param {CallNews} call */
+export function noteCall(call) {
+  const next = new Map(calls.value);
+  next.delete(call.call);
+  next.set(call.call, call);
+  for (const old of next.keys()) if (next.size > keptCalls) next.delete(old);
+  calls.value = next;
+}
+
 /** What is read aloud next. @type {import('@preact/signals').Signal<string[]>} */
 export const news = signal(/** @type {string[]} */ ([]));
 
@@ -190,6 +207,8 @@ export function forget() {
     opened.value = '';
     sites.value = new Map();
     settled.value = false;
+    calls.value = new Map();
+    me.value = undefined;
   });
 }
 

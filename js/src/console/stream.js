@@ -3,8 +3,8 @@
 
 import { batch } from '@preact/signals';
 
-import { ApiError, credential, keep, login, watch } from './api.js';
-import { add, change, changeSite, close, entries, forget, link, replaceSites, settled } from './store.js';
+import { ApiError, credential, keep, login, watch, whoAmI } from './api.js';
+import { add, change, changeSite, close, entries, forget, link, me, noteCall, replaceSites, settled } from './store.js';
 import { parseExactly, visible } from './text.js';
 
 const lost = 2000; // milliseconds until the person hears of it
@@ -28,6 +28,7 @@ export async function run() {
       askCredential('Run "pagetools console" for a link, or give the credential.');
       return;
     }
+    me.value ??= await whoAmI();
     await watch(last, {
       began() {
         failed = ends = 0;
@@ -83,6 +84,7 @@ function take(name, data) {
     case 'question.changed': change(parseExactly(data)); break;
     case 'question.closed': close(it.id, it.answeredBy === '' ? undefined : `Answered by ${visible(it.answeredBy)}`); break;
     case 'tools': changeSite(it); break;
+    case 'call.started': case 'call.stage': case 'call.ended': noteCall(it); break;
     case 'node':
       for (const { q } of entries.value.values()) if (q.node === it.node) close(q.id, 'The process that asked does not answer any more');
       replaceSites(it.node, []);

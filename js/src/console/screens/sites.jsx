@@ -168,7 +168,7 @@ function Tools({ site, tool }) {
               })}
             </ul>
           </div>
-          {open && <Tool key={open.name} site={site} tool={open} />}
+          {open && <Tool key={open.name} site={site} tool={open} changed={tools.load} />}
           {tool !== undefined && !open && <p class="problem" role="status">The site has no tool <Name text={tool} /> now.</p>}
         </div>
       )}

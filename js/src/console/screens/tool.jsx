@@ -10,6 +10,7 @@ import { place } from '../route.js';
 import { visible } from '../text.js';
 import { told } from '../ui/load.jsx';
 import { Name, Said } from '../ui/said.jsx';
+import { Run } from './run.jsx';
 
 /** @typedef {import('../api.js').Tool} Tool */
 /** @typedef {import('../api.js').Finding} Finding */
@@ -52,42 +53,46 @@ function formOf(key, tool) {
 
 addEventListener('beforeunload', (e) => { if ([...drafts.values()].some((d) => d.form.changed.value)) e.preventDefault(); });
 
-/** @param {{site: import('../api.js').Site, tool: Tool}} props */
-export function Tool({ site, tool }) {
+/** @param {{site: import('../api.js').Site, tool: Tool, changed: () => void}} props changed asks for the tools again */
+export function Tool({ site, tool, changed }) {
   const form = formOf(`${site.node} ${site.name} ${tool.name}`, tool);
   const title = useRef(/** @type {HTMLElement | null} */ (null));
   const [errors, setErrors] = useState(/** @type {{pointer: string, message: string}[]} */ ([]));
-  const [said, setSaid] = useState('');
+  const [said, setSaid] = useState({ words: '', of: /** @type {string | undefined} */ ('') }); // of a value: of another one, nothing is said
   useEffect(() => title.current?.focus(), []);
   const { text, problem } = form.outcome.value;
-  useEffect(() => setSaid(''), [text, tool.digest]); // what was said is of another value
   const check = async () => {
+    const say = (/** @type {string} */ words) => setSaid({ words, of: text });
     setErrors([]);
     if (text === undefined) {
-      setSaid(`Not checked: ${problem}`);
+      say(`Not checked: ${problem}`);
       return;
     }
     try {
       const found = await validate(site.name, site.node, tool.name, text);
       setErrors(found);
-      setSaid(found.length === 0 ? 'The arguments fit.' : found.length === 1 ? 'One thing does not fit.' : `${found.length} things do not fit.`);
+      say(found.length === 0 ? 'The arguments fit.' : found.length === 1 ? 'One thing does not fit.' : `${found.length} things do not fit.`);
     } catch (e) {
-      setSaid(told(e));
+      say(told(e));
     }
   };
   const { shape, word, rank } = stakeOf(tool);
   const by = `${site.kind === 'api' ? 'API' : 'Page'} of ${visible(site.name)} says`;
   const { terms } = tool;
   return (
-    <article class={`card rank${rank}`} aria-labelledby="tool-title">
+    <article class={`card rank${rank}`} aria-labelledby="tool-title" onKeyDown={(e) => {
+      if (e.key !== 'Enter' || !(e.ctrlKey || e.metaKey) || e.repeat || e.isComposing || document.querySelector('dialog[open]')) return;
+      e.preventDefault();
+      /** @type {HTMLElement | null} */ (e.currentTarget.querySelector('[data-run]'))?.click();
+    }}>
       <h2 id="tool-title" ref={title} tabIndex={-1}><Name text={tool.name} /></h2>
       <p class="stake"><span class="severity"><span aria-hidden="true">{shape}</span> {word}</span></p>
       <p class="meta">A call {levels[terms.level] ?? terms.level}: {visible(terms.reason)}.{terms.untrusted && ' What it returns are words of strangers.'}{tool.frame && <> Of a frame: <Name text={tool.frame} />.</>}</p>
       <Findings all={tool.findings} />
       {(tool.title || tool.description) && <Said by={by} text={[tool.title, tool.description].filter(Boolean).join('\n')} />}
       <FormView key={form.id} form={form} errors={errors} label={`Arguments of ${visible(tool.name)}`} />
-      <p class="answers"><button type="button" class="primary" onClick={check}>Check</button> <span role="status">{said}</span></p>
-      <p class="meta">pagetools looks whether the arguments fit. Nothing reaches the page.</p>
+      <p class="answers"><button type="button" onClick={check}>Check</button> <span role="status">{said.of === text && said.words}</span> <span class="meta">Whether the arguments fit: nothing reaches the page.</span></p>
+      <Run site={site} tool={tool} text={text} problem={problem} changed={changed} />
     </article>
   );
 }

@@ -1,0 +1,173 @@
+// @ts-check
+// Running a tool by hand: what Run means, what stands in a dialog before it when much is at stake, and what the call came to.
+
+import { useEffect, useRef, useState } from 'preact/hooks';
+
+import { cancelCall, madeCall, makeCall } from '../api.js';
+import { calls, link, me } from '../store.js';
+import { visible } from '../text.js';
+import { told } from '../ui/load.jsx';
+import { Name, size } from '../ui/said.jsx';
+
+/** @typedef {import('../api.js').Tool} Tool */
+/** @typedef {import('../api.js').Site} Site */
+/** @typedef {import('../api.js').MadeCall} MadeCall */
+
+const most = 256 * 1024; // characters of a result that are drawn whole
+const first = 64 * 1024; // and of a longer one
+
+/** What an outcome means for who thinks of trying again. @type {Record<string, string>} */
+const outcomes = {
+  not_run: 'It did not run: it is safe to repeat it.',
+  failed: 'It ran, and failed.', unknown: 'Nobody knows whether it ran: look before you repeat it.',
+};
+
+/**
+ * @param {{site: Site, tool: Tool, text: string | undefined, problem: string | undefined, changed: () => void}} props text is the arguments as they are on the
+ *   screen, or problem says why there are none; changed is told when the tool is another one than on the screen
+ */
+export function Run({ site, tool, text, problem, changed }) {
+  const [asks, setAsks] = useState(/** @type {{text: string, digest: string} | null} */ (null));
+  const [made, setMade] = useState('');
+  const [said, setSaid] = useState('');
+  const [session, setSession] = useState('');
+  const [config, setConfig] = useState('');
+  const busy = useRef(false);
+  const { level, destructive } = tool.terms;
+  const grave = destructive || tool.annotations?.consequentialHint === true;
+  const who = me.value;
+  const why = who && !who.rights.includes('call') ? 'Not allowed: you lack the right call.' : level === 'never' ? 'The operator\'s rules refuse every call.' : who && who.node !== site.node ? 'Another process serves this site: run it on the page of that one.'
+    : link.value.state !== 'live' ? 'Not connected.' : '';
+  const run = async () => {
+    setAsks(null);
+    if (text === undefined || busy.current) return;
+    busy.current = true;
+    setSaid('');
+    try {
+      setMade(await makeCall(site, tool, text, { session, config, confirm: Boolean(who?.login) }));
+    } catch (e) {
+      setSaid(told(e));
+    } finally {
+      busy.current = false;
+    }
+  };
+  const press = () => {
+    if (why !== '') setSaid(why);
+    else if (text === undefined) setSaid(`Not run: ${problem}`);
+    else if (grave) setAsks({ text, digest: tool.digest });
+    else run();
+  };
+  return (
+    <section class="run" aria-label="Run" onKeyDown={(e) => { if (e.repeat && (e.key === 'Enter' || e.key === ' ')) e.preventDefault(); }}>
+      <details>
+        <summary>Advanced settings</summary>
+        <p class="field"><label for="run-session">Session</label> <input id="run-session" type="text" autocomplete="off" spellcheck={false} placeholder="none" value={session} onInput={(e) => setSession(e.currentTarget.value)} /></p>
+        <p class="field"><label for="run-config">config, as JSON</label> <textarea id="run-config" class="code" rows={2} autocomplete="off" spellcheck={false} placeholder={'{"timeout": 30000}'} value={config} onInput={(e) => setConfig(e.currentTarget.value)} /></p>
+      </details>
+      <p class="answers">
+        <button type="button" class={grave ? 'primary danger' : 'primary'} data-run aria-disabled={why !== ''} onClick={press}>{grave && <span aria-hidden="true">▲ </span>}Run</button>
+        <span class="meta">{why || (level === 'auto' ? 'Ctrl+Enter' : who?.login ? 'Run means that you allow this one call.' : 'The call asks in the inbox: you did not log in by a link.')}</span>
+        <span role="status">{said}</span>
+      </p>
+      {asks && asks.text === text && asks.digest === tool.digest && <Sure site={site} tool={tool} text={text} run={run} stop={() => setAsks(null)} />}
+      {made !== '' && <Made key={made} id={made} changed={changed} />}
+    </section>
+  );
+}
+
+/** What is about to happen, once more; it leaves when the tool or the arguments become others. @param {{site: Site, tool: Tool, text: string, run: () => void, stop: () => void}} props */
+function Sure({ site, tool, text, run, stop }) {
+  const at = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  useEffect(() => {
+    at.current?.showModal();
+  }, []);
+  const close = () => at.current?.close(); // which gives the focus back
+  return (
+    <dialog ref={at} aria-labelledby="sure-title" onClose={stop}>
+      <h2 id="sure-title">Run <Name text={tool.name} />?</h2>
+      <p>Site <Name text={site.name} />, <code>{visible(tool.origin)}</code>. {tool.terms.destructive ? 'The page marks this tool as destructive.' : 'The page says that this tool has consequences.'}</p>
+      <p>Arguments, all of them:</p>
+      <pre tabIndex={0} dir="auto">{visible(text)}</pre>
+      <p class="answers">
+        <button type="button" autofocus onClick={close}>Cancel</button>
+        <button type="button" class="primary danger" onClick={() => {
+          close();
+          run();
+        }}><span aria-hidden="true">▲ </span>Run {visible(tool.name)}</button>
+      </p>
+    </dialog>
+  );
+}
+
+/** A call and what it came to. @param {{id: string, changed: () => void}} props */
+function Made({ id, changed }) {
+  const [call, setCall] = useState(/** @type {MadeCall | undefined} */ (undefined));
+  const [problem, setProblem] = useState('');
+  const news = calls.value.get(id);
+  useEffect(() => {
+    let gone = false;
+    (async () => {
+      try {
+        const now = await madeCall(id);
+        if (gone) return;
+        setCall(now);
+        if (now.stage === 'ended' && now.reason === 'TOOL_CHANGED') changed();
+      } catch (e) {
+        if (!gone) setProblem(told(e));
+      }
+    })();
+    return () => { gone = true; };
+  }, [id, news?.stage, news?.at]);
+  if (problem !== '') return <p class="problem" role="alert">{problem}</p>;
+  if (call === undefined) return <p class="skeleton" aria-hidden="true" />;
+  const ok = call.stage === 'ended' && call.outcome === 'ok';
+  const ms = Date.parse(call.at) - Date.parse(call.began);
+  return (
+    <section class="result" aria-label="Result" data-stage={call.stage}>
+      <p role="status">
+        <strong class={call.stage === 'ended' && !ok ? 'problem' : ''}>{call.stage !== 'ended' ? call.stage === 'asked' ? '◌ waits for a person' : '◌ runs' : ok ? '✓ ok' : `✕ ${visible(call.code)}`}</strong>
+        {call.stage === 'ended' && ` · ${ms} ms`}{ok && call.result !== undefined && ` · ${size(call.result)}`} · as {visible(call.caller)}
+      </p>
+      {call.stage === 'asked' && <p><a href={`#/inbox/${encodeURIComponent(call.question ?? '')}`}>Open the question</a></p>}
+      {call.stage !== 'ended' && <button type="button" onClick={() => cancelCall(id).catch((e) => setProblem(told(e)))}>Cancel the call</button>}
+      {call.message && <p class="problem">{visible(call.message)} {outcomes[call.outcome ?? ''] ?? ''}</p>}
+      {ok && call.result !== undefined && <Result text={call.result} tool={call.tool} />}
+      <p class="meta">call <code>{visible(id)}</code></p>
+    </section>
+  );
+}
+
+/** What a tool returned: text, whatever it is. @param {{text: string, tool: string}} props */
+function Result({ text, tool }) {
+  const [json, setJSON] = useState(false);
+  let words = text;
+  if (!json && text.startsWith('"')) words = JSON.parse(text);
+  else if (!json && text.length <= most) words = pretty(text);
+  const cut = words.length > most;
+  return (
+    <>
+      <p class="bar-of">
+        <button type="button" aria-pressed={!json} onClick={() => setJSON(false)}>Rendered</button>
+        <button type="button" aria-pressed={json} onClick={() => setJSON(true)}>JSON</button>
+        <button type="button" onClick={() => save(text, tool)}>Download</button>
+      </p>
+      <p class="meta">The page returned this{cut && `; the first 64 kB of ${size(words)} are shown`}:</p>
+      <pre class="returned" tabIndex={0} dir="auto">{visible(cut ? words.slice(0, first).toWellFormed() : words)}</pre>
+    </>
+  );
+}
+
+/** JSON with a member a line; numbers stay as they are. @param {string} text */
+function pretty(text) {
+  const raw = /** @type {import('../text.js').WithRaw} */ (JSON).rawJSON;
+  return raw === undefined ? text : JSON.stringify(JSON.parse(text, /** @type {any} */ ((/** @type {string} */ _, /** @type {unknown} */ v, /** @type {{source: string}} */ c) => (typeof v === 'number' ? raw(c.source) : v))), null, 2);
+}
+
+/** @param {string} text @param {string} tool */
+function save(text, tool) {
+  const a = document.createElement('a');
+  a.href = URL.createObjectURL(new Blob([text], { type: 'application/octet-stream' }));
+  a.download = `pagetools-${tool.replace(/[^a-z0-9_-]/gi, '_').slice(0, 64)}.json`;
+  a.click();
+  setTimeout(() => URL.revokeObjectURL(a.href), 1000);
+}
