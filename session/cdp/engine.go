@@ -292,6 +292,10 @@ func (e *Engine) release(b *instance, t *tab) {
 // them in a browser that outlives us with what we opened in it.
 func (e *Engine) closeTabs(b *instance) {
 	ctx, cancel := farewell()
+	if b.guest != nil { // what is not closed in time stays there
+		cancel()
+		ctx, cancel = context.WithTimeout(context.Background(), openTime)
+	}
 	defer cancel()
 	var wg sync.WaitGroup
 	defer wg.Wait()
