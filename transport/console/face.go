@@ -87,13 +87,19 @@ func (f *Face) viewing(serve operation) http.HandlerFunc { return f.with(bridge.
 
 func (f *Face) with(right bridge.Right, serve operation) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		c := transport.CallerOf(r.Context())
-		if !c.Can(right) {
-			transport.WriteError(w, r, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun, "%s", refusals[right]).Detail("right", string(right)))
-			return
+		if c := transport.CallerOf(r.Context()); may(w, r, c, right) {
+			serve(w, r, f.operatorName(r, c))
 		}
-		serve(w, r, f.operatorName(r, c))
 	}
+}
+
+// may reports whether a caller has a right, and refuses it where not.
+func may(w http.ResponseWriter, r *http.Request, c bridge.Caller, right bridge.Right) bool {
+	if c.Can(right) {
+		return true
+	}
+	transport.WriteError(w, r, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun, "%s", refusals[right]).Detail("right", string(right)))
+	return false
 }
 
 // OperatorHeader names the operator in a request that a process passes on to another one

@@ -133,8 +133,7 @@ type madeID struct {
 // running serves a person who may see what operators see and run tools.
 func (f *Face) running(serve operation) http.HandlerFunc {
 	return f.viewing(func(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
-		if !c.Can(bridge.MayCall) {
-			transport.WriteError(w, r, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun, "%s", refusals[bridge.MayCall]).Detail("right", string(bridge.MayCall)))
+		if !may(w, r, c, bridge.MayCall) {
 			return
 		}
 		if !strings.HasPrefix(c.Name, callerPrefix) { // own rates and sessions, never those of a program

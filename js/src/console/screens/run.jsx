@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { cancelCall, madeCall, makeCall } from '../api.js';
 import { calls, link, me } from '../store.js';
-import { visible } from '../text.js';
+import { parseExactly, visible } from '../text.js';
 import { told } from '../ui/load.jsx';
 import { Name, size } from '../ui/said.jsx';
 
@@ -159,8 +159,7 @@ function Result({ text, tool }) {
 
 /** JSON with a member a line; numbers stay as they are. @param {string} text */
 function pretty(text) {
-  const raw = /** @type {import('../text.js').WithRaw} */ (JSON).rawJSON;
-  return raw === undefined ? text : JSON.stringify(JSON.parse(text, /** @type {any} */ ((/** @type {string} */ _, /** @type {unknown} */ v, /** @type {{source: string}} */ c) => (typeof v === 'number' ? raw(c.source) : v))), null, 2);
+  return 'rawJSON' in JSON ? JSON.stringify(parseExactly(text), null, 2) : text;
 }
 
 /** @param {string} text @param {string} tool */
