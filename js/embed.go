@@ -3,7 +3,7 @@
 // test of the Go code needs Node.
 package js
 
-import _ "embed"
+import "embed"
 
 //go:generate go run ./build/bundle
 
@@ -78,10 +78,11 @@ var Record string
 //go:embed dist/native.js
 var Native string
 
-// Console is the bundle of src/console: the script of the operator's page.
+// Console holds the bundle of src/console, the scripts of the operator's page: main.js shows its first
+// screen, with chunk.js, and rest.js all others.
 //
-//go:embed dist/console.js
-var Console string
+//go:embed dist/console
+var Console embed.FS
 
 // Card is the page of src/card with its style and its script in it: on it, hosts of MCP Apps show
 // questions to people. It has @CARD-KEY@ and @CARD-LINK@ where its server puts the key with which

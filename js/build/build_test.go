@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,18 +16,27 @@ import (
 
 func TestDistIsCurrent(t *testing.T) {
 	const dir = ".."
+	want := map[string][]byte{}
 	for _, b := range build.Bundles {
-		want, err := build.Make(dir, b)
+		files, err := build.Make(dir, b)
 		if err != nil {
 			t.Fatalf("building %s: %v", b.Entry, err)
 		}
-		got, err := os.ReadFile(filepath.Join(dir, b.Out))
-		if err != nil {
-			t.Fatal(err)
+		maps.Copy(want, files)
+	}
+	err := fs.WalkDir(os.DirFS(dir), "dist", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
 		}
-		if !bytes.Equal(got, want) {
-			t.Errorf("%s is stale: run go generate ./js", b.Out)
+		got, err := os.ReadFile(filepath.Join(dir, path))
+		if text, ok := want[filepath.FromSlash(path)]; !ok || !bytes.Equal(got, text) {
+			t.Errorf("%s is stale: run go generate ./js", path)
 		}
+		delete(want, filepath.FromSlash(path))
+		return err
+	})
+	if err != nil || len(want) > 0 {
+		t.Errorf("dist has not all files: run go generate ./js (%v)", err)
 	}
 }
 
@@ -36,8 +46,8 @@ func TestWarningIsError(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "main.js"), source, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := build.Make(dir, build.Bundle{Entry: "main.js", Result: "shim"}); err == nil {
-		t.Errorf("no error, but a bundle of %d bytes", len(text))
+	if files, err := build.Make(dir, build.Bundle{Entry: "main.js", Result: "shim"}); err == nil {
+		t.Errorf("no error, but %d files", len(files))
 	}
 }
 
@@ -47,9 +57,9 @@ func TestTemplateOfSeveralLinesIsError(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "main.js"), []byte(source), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		text, err := build.Make(dir, build.Bundle{Entry: "main.js", Result: "shim"})
+		files, err := build.Make(dir, build.Bundle{Entry: "main.js", Result: "shim"})
 		if (err == nil) != ok {
-			t.Errorf("%q gives %q and %v", source, text, err)
+			t.Errorf("%q gives %q and %v", source, files, err)
 		}
 	}
 }

@@ -276,7 +276,8 @@ func TestPage(t *testing.T) {
 		Listen: server.Listener.Addr().String(), Open: console.PagePaths, Callers: []transport.Credential{{Caller: person, Token: "secret"}}})
 	server.Start()
 	t.Cleanup(server.Close)
-	for path, want := range map[string]string{"/": "text/html", "/console.js": "text/javascript", "/console.css": "text/css", "/api/questions": "", "/console.js/x": "", "/console": ""} {
+	for path, want := range map[string]string{"/": "text/html", "/console/main.js": "text/javascript", "/console/rest.js": "text/javascript", "/console.css": "text/css", "/api/questions": "",
+		"/console/main.js/x": "", "/console": "", "/console/": "", "/console/x.js": ""} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil)
 		if err != nil {
 			t.Fatal(err)

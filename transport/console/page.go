@@ -1,8 +1,11 @@
 package console
 
 import (
+	"cmp"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/pagetools/pagetools/js"
@@ -11,7 +14,23 @@ import (
 
 // PagePaths are the paths that a browser gets without a credential: the page asks
 // for one, and shows nothing before. A link that logs in once brings its own.
-var PagePaths = []string{"", "/console.js", "/console.css", "/api/login"}
+var PagePaths = append([]string{"", "/console.css", "/api/login"}, slices.Collect(maps.Keys(scripts))...)
+
+// scripts holds the modules of the page by their paths.
+var scripts = func() map[string]string {
+	const dir = "dist/console"
+	all := map[string]string{}
+	files, err := js.Console.ReadDir(dir)
+	for _, file := range files {
+		text, failed := js.Console.ReadFile(dir + "/" + file.Name())
+		err = cmp.Or(err, failed)
+		all["/console/"+file.Name()] = string(text)
+	}
+	if err != nil {
+		panic(err) // they are in the program
+	}
+	return all
+}()
 
 // pagePolicy lets the page load what is ours, and nothing else; no markup can be
 // made of a text in it (CSP, Trusted Types).
@@ -27,11 +46,14 @@ const pagePermissions = "accelerometer=(), ambient-light-sensor=(), attribution-
 	"serial=(), shared-storage=(), storage-access=(), sync-xhr=(), unload=(), usb=(), web-share=(), window-management=(), xr-spatial-tracking=()"
 
 func pageRoutes() []transport.Route {
-	return []transport.Route{
+	routes := []transport.Route{
 		static("/", "text/html; charset=utf-8", js.ConsoleHTML),
-		static("/console.js", "text/javascript; charset=utf-8", js.Console),
 		static("/console.css", "text/css; charset=utf-8", js.ConsoleCSS),
 	}
+	for path, text := range scripts {
+		routes = append(routes, static(path, "text/javascript; charset=utf-8", text))
+	}
+	return routes
 }
 
 func static(path, contentType, text string) transport.Route {

@@ -24,11 +24,11 @@ const formFolder = "../testdata/form"
 // formBundle returns the script of the form's page, made of the form's sources.
 func formBundle(t *testing.T) []byte {
 	t.Helper()
-	made, err := build.Make("../../../js", build.Bundle{Entry: "../e2e/suite/testdata/form/main.jsx", Result: "page", Small: true})
+	made, err := build.Make("../../../js", build.Bundle{Entry: "../e2e/suite/testdata/form/main.jsx", Out: "form.js", Result: "page", Small: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made
+	return made["form.js"]
 }
 
 // formPage is the form, alone on a page with the policy of the operators' page.

@@ -4,19 +4,35 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/pagetools/pagetools/js/build"
 )
 
 func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	if err := os.RemoveAll("dist"); err != nil {
+		return fmt.Errorf("what was there before: %w", err)
+	}
 	for _, b := range build.Bundles {
-		text, err := build.Make(".", b)
-		if err == nil {
-			err = os.WriteFile(b.Out, text, 0o644) //nolint:gosec // everybody may read what is committed
-		}
+		files, err := build.Make(".", b)
 		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+			return err //nolint:wrapcheck // it names the bundle
+		}
+		for path, text := range files {
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // everybody may read what is committed
+				return fmt.Errorf("the folder of %s: %w", path, err)
+			}
+			if err := os.WriteFile(path, text, 0o644); err != nil { //nolint:gosec // as above
+				return fmt.Errorf("writing: %w", err)
+			}
 		}
 	}
+	return nil
 }

@@ -7,22 +7,21 @@ import { useEffect, useRef } from 'preact/hooks';
 
 import './keys.js';
 import { place } from './route.js';
-import { Clients } from './screens/clients.jsx';
 import { Inbox, summary } from './screens/inbox.jsx';
-import { Sites } from './screens/sites.jsx';
 import { entries, focusNext, link, news, now, opened, reachable, waiting } from './store.js';
 import { enter, run } from './stream.js';
 import { visible } from './text.js';
 import { useKeptFocus, useLeftFocus } from './ui/focus.js';
 import { Help, helpOpen } from './ui/help.jsx';
+import { later } from './ui/later.jsx';
 import { Theme } from './ui/theme.jsx';
 import { left } from './words.js';
 
-/** Each screen is one file: its name in the address, its name for people, and its component. */
+/** Each screen is one file: its name in the address, its name for people, and its component. The first is there at once. */
 const screens = [
   { name: 'inbox', title: 'Inbox', Screen: Inbox },
-  { name: 'sites', title: 'Sites', Screen: Sites },
-  { name: 'clients', title: 'Clients', Screen: Clients },
+  { name: 'sites', title: 'Sites', Screen: later('Sites') },
+  { name: 'clients', title: 'Clients', Screen: later('Clients') },
 ];
 
 function App() {
@@ -146,5 +145,3 @@ const root = /** @type {HTMLElement} */ (document.getElementById('app'));
 render(<App />, root);
 announce();
 run();
-
-page = true;

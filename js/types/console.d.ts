@@ -1,2 +1,0 @@
-/** What the build makes the value of the bundle. */
-declare let page: boolean;
