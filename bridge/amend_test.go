@@ -18,7 +18,7 @@ func allow(input string) (bridge.Answer, bridge.Amendment) {
 }
 
 // TestChangedArguments: a call runs with the arguments that an operator gave with their yes, after the audit
-// has both digests, and its caller is told. The same call again, by token or key, is the one that they sent.
+// has both digests, and its caller is told. A token and a key mean the call as it was sent.
 func TestChangedArguments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := bridgetest.NewRouter().Add("shop", bridgetest.Asking("order", orderSchema))
