@@ -22,15 +22,23 @@ import (
 func serveSites(t *testing.T, tools ...bridge.Declaration) (router *bridgetest.Router, login func() string) {
 	t.Helper()
 	router = bridgetest.NewRouter().Add("shop", tools...)
+	_, login = serveRouter(t, router, console.Options{})
+	return router, login
+}
+
+// serveRouter is the operators' page over a bridge of a router.
+func serveRouter(t *testing.T, router bridge.Router, o console.Options) (b *bridge.Bridge, login func() string) {
+	t.Helper()
 	kept := store.Memory(store.Options{})
 	b, err := bridge.New(router, bridge.Options{Memory: kept.Memory})
 	if err != nil {
 		t.Fatal(err)
 	}
 	done, links, logins := make(chan struct{}), &console.Links{}, console.NewLogins(kept.Logins)
-	face := console.New(b, console.Options{Done: done, Node: "here", Links: links, Logins: logins, Facts: func(string) console.SiteFacts {
+	o.Done, o.Node, o.Links, o.Logins, o.Facts = done, "here", links, logins, func(string) console.SiteFacts {
 		return console.SiteFacts{State: "open", Engine: "native", Endpoint: "http://127.0.0.1:7300", Token: true, Findings: []bridge.Finding{{Rule: "hidden-characters", Tool: "wipe", Message: "The description has characters that nobody sees."}}}
-	}})
+	}
+	face := console.New(b, o)
 	server := httptest.NewUnstartedServer(nil)
 	server.Config.Handler = transport.Guard(transport.NewMux(face.Routes()...), transport.Options{Listen: server.Listener.Addr().String(), Open: console.PagePaths, Tokens: logins.Caller,
 		Callers: []transport.Credential{{Caller: bridge.Caller{Name: "agent", May: []bridge.Right{bridge.MayCall}}, Token: "a-token-of-an-agent"}}})
@@ -45,7 +53,7 @@ func serveSites(t *testing.T, tools ...bridge.Declaration) (router *bridgetest.R
 			t.Error(err)
 		}
 	})
-	return router, func() string { return links.New("ada", time.Now()) }
+	return b, func() string { return links.New("ada", time.Now()) }
 }
 
 // shopTools are a tool with a nested argument, one whose words are meant to mislead, and one that reads.

@@ -19,7 +19,12 @@ const inbox = {
   ArrowUp: () => step(-1),
   o: () => open(document.activeElement?.closest('.row')?.getAttribute('data-id') ?? ''),
   a: () => focus('.card button.yes'),
-  r: () => focus('.card button.no'),
+  r: () => {
+    const because = document.querySelector('.card .because[aria-expanded=false]');
+    if (because instanceof HTMLElement) because.click();
+    else focus(document.querySelector('.card .reason') ? '.card .reason input' : '.card button.no');
+  },
+  e: () => /** @type {HTMLElement | null} */ (document.querySelector('.card .edit'))?.click(),
   l: () => /** @type {HTMLElement | null} */ (document.querySelector('.card .open-live'))?.click(),
 };
 
