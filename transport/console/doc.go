@@ -4,7 +4,7 @@
 //
 //	GET  /api/questions       {"questions":[{…,"site","caller","since","always","picture","edit"}]}, the oldest first
 //	GET  /api/questions/{id}  one of them, with the inputSchema of arguments that may be changed; {} when it is not open any more
-//	GET  /api/me              {"name","rights","sites","node","version","features","until","login"}
+//	GET  /api/me              {"name","rights","sites","node","version","features","until","login","start"}
 //	GET  /api/events          the one stream, below
 //	GET  /api/sites           {"items":[{"node","name","target","origin","kind","state","version","tools","findings","engine","endpoint","token"}],"next"}
 //	                          of all nodes; "missing" has those that did not answer

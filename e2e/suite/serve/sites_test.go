@@ -197,17 +197,9 @@ func TestRunOnThePage(t *testing.T) {
 		name, _, _ := strings.Cut(tool, "?")
 		page.until(t, "document.querySelector('#tool-title')?.textContent === '"+name+"' && document.querySelector('[data-run]').ariaDisabled === 'false' && document.activeElement.id === 'tool-title'")
 	}
-	ctrlEnter := func() {
-		t.Helper()
-		for _, kind := range []bridge.InputType{bridge.KeyDown, bridge.KeyUp} {
-			if err := page.Act(t.Context(), bridge.Input{Type: kind, Key: "Enter", Code: "Enter", Modifiers: 2}); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
 	ran := func() int { return len(router.Calls()) }
 	open("find?in=" + `%7B%22q%22%3A%22tea%22%2C%22n%22%3A1.10%2C%22more%22%3A9007199254740992%7D`)
-	ctrlEnter()
+	page.ctrl(t, "Enter")
 	page.until(t, "document.querySelector('.result')?.dataset.stage === 'ended' && document.querySelector('.result').innerText.includes('✓ ok')")
 	if text := page.eval(t, "document.querySelector('.returned').textContent"); !strings.Contains(text, "1.10") || !strings.Contains(text, "9007199254740992") || ran() != 1 {
 		t.Errorf("it returned %s after %d calls", text, ran())

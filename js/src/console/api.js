@@ -202,7 +202,7 @@ export async function cancelCall(id) {
   await ask(`/api/calls/${encodeURIComponent(id)}/cancel`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' });
 }
 
-/** @typedef {{name: string, rights: string[], node: string, login: string}} Me login is '' for a credential that was configured */
+/** @typedef {{name: string, rights: string[], node: string, login: string, start: string}} Me login is '' for a credential that was configured; start is the place to begin at */
 
 /** Who uses the page. @returns {Promise<Me>} */
 export async function whoAmI() {
