@@ -27,6 +27,11 @@ func (f *Face) Routes() []transport.Route {
 		{Pattern: "/api/calls", Methods: map[string]http.HandlerFunc{http.MethodPost: f.running(f.run)}},
 		transport.Get("/api/calls/{id}", f.running(f.made)),
 		{Pattern: "/api/calls/{id}/cancel", Methods: map[string]http.HandlerFunc{http.MethodPost: f.running(f.cancel)}},
+		transport.Get("/api/policy", f.atNode(f.decision)),
+		transport.Get("/api/policy/unseen", f.viewing(f.listUnseen)),
+		transport.Get("/api/callers", f.atNode(f.listCallers)),
+		transport.Get("/api/grants", f.operating(f.listGrants)),
+		{Pattern: "/api/grants/{id}", Methods: map[string]http.HandlerFunc{http.MethodDelete: f.operating(f.revokeGrant)}},
 		transport.Get("/api/events", f.viewing(f.stream)),
 		transport.Get("/api/console", f.viewing(f.page)),
 		{Pattern: "/api/links", Methods: map[string]http.HandlerFunc{
