@@ -10,7 +10,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/policy"
 )
 
-// TestExplain: what is said of a call is what the call gets, with what each layer wanted; and asking has no
+// TestExplain: a call gets what is said of it before, with what each layer wanted; and asking has no
 // effect, however often it is done.
 func TestExplain(t *testing.T) {
 	s := inMemory(t)

@@ -117,7 +117,7 @@ func Decide(in Input) Decision {
 	return d
 }
 
-// Layer is what one layer wanted in a decision.
+// Layer says what one layer wanted in a decision.
 type Layer struct {
 	Name    string // one of the layers
 	Level   Level  // Auto wants nothing

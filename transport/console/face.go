@@ -31,7 +31,7 @@ type Options struct {
 	Version string
 	// Facts returns what is known of a site; nil knows nothing.
 	Facts func(site string) SiteFacts
-	// Callers are those of the faces for agents, with their credentials; nil knows none.
+	// Callers returns the callers of the faces for agents, with their credentials; nil knows none.
 	Callers func() []bridge.Caller
 	// RuleAt returns the file and the line of an operator's rule, such as "pagetools.yaml:12", or "";
 	// nil knows none.

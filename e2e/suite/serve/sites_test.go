@@ -20,16 +20,35 @@ import (
 // address of it that logs a person in.
 func serveSites(t *testing.T, tools ...bridge.Declaration) (router *bridgetest.Router, login func() string) {
 	t.Helper()
-	router = bridgetest.NewRouter().Add("shop", tools...)
-	kept := store.Memory(store.Options{})
-	b, err := bridge.New(router, bridge.Options{Memory: kept.Memory})
+	x := serveKept(t, store.Memory(store.Options{}), bridge.SiteOptions{}, nil, tools...)
+	return x.Router, x.login
+}
+
+// keptShop is the operators' page over a bridge and what it keeps.
+type keptShop struct {
+	*bridgetest.Router
+
+	b     *bridge.Bridge
+	kept  *store.Store
+	login func() string
+}
+
+// serveKept is serveSites with a store, what the operator wrote for the shop, and options; set may be nil.
+func serveKept(t *testing.T, kept *store.Store, shop bridge.SiteOptions, set func(*console.Options), tools ...bridge.Declaration) keptShop {
+	t.Helper()
+	router := bridgetest.NewRouter().Add("shop", tools...)
+	b, err := bridge.New(router, bridge.Options{Memory: kept.Memory, Sites: map[string]bridge.SiteOptions{"shop": shop}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	done, links, logins := make(chan struct{}), &console.Links{}, console.NewLogins(kept.Logins)
-	face := console.New(b, console.Options{Done: done, Node: "here", Links: links, Logins: logins, Facts: func(string) console.SiteFacts {
+	o := console.Options{Done: done, Node: "here", Links: links, Logins: logins, Facts: func(string) console.SiteFacts {
 		return console.SiteFacts{State: "open", Engine: "native", Findings: []bridge.Finding{{Rule: "hidden-characters", Tool: "wipe", Message: "The description has characters that nobody sees."}}}
-	}})
+	}}
+	if set != nil {
+		set(&o)
+	}
+	face := console.New(b, o)
 	server := httptest.NewUnstartedServer(nil)
 	server.Config.Handler = transport.Guard(transport.NewMux(face.Routes()...), transport.Options{Listen: server.Listener.Addr().String(), Open: console.PagePaths, Tokens: logins.Caller,
 		Callers: []transport.Credential{{Caller: bridge.Caller{Name: "agent", May: []bridge.Right{bridge.MayCall}}, Token: "a-token-of-an-agent"}}})
@@ -44,7 +63,7 @@ func serveSites(t *testing.T, tools ...bridge.Declaration) (router *bridgetest.R
 			t.Error(err)
 		}
 	})
-	return router, func() string { return links.New("ada", time.Now()) }
+	return keptShop{router, b, kept, func() string { return links.New("ada", time.Now()) }}
 }
 
 // shopTools are a tool with a nested argument, one whose words are meant to mislead, and one that reads.
@@ -161,6 +180,10 @@ func TestSitesOfStrangers(t *testing.T) {
 	page.eval(t, "(location.hash = '#/sites/shop/findings', '')")
 	page.until(t, "document.querySelector('.findings')?.innerText.includes('wipe: The description has characters that nobody sees. hidden-characters') ?? false")
 	page.clean(t, "findings")
+	page.eval(t, "(location.hash = '#/policy?site=shop&tool=wipe&caller=agent', '')")
+	page.until(t, "document.querySelector('.decided')?.innerText.includes('would be asked about each time') ?? false")
+	page.clean(t, "policy")
+	page.shot(t, "policy-narrow")
 	page.eval(t, "(location.hash = '#/sites/shop/tools/find?in=' + encodeURIComponent('{\"q\":\"tea\"}'), '')")
 	page.until(t, "document.querySelector('.card textarea')?.value === 'tea'")
 	page.eval(t, "(document.documentElement.style.fontSize = '175%', '')")
