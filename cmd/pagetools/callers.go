@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -40,6 +41,8 @@ type callers struct {
 	tools atomic.Pointer[map[string]string]
 	// apps has who gets the card, of those callers of whom the file says it.
 	apps atomic.Pointer[map[string]bool]
+	// endpoint has the address at which agents reach the faces; "" where they are not served over HTTP.
+	endpoint string
 }
 
 // consoleTokenName is the file of the console's credential.
@@ -79,6 +82,7 @@ func (c *callers) guards(addr net.Addr) (transport.Options, error) {
 		return o, terminal.Usage("%s",
 			strings.ReplaceAll(err.Error(), o.Listen, conf.Listen)) // as they wrote it
 	}
+	c.endpoint = cmp.Or(strings.TrimSuffix(o.PublicURL, "/"), "http://"+o.Listen)
 	return o, nil
 }
 

@@ -15,6 +15,16 @@ import (
 	"github.com/pagetools/pagetools/transport"
 )
 
+func (f *Face) policyRoutes() []transport.Route {
+	return []transport.Route{
+		transport.Get("/api/policy", f.atNode(f.decision)),
+		transport.Get("/api/policy/unseen", f.viewing(f.listUnseen)),
+		transport.Get("/api/callers", f.atNode(f.listCallers)),
+		transport.Get("/api/grants", f.operating(f.listGrants)),
+		{Pattern: "/api/grants/{id}", Methods: map[string]http.HandlerFunc{http.MethodDelete: f.operating(f.revokeGrant)}},
+	}
+}
+
 // policyJSON says what would become of a call.
 type policyJSON struct {
 	Node   string `json:"node"`

@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -12,7 +13,7 @@ import (
 
 // Routes are the paths of the API and of its page.
 func (f *Face) Routes() []transport.Route {
-	return append(pageRoutes(), []transport.Route{
+	return slices.Concat(pageRoutes(), f.policyRoutes(), []transport.Route{
 		transport.Get("/api/me", f.viewing(f.me)),
 		transport.Get("/api/questions", f.viewing(f.list)),
 		{Pattern: "/api/questions/{id}", Methods: map[string]http.HandlerFunc{
@@ -23,15 +24,12 @@ func (f *Face) Routes() []transport.Route {
 		transport.Get("/api/sites", f.viewing(f.listSites)),
 		transport.Get("/api/sites/{site}/tools", f.atNode(f.listTools)),
 		transport.Get("/api/sites/{site}/findings", f.atNode(f.listFindings)),
+		transport.Get("/api/sites/{site}/config", f.atNode(f.config)),
 		{Pattern: "/api/sites/{site}/validate", Methods: map[string]http.HandlerFunc{http.MethodPost: f.atNode(f.validate)}},
 		{Pattern: "/api/calls", Methods: map[string]http.HandlerFunc{http.MethodPost: f.running(f.run)}},
 		transport.Get("/api/calls/{id}", f.running(f.made)),
 		{Pattern: "/api/calls/{id}/cancel", Methods: map[string]http.HandlerFunc{http.MethodPost: f.running(f.cancel)}},
-		transport.Get("/api/policy", f.atNode(f.decision)),
-		transport.Get("/api/policy/unseen", f.viewing(f.listUnseen)),
-		transport.Get("/api/callers", f.atNode(f.listCallers)),
-		transport.Get("/api/grants", f.operating(f.listGrants)),
-		{Pattern: "/api/grants/{id}", Methods: map[string]http.HandlerFunc{http.MethodDelete: f.operating(f.revokeGrant)}},
+		transport.Get("/files/{id}", f.running(func(w http.ResponseWriter, r *http.Request, c bridge.Caller) { transport.ServeFile(f.b, w, r, c) })),
 		transport.Get("/api/events", f.viewing(f.stream)),
 		transport.Get("/api/console", f.viewing(f.page)),
 		{Pattern: "/api/links", Methods: map[string]http.HandlerFunc{
@@ -43,7 +41,7 @@ func (f *Face) Routes() []transport.Route {
 		{Pattern: "/api/login", Methods: map[string]http.HandlerFunc{http.MethodPost: f.login, http.MethodDelete: f.viewing(f.logout)}},
 		transport.Get("/api/logins", f.viewing(ofAllSites(f.listLogins))),
 		{Pattern: "/api/logins/{id}", Methods: map[string]http.HandlerFunc{http.MethodDelete: f.operating(ofAllSites(f.removeLogin))}},
-	}...)
+	})
 }
 
 func (f *Face) page(w http.ResponseWriter, r *http.Request, _ bridge.Caller) {
