@@ -84,7 +84,7 @@ func TestPolicyOnThePage(t *testing.T) {
 	page.clean(t, "revoking")
 	page.shot(t, "policy-revoke")
 	page.press(t, "Enter")
-	page.until(t, focused+".matches('.part li button')")
+	page.until(t, focused+".matches('.part li button') && document.querySelector('dialog') === null")
 	page.press(t, "Enter")
 	page.until(t, focused+".textContent === 'Cancel'")
 	page.press(t, "Tab", "Enter")

@@ -12,14 +12,18 @@ export function Sure({ title, verb, run, stop, children }) {
   useEffect(() => {
     at.current?.showModal();
   }, []);
+  const close = () => {
+    at.current?.close(); // which gives the focus back
+    stop(); // the event comes later
+  };
   return (
     <dialog ref={at} aria-labelledby="sure-title" onClose={stop} onKeyDown={(e) => { if (e.repeat && (e.key === 'Enter' || e.key === ' ')) e.preventDefault(); }}>
       <h2 id="sure-title">{title}</h2>
       {children}
       <p class="answers">
-        <button type="button" autofocus onClick={() => at.current?.close()}>Cancel</button>
+        <button type="button" autofocus onClick={close}>Cancel</button>
         <button type="button" class="primary danger" onClick={() => {
-          at.current?.close();
+          close();
           run();
         }}><span aria-hidden="true">▲ </span>{verb}</button>
       </p>
