@@ -37,6 +37,7 @@ const places = {
   },
   s: () => go('sites'),
   n: () => go('clients'),
+  p: () => go('policy'),
 };
 
 /** Goes to a link of a list further down, or up. @param {number} by */

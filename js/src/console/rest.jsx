@@ -3,4 +3,5 @@
 
 export { Anywhere } from './screens/anywhere.jsx';
 export { Clients } from './screens/clients.jsx';
+export { Policy } from './screens/policy.jsx';
 export { Sites } from './screens/sites.jsx';
