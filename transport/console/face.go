@@ -30,6 +30,8 @@ type Options struct {
 	Version string
 	// Facts returns what is known of a site; nil knows nothing.
 	Facts func(site string) SiteFacts
+	// Pages tells of the browsers; nil knows none.
+	Pages Pages
 	// Logins give out what links are good for; nil lets nobody in.
 	Logins *Logins
 	// Connections are the clients that people let in; nil means none.
@@ -52,6 +54,7 @@ type Face struct {
 
 	version string
 	facts   func(string) SiteFacts
+	pages   Pages
 	hub     *hub
 	runs    runs
 
@@ -63,7 +66,7 @@ type Face struct {
 
 // New makes the face of a bridge.
 func New(b *bridge.Bridge, o Options) *Face {
-	f := &Face{b: b, done: o.Done, version: o.Version, facts: o.Facts, peers: o.Peers, named: o.Named, words: o.Words,
+	f := &Face{b: b, done: o.Done, version: o.Version, facts: o.Facts, pages: o.Pages, peers: o.Peers, named: o.Named, words: o.Words,
 		node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
 	f.hub = &hub{face: f}
 	return f

@@ -41,8 +41,14 @@ const (
 
 func servePage(t *testing.T, kept *store.Store, o console.Options) *page {
 	t.Helper()
+	return serveSessions(t, kept, o, nil)
+}
+
+// serveSessions is servePage with sessions.
+func serveSessions(t *testing.T, kept *store.Store, o console.Options, sessions bridge.Sessions) *page {
+	t.Helper()
 	router := bridgetest.NewRouter().Add("shop", bridgetest.Asking("buy", ""), bridgetest.Tool("find", ""))
-	b, err := bridge.New(router, bridge.Options{Memory: kept.Memory})
+	b, err := bridge.New(router, bridge.Options{Memory: kept.Memory, Sessions: sessions})
 	if err != nil {
 		t.Fatal(err)
 	}

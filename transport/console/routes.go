@@ -27,6 +27,9 @@ func (f *Face) Routes() []transport.Route {
 		{Pattern: "/api/calls", Methods: map[string]http.HandlerFunc{http.MethodPost: f.running(f.run)}},
 		transport.Get("/api/calls/{id}", f.running(f.made)),
 		{Pattern: "/api/calls/{id}/cancel", Methods: map[string]http.HandlerFunc{http.MethodPost: f.running(f.cancel)}},
+		transport.Get("/api/sessions", f.viewing(f.listSessions)),
+		{Pattern: "/api/sessions/{id}", Methods: map[string]http.HandlerFunc{http.MethodDelete: f.answeringAt(f.closeSession)}},
+		transport.Get("/api/browsers", f.viewing(f.listBrowsers)),
 		transport.Get("/api/events", f.viewing(f.stream)),
 		transport.Get("/api/console", f.viewing(f.page)),
 		{Pattern: "/api/links", Methods: map[string]http.HandlerFunc{

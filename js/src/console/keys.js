@@ -35,6 +35,7 @@ const places = {
     focusNext.value = 'inbox';
   },
   s: () => go('sites'),
+  e: () => go('sessions'),
   n: () => go('clients'),
 };
 

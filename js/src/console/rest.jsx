@@ -2,4 +2,6 @@
 // What is not on the first screen: the page loads it when somebody goes there, or has nothing else to do.
 
 export { Clients } from './screens/clients.jsx';
+export { Editing } from './screens/edit.jsx';
+export { Sessions } from './screens/sessions.jsx';
 export { Sites } from './screens/sites.jsx';

@@ -11,7 +11,7 @@ export const helpOpen = signal(false);
 export const letters = signal(localStorage.getItem(place) !== 'off');
 
 const keys = [
-  ['?', 'This help'], ['g then i', 'Inbox'], ['g then s', 'Sites'], ['g then n', 'Clients'], ['j, k', 'Next row, previous row'], ['Enter, o', 'Open the row'], ['/', 'Filter'],
+  ['?', 'This help'], ['g then i', 'Inbox'], ['g then s', 'Sites'], ['g then e', 'Sessions'], ['g then n', 'Clients'], ['j, k', 'Next row, previous row'], ['Enter, o', 'Open the row'], ['/', 'Filter'],
   ['Esc', 'Close, and go back to the row'], ['a', 'Go to Allow; Enter then answers'], ['r', 'Give a reason and refuse: Enter then answers'], ['e', 'Edit the arguments'],
   ['l', 'Live view of the page; Shift+Esc leaves it'],
 ];
