@@ -74,7 +74,9 @@ func (a *App) BrowserStates(weighed bool) []bridge.BrowserState {
 	for _, e := range a.running() {
 		all = append(all, e.State(weighed))
 	}
-	slices.SortFunc(all, func(x, y bridge.BrowserState) int { return cmp.Or(x.Since.Compare(y.Since), cmp.Compare(x.Version, y.Version)) })
+	slices.SortFunc(all, func(x, y bridge.BrowserState) int {
+		return cmp.Or(x.Since.Compare(y.Since), cmp.Compare(x.Version, y.Version))
+	})
 	return all
 }
 

@@ -62,7 +62,7 @@ function Pools({ all }) {
     <>
       {all.map((p) => (
         <p key={p.node}>
-          {all.length > 1 && <><Name text={p.node} />: </>}<strong>{p.held}</strong> of {p.limit} pages are held, {p.spare} stand by, <strong>{p.queued}</strong> {p.queued === 1 ? 'call waits' : 'calls wait'} for one.
+          {all.length > 1 && <><Name text={p.node} />: </>}<strong>{p.held}</strong> of {p.limit} pages are held, {p.spare} {p.spare === 1 ? 'stands' : 'stand'} by, <strong>{p.queued}</strong> {p.queued === 1 ? 'call waits' : 'calls wait'} for one.
           {p.queued > 0 && <span class="problem" role="status"> <span aria-hidden="true">◌</span> {p.noMemory ? 'The memory that is left holds no further page.' : p.held >= p.limit ? 'All pages are held.' : `One caller has at most ${p.perCaller}.`}
             {p.most && <> Most by <Name text={p.most.caller} /> ({p.most.held}).</>}{p.oldest && <> The oldest by <Name text={p.oldest.caller} />, since {clock(p.oldest.since)}.</>}</span>}
         </p>
@@ -125,7 +125,7 @@ function Table({ all, several, close }) {
                 <th scope="row"><Name text={s.caller} /></th><td><Name text={s.site} /></td><td><Name text={s.session} /></td>
                 <td><Time at={s.since} /></td><td><Time at={s.lastUsed} /></td><td>{s.calls}</td>
                 <td>{s.running > 0 ? `◌ ${s.running === 1 ? 'a call runs' : `${s.running} calls run`}` : 'idle'}{s.waiting > 0 && `, ${s.waiting} wait`}</td>
-                <td><Address of={s.address} /></td>{several && <td>{visible(s.node)}</td>}
+                <td class="address"><Address of={s.address} /></td>{several && <td>{visible(s.node)}</td>}
                 <td><button type="button" aria-disabled={!may || link.value.state !== 'live'} aria-label={`Close session ${visible(s.session).slice(0, 64)} of ${visible(s.caller)}`}
                   onClick={() => { if (may && link.value.state === 'live') close(s); }}>Close</button></td>
               </tr>
