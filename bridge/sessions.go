@@ -10,8 +10,8 @@ import (
 
 // SessionState is a session with its page, as an operator sees it.
 type SessionState struct {
-	// ID names it in this process; no other session of any process has the same. It is not the
-	// caller's name for it, which is Session.
+	// ID names it in this process; no other session of any process has the same. Session has the
+	// caller's name for it.
 	ID, Caller, Site, Session string
 	// Since says when it was opened, and Used when a call last began or ended in it.
 	Since, Used time.Time
@@ -29,7 +29,7 @@ type Pool struct {
 	Held, Spare, Queued, Limit int
 	// PerCaller bounds those of one caller.
 	PerCaller int
-	// Caller is the one that holds most of them, and Of how many.
+	// Caller holds most of them, and Of says how many.
 	Caller string
 	Of     int
 	// Oldest names the caller that has held a page for longest, and Since says since when. They are
@@ -49,7 +49,7 @@ type BrowserState struct {
 	Since time.Time
 	// Tabs counts its tabs now, and Opened those since it started. One that had many is replaced.
 	Tabs, Opened int
-	// Memory is what it and its processes take, in bytes: their proportional set size. 0 is not known.
+	// Memory counts the bytes that it and its processes take: their proportional set size. 0 is not known.
 	Memory uint64
 	// Started counts browsers that this one replaced, and itself; Failed those that did not start.
 	Started, Failed int

@@ -17,8 +17,8 @@ func SessionsOf(m *Manager) Sessions { return Sessions{m} }
 // NotifyOf implements bridge.Sessions.
 func (s Sessions) NotifyOf(changed func()) { s.m.notifyOf.Store(&changed) }
 
-// others says that there are other sessions than before.
-func (m *Manager) others() {
+// othersOf says that there are other sessions than before.
+func othersOf(m *Manager) {
 	if changed := m.notifyOf.Load(); changed != nil {
 		(*changed)()
 	}

@@ -273,7 +273,7 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 		ses.page, ses.uses, ses.calls = page, 1, 1
 		m := st.manager
 		m.changed(ses.key.site) // its caller sees its list from now on
-		m.others()
+		othersOf(m)
 		m.background.Go(func() { m.watchSession(ses) })
 	} else if page != w.site.lent {
 		st.fresh[page] = held{w.key.caller, time.Now()}
@@ -317,7 +317,7 @@ func (st *state) remove(ses *session, tombstone bool) {
 	}
 	ses.unname(st)
 	st.manager.changed(ses.key.site)
-	st.manager.others()
+	othersOf(st.manager)
 	st.hold(ses.key.caller, -1)
 	if tombstone {
 		st.leaveTombstone(ses.key)

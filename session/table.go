@@ -85,7 +85,7 @@ func (s *site) retire(st *state) {
 		default: // its calls keep the page, and its name is free
 			ses.ended = true
 			delete(st.sessions, ses.key)
-			m.others()
+			othersOf(m)
 			st.leaveTombstone(ses.key)
 		}
 	}
