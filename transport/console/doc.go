@@ -4,12 +4,13 @@
 //
 //	GET  /api/questions       {"questions":[{…,"site","caller","since","always","picture","edit"}]}, the oldest first
 //	GET  /api/questions/{id}  one of them, with the inputSchema of arguments that may be changed; {} when it is not open any more
-//	GET  /api/me              {"name","rights","sites","node","version","features","until","login"}
+//	GET  /api/me              {"name","rights","sites","node","version","features","until","login","start"}
 //	GET  /api/events          the one stream, below
-//	GET  /api/sites           {"items":[{"node","name","target","origin","kind","state","version","tools","findings","engine"}],"next"} of all
-//	                          nodes; "missing" has those that did not answer
+//	GET  /api/sites           {"items":[{"node","name","target","origin","kind","state","version","tools","findings","engine","endpoint","token"}],"next"}
+//	                          of all nodes; "missing" has those that did not answer
 //	GET  /api/sites/{s}/tools     {"items":[{"name","title","description","schema","terms","findings",…}],"next"}, as they are known now
 //	GET  /api/sites/{s}/findings  {"items":[{"rule","tool","message","refused"}],"next"}: what its author should know
+//	GET  /api/sites/{s}/config    {"schema"}: what config of a call may have, with the defaults of the site
 //	POST /api/sites/{s}/validate  {"tool","input"} gives {"errors":[{"pointer","message"}]}; nothing reaches the page
 //	POST /api/calls           {"site","tool","input","key","config"?,"session"?,"version"?,"confirm"?} gives 202 {"call"}: a person runs a
 //	                          tool, as console:NAME; the same key is the same call. confirm {"definition","arguments","level"}
@@ -17,6 +18,7 @@
 //	                          were on the screen: it is the consent to this call. It counts from a login by a link only
 //	GET  /api/calls/{id}      {…,"input","result","error"}: a call that its reader made, as in call.started. The newest 100 are kept
 //	POST /api/calls/{id}/cancel   ends one
+//	GET  /files/{id}          a file that a page saved in a call that its reader made
 //	GET  /api/questions/{id}/picture  the page that asks, as a PNG
 //	GET  /api/questions/{id}/live     the page that asks, as it changes, and a person's hand in it: a WebSocket
 //	POST /api/questions/{id}  {"ok":true|false,"value"?,"always"?,"input"?,"reason"?} answers; the first answer wins. With consent (where

@@ -98,7 +98,8 @@ export async function watch(since, to) {
   }
 }
 
-/** @typedef {{node: string, name: string, target: string, origin: string, kind: string, state: string, version: string, tools: number, findings: number, engine: string, error?: string}} Site */
+/** @typedef {{node: string, name: string, target: string, origin: string, kind: string, state: string, version: string, tools: number, findings: number, engine: string,
+ *   endpoint: string, token: boolean, error?: string}} Site */
 /** @typedef {{rule: string, tool?: string, message: string, refused: boolean}} Finding */
 /** @typedef {{level: string, reason: string, readsOnly: boolean, destructive: boolean, untrusted: boolean}} Terms */
 /** @typedef {{node: string, name: string, title: string, description: string, schema: string, annotations: {consequentialHint?: unknown} | null, digest: string, origin: string, frame?: string, terms: Terms, findings: Finding[]}} Tool schema is its text */
@@ -128,6 +129,16 @@ export async function siteTools(site, node) {
 }
 
 /**
+ * The schema of what a person may set for a call, as text.
+ * @param {string} site @param {string} node
+ * @returns {Promise<string>}
+ */
+export async function siteConfig(site, node) {
+  const schema = member(parse(await (await ask(ofSite(site, node, 'config'))).text()).node, 'schema');
+  return schema === undefined ? '{}' : print(schema);
+}
+
+/**
  * What the author of a site should know of it.
  * @param {string} site @param {string} node
  * @returns {Promise<Finding[]>}
@@ -147,7 +158,7 @@ export async function validate(site, node, tool, input) {
 }
 
 /** @typedef {{call: string, site: string, tool: string, caller: string, stage: string, began: string, at: string, question?: string, outcome?: string, code: string, reason?: string,
- *   result?: string, message?: string}} MadeCall result is its text */
+ *   result?: string, message?: string, input: string, files?: {id?: string, name: string, type: string, bytes?: number, url?: string}[]}} MadeCall result and input are texts */
 
 /**
  * Runs a tool. Returns the id of the call.
@@ -159,7 +170,7 @@ export async function makeCall(site, tool, input, { session, config, confirm }) 
   const digest = asks && crypto.subtle ? hex(new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(input)))) : '';
   const members = [
     `"site":${JSON.stringify(site.name)}`, `"tool":${JSON.stringify(tool.name)}`, `"input":${input}`, `"key":"${hex(crypto.getRandomValues(new Uint8Array(16)))}"`,
-    ...(session === '' ? [] : [`"session":${JSON.stringify(session)}`]), ...(config.trim() === '' ? [] : [`"config":${print(parse(config).node)}`]),
+    ...(session === '' ? [] : [`"session":${JSON.stringify(session)}`]), ...(config === '' ? [] : [`"config":${config}`]),
     ...(digest === '' ? [] : [`"confirm":${JSON.stringify({ definition: tool.digest, arguments: digest, level: tool.terms.level })}`]),
   ];
   const reply = await ask('/api/calls', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: `{${members.join(',')}}` });
@@ -177,8 +188,13 @@ const hex = (bytes) => [...bytes].map((b) => b.toString(16).padStart(2, '0')).jo
 export async function madeCall(id) {
   const { node } = parse(await (await ask(`/api/calls/${encodeURIComponent(id)}`)).text());
   const made = /** @type {any} */ (plain(node));
-  const result = member(node, 'result');
-  return { ...made, result: result === undefined || made.result === null ? undefined : print(result), message: made.error?.error?.message };
+  const result = member(node, 'result'), input = member(node, 'input');
+  return { ...made, input: input === undefined ? '' : print(input), result: result === undefined || made.result === null ? undefined : print(result), message: made.error?.message };
+}
+
+/** A file that a page saved in a call that this person made. @param {string} id */
+export async function savedFile(id) {
+  return (await ask(`/files/${encodeURIComponent(id)}`)).blob();
 }
 
 /** Ends a call that this person made. @param {string} id */
@@ -201,7 +217,7 @@ export async function closeSession({ node, id }, running) {
   await ask(`/api/sessions/${encodeURIComponent(id)}?${new URLSearchParams({ node, ...(running ? { running: 'end' } : {}) })}`, { method: 'DELETE' });
 }
 
-/** @typedef {{name: string, rights: string[], node: string, login: string}} Me login is '' for a credential that was configured */
+/** @typedef {{name: string, rights: string[], node: string, login: string, start: string}} Me login is '' for a credential that was configured; start is the place to begin at */
 
 /** Who uses the page. @returns {Promise<Me>} */
 export async function whoAmI() {

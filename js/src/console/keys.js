@@ -3,7 +3,8 @@
 
 import { go, place } from './route.js';
 import { focusNext } from './store.js';
-import { helpOpen, letters } from './ui/help.jsx';
+import { letters } from './ui/help.jsx';
+import { helpOpen, paletteOpen } from './ui/open.js';
 import { open, shut, step } from './screens/inbox.jsx';
 
 let went = -Infinity; // when g was pressed
@@ -53,6 +54,7 @@ const lists = {
   ArrowUp: () => walk(-1),
   o: () => { if (document.activeElement?.matches('.row-link')) /** @type {HTMLElement} */ (document.activeElement).click(); },
   '/': () => focus('main .filter'),
+  c: () => focus('#copy-as'),
 };
 
 /** Closes what a screen shows beside its list; the row has the focus. */
@@ -68,6 +70,11 @@ function leave() {
 document.addEventListener('keydown', (e) => {
   const { target: at } = e;
   const writes = at instanceof HTMLElement && at.closest('input:not([type=checkbox]), textarea, select, [contenteditable], [role=application]') !== null;
+  if (e.key.toLowerCase() === 'k' && (e.ctrlKey || e.metaKey) && !e.altKey && !e.shiftKey && !document.querySelector('dialog[open]') && !(at instanceof Element && at.closest('[role=application]'))) {
+    e.preventDefault();
+    paletteOpen.value = true;
+    return;
+  }
   if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || e.isComposing || document.querySelector('dialog[open]')) return;
   if (e.key === 'Escape' && !e.shiftKey && !(at instanceof Element && at.closest('[role=application]'))) {
     if (place.value.screen === 'inbox') shut();

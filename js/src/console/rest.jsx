@@ -1,6 +1,7 @@
 // @ts-check
 // What is not on the first screen: the page loads it when somebody goes there, or has nothing else to do.
 
+export { Anywhere } from './screens/anywhere.jsx';
 export { Clients } from './screens/clients.jsx';
 export { Editing } from './screens/edit.jsx';
 export { Sessions } from './screens/sessions.jsx';
