@@ -65,7 +65,7 @@ func (p *scriptedPages) set(pool bridge.Pool, all ...bridge.SessionState) {
 func TestSessionsByKeyboard(t *testing.T) {
 	t.Parallel()
 	pages := &scriptedPages{}
-	_, login := serveRouter(t, bridgetest.NewRouter().Add("shop"), console.Options{Pages: pages}, pages)
+	_, login := serveSessions(t, bridgetest.NewRouter().Add("shop"), console.Options{Pages: pages}, pages)
 	page := showInBrowser(t, browserOf(t, 320, 640), login(), "#inbox-title")
 	page.until(t, "document.body.innerText.includes('No call waits')")
 	page.press(t, "g", "e")

@@ -22,12 +22,18 @@ import (
 func serveSites(t *testing.T, tools ...bridge.Declaration) (router *bridgetest.Router, login func() string) {
 	t.Helper()
 	router = bridgetest.NewRouter().Add("shop", tools...)
-	_, login = serveRouter(t, router, console.Options{}, nil)
+	_, login = serveRouter(t, router, console.Options{})
 	return router, login
 }
 
-// serveRouter is the operators' page over a bridge of a router, with sessions; nil is none.
-func serveRouter(t *testing.T, router bridge.Router, o console.Options, sessions bridge.Sessions) (b *bridge.Bridge, login func() string) {
+// serveRouter is the operators' page over a bridge of a router.
+func serveRouter(t *testing.T, router bridge.Router, o console.Options) (b *bridge.Bridge, login func() string) {
+	t.Helper()
+	return serveSessions(t, router, o, nil)
+}
+
+// serveSessions is serveRouter with sessions.
+func serveSessions(t *testing.T, router bridge.Router, o console.Options, sessions bridge.Sessions) (b *bridge.Bridge, login func() string) {
 	t.Helper()
 	kept := store.Memory(store.Options{})
 	b, err := bridge.New(router, bridge.Options{Memory: kept.Memory, Sessions: sessions})
