@@ -39,6 +39,8 @@ type Options struct {
 	// RuleAt returns the file and the line of an operator's rule, such as "pagetools.yaml:12", or "";
 	// nil knows none.
 	RuleAt func(site string, rule policy.Rule) string
+	// Pages tells of the browsers; nil knows none.
+	Pages Pages
 	// Logins give out what links are good for; nil lets nobody in.
 	Logins *Logins
 	// Connections are the clients that people let in; nil means none.
@@ -64,6 +66,7 @@ type Face struct {
 	facts   func(string) SiteFacts
 	callers func() []bridge.Caller
 	ruleAt  func(string, policy.Rule) string
+	pages   Pages
 	hub     *hub
 	runs    runs
 
@@ -76,7 +79,7 @@ type Face struct {
 // New makes the face of a bridge.
 func New(b *bridge.Bridge, o Options) *Face {
 	f := &Face{b: b, done: o.Done, version: o.Version, start: o.Start, facts: o.Facts, peers: o.Peers, named: o.Named, words: o.Words,
-		callers: o.Callers, ruleAt: o.RuleAt, node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
+		pages: o.Pages, callers: o.Callers, ruleAt: o.RuleAt, node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
 	f.hub = &hub{face: f}
 	return f
 }

@@ -38,14 +38,15 @@ type keptShop struct {
 func serveKept(t *testing.T, kept *store.Store, shop bridge.SiteOptions, o console.Options, tools ...bridge.Declaration) keptShop {
 	t.Helper()
 	router := bridgetest.NewRouter().Add("shop", tools...)
-	b, login := serveRouter(t, router, kept, shop, o)
+	b, login := serveRouter(t, router, kept, bridge.Options{Sites: map[string]bridge.SiteOptions{"shop": shop}}, o)
 	return keptShop{router, b, kept, login}
 }
 
 // serveRouter is the operators' page over a bridge of a router, which is closed with the store.
-func serveRouter(t *testing.T, router bridge.Router, kept *store.Store, shop bridge.SiteOptions, o console.Options) (b *bridge.Bridge, login func() string) {
+func serveRouter(t *testing.T, router bridge.Router, kept *store.Store, of bridge.Options, o console.Options) (b *bridge.Bridge, login func() string) {
 	t.Helper()
-	b, err := bridge.New(router, bridge.Options{Memory: kept.Memory, Sites: map[string]bridge.SiteOptions{"shop": shop}})
+	of.Memory = kept.Memory
+	b, err := bridge.New(router, of)
 	if err != nil {
 		t.Fatal(err)
 	}
