@@ -36,6 +36,8 @@ type Options struct {
 	// RuleAt returns the file and the line of an operator's rule, such as "pagetools.yaml:12", or "";
 	// nil knows none.
 	RuleAt func(site string, rule policy.Rule) string
+	// Audit reads the audit of the data folder; nil where there is none.
+	Audit *Audit
 	// Logins give out what links are good for; nil lets nobody in.
 	Logins *Logins
 	// Connections are the clients that people let in; nil means none.
@@ -63,6 +65,9 @@ type Face struct {
 	hub     *hub
 	runs    runs
 
+	audit    *Audit
+	auditing auditing
+
 	logins      *Logins
 	connections Connections
 
@@ -72,7 +77,7 @@ type Face struct {
 // New makes the face of a bridge.
 func New(b *bridge.Bridge, o Options) *Face {
 	f := &Face{b: b, done: o.Done, version: o.Version, facts: o.Facts, peers: o.Peers, named: o.Named, words: o.Words,
-		callers: o.Callers, ruleAt: o.RuleAt, node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
+		audit: o.Audit, callers: o.Callers, ruleAt: o.RuleAt, node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
 	f.hub = &hub{face: f}
 	return f
 }

@@ -32,6 +32,7 @@ const places = {
   s: () => go('sites'),
   n: () => go('clients'),
   p: () => go('policy'),
+  a: () => go('audit'),
 };
 
 /** Goes to a link of a list further down, or up. @param {number} by */

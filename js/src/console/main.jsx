@@ -22,6 +22,7 @@ const screens = [
   { name: 'inbox', title: 'Inbox', Screen: Inbox },
   { name: 'sites', title: 'Sites', Screen: later('Sites') },
   { name: 'policy', title: 'Policy', Screen: later('Policy') },
+  { name: 'audit', title: 'Audit', Screen: later('Audit') },
   { name: 'clients', title: 'Clients', Screen: later('Clients') },
 ];
 

@@ -2,5 +2,6 @@
 // What is not on the first screen: the page loads it when somebody goes there, or has nothing else to do.
 
 export { Clients } from './screens/clients.jsx';
+export { Audit } from './screens/audit.jsx';
 export { Policy } from './screens/policy.jsx';
 export { Sites } from './screens/sites.jsx';
