@@ -142,9 +142,12 @@ func (c *callers) ofFaces(f *config.Config) []transport.Credential {
 	return all
 }
 
-// ofConsole lists the callers of a file that may see the operators' page.
+// ofConsole lists the callers of a file that may see the operators' page, after the local operator, who may do
+// everything there.
 func (c *callers) ofConsole(f *config.Config) []transport.Credential {
-	all := []transport.Credential{{Caller: operatorAt("console"), Token: c.operator}}
+	local := operatorAt("console")
+	local.May = append(local.May, bridge.MayCall)
+	all := []transport.Credential{{Caller: local, Token: c.operator}}
 	for i := range f.Callers {
 		if one := credential(&f.Callers[i]); one.Can(bridge.MayView) {
 			all = append(all, one)

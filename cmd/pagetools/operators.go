@@ -123,7 +123,7 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 		l, err = o.inbox.listen(ctx, strings.ToLower(rand.Text()[:8]))
 	}
 	options := console.Options{Done: o.done, Log: p.log, Words: optionWords, Links: &o.links, Node: o.inbox.node(),
-		Version: ownVersion(), Facts: who.factsOf(a),
+		Version: ownVersion(), Start: who.plan.start, Facts: who.factsOf(a),
 		Audit: auditOf(a.Memory()), Callers: who.faces.Callers, RuleAt: who.ruleAt}
 	if err != nil {
 		p.say("warning: `pagetools approve` cannot reach this process: %v", err)

@@ -2,9 +2,9 @@
 // wait for a person, and what a person answers. It is served on a TCP port with
 // its own credential, and on a socket that only the user can open.
 //
-//	GET  /api/questions       {"questions":[{…,"site","caller","since","always","picture"}]}, the oldest first
-//	GET  /api/questions/{id}  one of them; {} when it is not open any more
-//	GET  /api/me              {"name","rights","sites","node","version","features","until","login"}
+//	GET  /api/questions       {"questions":[{…,"site","caller","since","always","picture","edit"}]}, the oldest first
+//	GET  /api/questions/{id}  one of them, with the inputSchema of arguments that may be changed; {} when it is not open any more
+//	GET  /api/me              {"name","rights","sites","node","version","features","until","login","start"}
 //	GET  /api/events          the one stream, below
 //	GET  /api/sites           {"items":[{"node","name","target","origin","kind","state","version","tools","findings","engine","endpoint","token"}],"next"}
 //	                          of all nodes; "missing" has those that did not answer
@@ -31,7 +31,9 @@
 //	DELETE /api/grants/ID     takes it back
 //	GET  /api/questions/{id}/picture  the page that asks, as a PNG
 //	GET  /api/questions/{id}/live     the page that asks, as it changes, and a person's hand in it: a WebSocket
-//	POST /api/questions/{id}  {"ok":true|false,"value"?,"always"?} answers; the first answer wins
+//	POST /api/questions/{id}  {"ok":true|false,"value"?,"always"?,"input"?,"reason"?} answers; the first answer wins. With consent (where
+//	                          edit is true), input has the arguments with which the call runs: what does not fit is in details.errors,
+//	                          and the question stays open. reason (200 characters) tells the caller why it was refused
 //	GET  /api/console         {"url"}: where this process serves the page; "" is nowhere
 //	POST /api/links           {"url"}: an address of the page that logs in once, within a minute
 //	GET  /api/links/ID        {"waits"}: whether that address was not used yet, and still can be

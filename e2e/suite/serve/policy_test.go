@@ -15,6 +15,21 @@ import (
 	"github.com/pagetools/pagetools/transport/console"
 )
 
+// keptShop is the operators' page over a bridge whose site is the shop.
+type keptShop struct {
+	*bridgetest.Router
+
+	b     *bridge.Bridge
+	login func() string
+}
+
+func newShop(t *testing.T, kept *store.Store, of bridge.SiteOptions, o console.Options) keptShop {
+	t.Helper()
+	x := keptShop{Router: bridgetest.NewRouter().Add("shop", shopTools()...)}
+	x.b, x.login = serveKept(t, x.Router, kept, of, o)
+	return x
+}
+
 // agrees has a person agree to calls of add-item for good.
 func (x keptShop) agrees(t *testing.T) {
 	t.Helper()
@@ -35,10 +50,10 @@ func (x keptShop) agrees(t *testing.T) {
 // stands, and sees which tool nobody has seen; what a page says is text.
 func TestPolicyOnThePage(t *testing.T) {
 	t.Parallel()
-	x := serveKept(t, store.Memory(store.Options{}), bridge.SiteOptions{Approval: policy.Operator{Tools: []policy.Rule{{Pattern: "add-*", Level: policy.Once}}}}, func(o *console.Options) {
-		o.Callers = func() []bridge.Caller { return []bridge.Caller{bridge.Local()} }
-		o.RuleAt = func(string, policy.Rule) string { return "rules.yaml:7" }
-	}, shopTools()...)
+	x := newShop(t, store.Memory(store.Options{}), bridge.SiteOptions{Approval: policy.Operator{Tools: []policy.Rule{{Pattern: "add-*", Level: policy.Once}}}}, console.Options{
+		Callers: func() []bridge.Caller { return []bridge.Caller{bridge.Local()} },
+		RuleAt:  func(string, policy.Rule) string { return "rules.yaml:7" },
+	})
 	page := showInBrowser(t, browserOf(t, 1280, 800), x.login(), "#inbox-title")
 	page.until(t, "document.body.innerText.includes('No call waits')")
 	page.press(t, "g", "p")
@@ -113,18 +128,16 @@ func TestAuditOnThePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := serveKept(t, kept, bridge.SiteOptions{}, func(o *console.Options) {
-		o.Audit = &console.Audit{Healthy: kept.Audit.Healthy, Verify: func(ctx context.Context, tell func(read, of int64)) (any, error) {
-			r, err := kept.VerifyTelling(ctx, tell)
-			return struct {
-				OK bool `json:"ok"`
-				store.Report
-			}{len(r.Bad) == 0, r}, err
-		}, Of: func(ctx context.Context, call string) (any, error) {
-			all, err := kept.RecordsOf(ctx, call)
-			return all, err
-		}}
-	}, shopTools()...)
+	x := newShop(t, kept, bridge.SiteOptions{}, console.Options{Audit: &console.Audit{Healthy: kept.Audit.Healthy, Verify: func(ctx context.Context, tell func(read, of int64)) (any, error) {
+		r, err := kept.VerifyTelling(ctx, tell)
+		return struct {
+			OK bool `json:"ok"`
+			store.Report
+		}{len(r.Bad) == 0, r}, err
+	}, Of: func(ctx context.Context, call string) (any, error) {
+		all, err := kept.RecordsOf(ctx, call)
+		return all, err
+	}}})
 	for range 2 {
 		if _, err := x.b.Do(t.Context(), &bridge.Call{ID: "CALL-OF-ADA", Site: "shop", Tool: "find", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)}); err != nil {
 			t.Fatal(err)

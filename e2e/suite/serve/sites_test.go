@@ -21,33 +21,27 @@ import (
 // address of it that logs a person in.
 func serveSites(t *testing.T, tools ...bridge.Declaration) (router *bridgetest.Router, login func() string) {
 	t.Helper()
-	x := serveKept(t, store.Memory(store.Options{}), bridge.SiteOptions{}, nil, tools...)
-	return x.Router, x.login
+	router = bridgetest.NewRouter().Add("shop", tools...)
+	_, login = serveRouter(t, router, console.Options{})
+	return router, login
 }
 
-// keptShop is the operators' page over a bridge and what it keeps.
-type keptShop struct {
-	*bridgetest.Router
-
-	b     *bridge.Bridge
-	kept  *store.Store
-	login func() string
-}
-
-// serveKept is serveSites with a store, what the operator wrote for the shop, and options; set may be nil.
-func serveKept(t *testing.T, kept *store.Store, shop bridge.SiteOptions, set func(*console.Options), tools ...bridge.Declaration) keptShop {
+// serveRouter is the operators' page over a bridge of a router.
+func serveRouter(t *testing.T, router bridge.Router, o console.Options) (b *bridge.Bridge, login func() string) {
 	t.Helper()
-	router := bridgetest.NewRouter().Add("shop", tools...)
+	return serveKept(t, router, store.Memory(store.Options{}), bridge.SiteOptions{}, o)
+}
+
+// serveKept is serveRouter with what is kept, and what the operator wrote for the shop.
+func serveKept(t *testing.T, router bridge.Router, kept *store.Store, shop bridge.SiteOptions, o console.Options) (b *bridge.Bridge, login func() string) {
+	t.Helper()
 	b, err := bridge.New(router, bridge.Options{Memory: kept.Memory, Sites: map[string]bridge.SiteOptions{"shop": shop}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	done, links, logins := make(chan struct{}), &console.Links{}, console.NewLogins(kept.Logins)
-	o := console.Options{Done: done, Node: "here", Links: links, Logins: logins, Facts: func(string) console.SiteFacts {
+	o.Done, o.Node, o.Links, o.Logins, o.Facts = done, "here", links, logins, func(string) console.SiteFacts {
 		return console.SiteFacts{State: "open", Engine: "native", Endpoint: "http://127.0.0.1:7300", Token: true, Findings: []bridge.Finding{{Rule: "hidden-characters", Tool: "wipe", Message: "The description has characters that nobody sees."}}}
-	}}
-	if set != nil {
-		set(&o)
 	}
 	face := console.New(b, o)
 	server := httptest.NewUnstartedServer(nil)
@@ -64,7 +58,7 @@ func serveKept(t *testing.T, kept *store.Store, shop bridge.SiteOptions, set fun
 			t.Error(err)
 		}
 	})
-	return keptShop{router, b, kept, func() string { return links.New("ada", time.Now()) }}
+	return b, func() string { return links.New("ada", time.Now()) }
 }
 
 // shopTools are a tool with a nested argument, one whose words are meant to mislead, and one that reads.
@@ -215,17 +209,9 @@ func TestRunOnThePage(t *testing.T) {
 		name, _, _ := strings.Cut(tool, "?")
 		page.until(t, "document.querySelector('#tool-title')?.textContent === '"+name+"' && document.querySelector('[data-run]').ariaDisabled === 'false' && document.activeElement.id === 'tool-title'")
 	}
-	ctrlEnter := func() {
-		t.Helper()
-		for _, kind := range []bridge.InputType{bridge.KeyDown, bridge.KeyUp} {
-			if err := page.Act(t.Context(), bridge.Input{Type: kind, Key: "Enter", Code: "Enter", Modifiers: 2}); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
 	ran := func() int { return len(router.Calls()) }
 	open("find?in=" + `%7B%22q%22%3A%22tea%22%2C%22n%22%3A1.10%2C%22more%22%3A9007199254740992%7D`)
-	ctrlEnter()
+	page.ctrl(t, "Enter")
 	page.until(t, "document.querySelector('.result')?.dataset.stage === 'ended' && document.querySelector('.result').innerText.includes('✓ ok')")
 	if text := page.eval(t, "document.querySelector('.returned').textContent"); !strings.Contains(text, "1.10") || !strings.Contains(text, "9007199254740992") || ran() != 1 {
 		t.Errorf("it returned %s after %d calls", text, ran())

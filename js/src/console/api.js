@@ -7,10 +7,13 @@ import { listed } from './form/schema.js';
 /** @typedef {{id: string, kind: string, title: string, detail: string, schema?: {default?: unknown}, tool: string, input: unknown, origin: string, expiresAt: string,
  *   hints?: string[], frame?: string, session?: string, page?: {url?: string, title?: string, config?: unknown},
  *   form?: boolean, secrets?: string[], operation?: {method: string, url: string, api?: string, cost?: string}, adapter?: {name: string, version: string}}} Question */
-/** @typedef {Question & {node: string, site: string, caller: string, since: string, always: boolean, picture: boolean}} OpenQuestion */
+/** @typedef {Question & {node: string, site: string, caller: string, since: string, always: boolean, picture: boolean, edit: boolean}} OpenQuestion */
 
 /** What went wrong, with the status of the reply; 0 when there was none. */
 export class ApiError extends Error {
+  /** What does not fit in a value that was sent. @type {{pointer: string, message: string}[]} */
+  errors = [];
+
   /** @param {number} status @param {string} message @param {string} code @param {string} request its id */
   constructor(status, message, code = '', request = '') {
     super(message);
@@ -43,17 +46,26 @@ export async function ask(path, how = {}) {
   const reply = await fetch(path, { ...how, cache: 'no-store', headers: { ...how.headers, ...(token === '' ? {} : { Authorization: `Bearer ${token}` }) } });
   if (!reply.ok) {
     const body = await reply.json().catch(() => ({}));
-    throw new ApiError(reply.status, String(body?.error?.message ?? `The server answers ${reply.status}.`), String(body?.error?.code ?? ''), reply.headers.get('X-Request-Id') ?? '');
+    const error = new ApiError(reply.status, String(body?.error?.message ?? `The server answers ${reply.status}.`), String(body?.error?.code ?? ''), reply.headers.get('X-Request-Id') ?? '');
+    error.errors = body?.error?.details?.errors ?? [];
+    throw error;
   }
   return reply;
 }
 
 /**
  * Gives an answer to a question.
- * @param {string} id @param {{ok: boolean, value?: unknown, always?: boolean}} answer
+ * @param {string} id @param {{ok: boolean, value?: unknown, always?: boolean, reason?: string}} answer @param {string} [input] JSON: the arguments, where they are others
  */
-export async function answer(id, answer) {
-  await ask(`/api/questions/${encodeURIComponent(id)}`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(answer) });
+export async function answer(id, answer, input) {
+  const body = JSON.stringify(answer);
+  await ask(`/api/questions/${encodeURIComponent(id)}`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: input === undefined ? body : `${body.slice(0, -1)},"input":${input}}` });
+}
+
+/** The text of the schema of a question's arguments; undefined when they cannot be changed any more. @param {string} id */
+export async function argumentsSchema(id) {
+  const schema = member(parse(await (await ask(`/api/questions/${encodeURIComponent(id)}`)).text()).node, 'inputSchema');
+  return schema && print(schema);
 }
 
 /**
@@ -190,7 +202,7 @@ export async function cancelCall(id) {
   await ask(`/api/calls/${encodeURIComponent(id)}/cancel`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' });
 }
 
-/** @typedef {{name: string, rights: string[], node: string, login: string}} Me login is '' for a credential that was configured */
+/** @typedef {{name: string, rights: string[], node: string, login: string, start: string}} Me login is '' for a credential that was configured; start is the place to begin at */
 
 /** Who uses the page. @returns {Promise<Me>} */
 export async function whoAmI() {
