@@ -25,6 +25,7 @@ const screens = [
   { name: 'sites', title: 'Sites', Screen: later('Sites') },
   { name: 'sessions', title: 'Sessions', Screen: later('Sessions') },
   { name: 'policy', title: 'Policy', Screen: later('Policy') },
+  { name: 'audit', title: 'Audit', Screen: later('Audit') },
   { name: 'clients', title: 'Clients', Screen: later('Clients') },
 ];
 
