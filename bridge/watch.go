@@ -17,6 +17,9 @@ type Interest struct {
 	// Tools asks for changes of tool lists, Runs for what calls that ask, or that
 	// asked, come to, and Calls for each stage of all calls.
 	Tools, Runs, Calls bool
+	// Every gathers changes for that long before it reports them, so that a short call is one event,
+	// and costs less. Zero reports at once.
+	Every time.Duration
 
 	run *Run // only this call
 }
@@ -80,6 +83,8 @@ type RunState struct {
 	// Outcome is "ok" or that of the error, Code and Reason those of the error. They are empty
 	// before the end.
 	Outcome, Code, Reason string
+
+	Facts
 }
 
 // Watch reports changes until ctx ends; then the channel is closed. A Snapshot comes
@@ -105,7 +110,7 @@ func (ws *watchers) watched(r *Run) {
 
 // moved tells those who watch all calls that a call got to another stage.
 func (ws *watchers) moved(r *Run) {
-	if ws.calls.Load() == 0 {
+	if ws.calls.Load() == 0 || r.pass.call.Steps != nil {
 		return
 	}
 	ws.each(func(w *watcher) {
@@ -169,7 +174,7 @@ func (ws *watchers) each(f func(*watcher)) {
 }
 
 // maxNoted bounds what a reader is behind with, and maxCallsNoted one who watches all calls.
-const maxNoted, maxCallsNoted = 64, 256
+const maxNoted, maxCallsNoted = 64, 1024
 
 type watcher struct {
 	bridge *Bridge
@@ -222,6 +227,9 @@ func (w *watcher) tell(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+		if w.what.Every > 0 && !w.rest(ctx) {
+			return
+		}
 		for _, ev := range w.news() {
 			w.seq++
 			ev.Seq = w.seq
@@ -231,6 +239,18 @@ func (w *watcher) tell(ctx context.Context) {
 				return
 			}
 		}
+	}
+}
+
+// rest waits while changes are gathered, and reports whether the watch goes on.
+func (w *watcher) rest(ctx context.Context) bool {
+	timer := time.NewTimer(w.what.Every)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
@@ -268,7 +288,7 @@ func (w *watcher) asking() []RunState {
 	}
 	var all []RunState
 	for _, r := range of {
-		if s := r.state(); !s.Over && (s.Question != nil || w.what.Calls && r.entered.Load()) && w.what.Caller.Sees(r.pass.call.Site) {
+		if s := r.state(); !s.Over && (s.Question != nil || w.what.Calls && r.entered.Load() && r.pass.call.Steps == nil) && w.what.Caller.Sees(r.pass.call.Site) {
 			all = append(all, s)
 		}
 	}
@@ -290,14 +310,17 @@ func (r *Run) state() RunState {
 	defer r.mu.Unlock()
 	call := &r.pass.call
 	s := RunState{Run: r.number, Question: r.openQuestion(), Over: r.done,
-		Call: call.ID, Site: call.Site, Tool: cmp.Or(r.named, call.Tool), Caller: call.Caller.Name, Session: call.Session,
-		Stage: StageQueued, Began: r.pass.started, At: r.pass.bridge.pipe.now()}
+		Call: call.ID, Site: call.Site, Tool: cmp.Or(r.facts.tool, r.named, call.Tool), Caller: call.Caller.Name, Session: call.Session,
+		Stage: StageQueued, Began: r.pass.started, At: r.pass.bridge.pipe.now(), Facts: r.facts}
 	if r.pen != nil {
 		s.Pen = r.pen.by.Name
 	}
 	switch {
 	case r.done:
 		s.Stage, s.Outcome = StageEnded, "ok"
+		if !s.Ended.IsZero() {
+			s.At = s.Ended
+		}
 		if e := r.result.Err; e != nil {
 			s.Outcome, s.Code, s.Reason = string(e.Outcome), string(e.Code), string(e.Reason)
 		}

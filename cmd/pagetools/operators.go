@@ -122,7 +122,10 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 		l, err = o.inbox.listen(ctx, strings.ToLower(rand.Text()[:8]))
 	}
 	options := console.Options{Done: o.done, Log: p.log, Words: optionWords, Links: &o.links, Node: o.inbox.node(),
-		Version: ownVersion(), Facts: factsOf(a)}
+		Version: ownVersion(), Facts: factsOf(a), Records: &console.Records{}}
+	if err == nil || p.conf.ConsoleListen != "off" { // somebody can read them
+		options.Records.Gather(ctx, a.Bridge, options.Node)
+	}
 	if err != nil {
 		p.say("warning: `pagetools approve` cannot reach this process: %v", err)
 	} else {

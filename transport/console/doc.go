@@ -15,7 +15,12 @@
 //	                          tool, as console:NAME; the same key is the same call. confirm {"definition","arguments","level"}
 //	                          has the tool's digest, the hex SHA-256 of the text of input, and the level of the terms, as they
 //	                          were on the screen: it is the consent to this call. It counts from a login by a link only
-//	GET  /api/calls/{id}      {…,"input","result","error"}: a call that its reader made, as in call.started. The newest 100 are kept
+//	GET  /api/calls?q=…       {"items":[{…}],"next","missing"}: the newest 10,000 calls of each process since its start, newest first,
+//	                          as in call.started. q has words, which are looked for in names, and site: tool: caller: session:
+//	                          status:ok|error|refused|running code: duration:>500ms waited:>1s since:1h until:1h version: id:. A dash
+//	                          in front excludes, a comma in a value means or, a star stands for anything; all must hold
+//	GET  /api/calls/{id}      {…,"kept","input","result","error"}: a call of any process. Arguments and results are kept of the newest
+//	                          100 calls that people made on the page; they are for these people, and for who may answer
 //	POST /api/calls/{id}/cancel   ends one
 //	GET  /api/questions/{id}/picture  the page that asks, as a PNG
 //	GET  /api/questions/{id}/live     the page that asks, as it changes, and a person's hand in it: a WebSocket
@@ -48,7 +53,10 @@
 //	                   true when the reader has missed more than is kept (256 events of a node).
 //	question.opened    {"node","call",…} a question as in the list; question.changed is the same one again
 //	question.closed    {"node","id","call","answeredBy"}: "" where it expired, or that its page took it back
-//	call.started       {"node","call","site","tool","caller","session","stage","began","at"}; stage is queued, asked, runs or ended
+//	call.started       {"node","call","site","tool","caller","session","stage","status","began","at"}; stage is queued, asked, runs or
+//	                   ended, status is running, ok, refused or error. As far as they are known by then: "asked" and "answered" (the
+//	                   first question, the last answer), "ran" (dispatched), "waited" (for persons, ms), "decision", "layer" and
+//	                   "rule" (why), "approval" and "approver", "version", "trace", "argumentBytes", "resultBytes"
 //	call.stage         the same, with "question" while it asks
 //	call.ended         the same, with "outcome", "code" and "reason"; of a short call it is the only event
 //	tools              {"node","site":{…},"added":[…],"removed":[…],"changed":[…]}

@@ -32,6 +32,8 @@ type Options struct {
 	Facts func(site string) SiteFacts
 	// Logins give out what links are good for; nil lets nobody in.
 	Logins *Logins
+	// Records remember calls; nil remembers only those that are made on the page.
+	Records *Records
 	// Connections are the clients that people let in; nil means none.
 	Connections Connections
 	// Words words refusals for whoever may call again.
@@ -53,7 +55,7 @@ type Face struct {
 	version string
 	facts   func(string) SiteFacts
 	hub     *hub
-	runs    runs
+	records *Records
 
 	logins      *Logins
 	connections Connections
@@ -65,7 +67,7 @@ type Face struct {
 func New(b *bridge.Bridge, o Options) *Face {
 	f := &Face{b: b, done: o.Done, version: o.Version, facts: o.Facts, peers: o.Peers, named: o.Named, words: o.Words,
 		node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
-	f.hub = &hub{face: f}
+	f.hub, f.records = &hub{face: f}, cmp.Or(o.Records, &Records{})
 	return f
 }
 

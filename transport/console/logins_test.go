@@ -47,6 +47,9 @@ func servePage(t *testing.T, kept *store.Store, o console.Options) *page {
 		t.Fatal(err)
 	}
 	p := &page{Bridge: b, Router: router, kept: kept, links: &console.Links{}}
+	if o.Records != nil {
+		o.Records.Gather(t.Context(), b, "here")
+	}
 	done := make(chan struct{})
 	logins := console.NewLogins(kept.Logins)
 	o.Done, o.Links, o.Logins = done, p.links, logins

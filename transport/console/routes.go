@@ -24,8 +24,9 @@ func (f *Face) Routes() []transport.Route {
 		transport.Get("/api/sites/{site}/tools", f.atNode(f.listTools)),
 		transport.Get("/api/sites/{site}/findings", f.atNode(f.listFindings)),
 		{Pattern: "/api/sites/{site}/validate", Methods: map[string]http.HandlerFunc{http.MethodPost: f.atNode(f.validate)}},
-		{Pattern: "/api/calls", Methods: map[string]http.HandlerFunc{http.MethodPost: f.running(f.run)}},
-		transport.Get("/api/calls/{id}", f.running(f.made)),
+		{Pattern: "/api/calls", Methods: map[string]http.HandlerFunc{
+			http.MethodGet: f.viewing(f.listCalls), http.MethodPost: f.running(f.run)}},
+		transport.Get("/api/calls/{id}", f.viewing(f.call)),
 		{Pattern: "/api/calls/{id}/cancel", Methods: map[string]http.HandlerFunc{http.MethodPost: f.running(f.cancel)}},
 		transport.Get("/api/events", f.viewing(f.stream)),
 		transport.Get("/api/console", f.viewing(f.page)),
