@@ -25,7 +25,7 @@ type Facts struct {
 
 // learn notes what is known of the call by now, if anybody watches. The goroutine that runs the call
 // calls it, with r.mu held.
-func (r *Run) learn() {
+func learn(r *Run) {
 	if r.pass.bridge.watchers.calls.Load() == 0 {
 		return
 	}
@@ -48,7 +48,7 @@ func entered(r *Run) {
 		return
 	}
 	r.mu.Lock()
-	r.learn()
+	learn(r)
 	r.mu.Unlock()
 	r.pass.bridge.watchers.moved(r)
 }
@@ -61,7 +61,7 @@ func dispatched(r *Run) {
 	}
 	r.mu.Lock()
 	r.facts.Ran = r.pass.bridge.pipe.now()
-	r.learn()
+	learn(r)
 	r.mu.Unlock()
 	r.pass.bridge.watchers.moved(r)
 }

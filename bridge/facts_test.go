@@ -56,3 +56,36 @@ func TestFacts(t *testing.T) {
 		}
 	})
 }
+
+// TestEveryCallIsTold: who watches all calls is told of each, also of those that ended before the first
+// snapshot was read, and where changes are gathered.
+func TestEveryCallIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("find", ""))
+		b, err := bridge.New(r, bridge.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		for _, every := range []time.Duration{0, 20 * time.Millisecond} {
+			events := b.Watch(t.Context(), bridge.Interest{Caller: operator, Calls: true, Every: every})
+			const calls = 500
+			for range calls {
+				if _, err := b.Do(t.Context(), &bridge.Call{Site: "shop", Tool: "find", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if ev := <-events; ev.Kind != bridge.Snapshot || len(ev.Runs) != 0 {
+				t.Errorf("every %v: it begins with %+v", every, ev)
+			}
+			told := map[string]bool{}
+			for range calls {
+				ev := <-events
+				if told[ev.Runs[0].Call] || !ev.Runs[0].Over {
+					t.Fatalf("every %v: %+v", every, ev.Runs[0])
+				}
+				told[ev.Runs[0].Call] = true
+			}
+		}
+	})
+}

@@ -85,7 +85,7 @@ func (b *Bridge) refused(ctx context.Context, in *Call, e *Error) *Run {
 	r := &Run{pass: b.enter(in), done: true}
 	r.result = r.refuse(ctx, e)
 	r.observe(Observed{End: r.result})
-	r.learn() // nobody has it yet
+	learn(r) // nobody has it yet
 	r.facts.over(r.result, b.pipe.now())
 	b.watchers.moved(r)
 	return r
@@ -303,7 +303,7 @@ func (r *Run) ask(p *Pause, token string) {
 		func() { _ = r.answer(id, &Answer{}, nobody) })
 	now := r.pass.bridge.pipe.now()
 	r.tally.count(now)
-	r.learn()
+	learn(r)
 	r.facts.asked(now)
 	r.changes.Signal()
 	answered, cancelled := r.changes.Next(), r.cancelled
@@ -446,7 +446,7 @@ func (r *Run) end(s Step) {
 	r.done, r.result = true, s
 	now := r.pass.bridge.pipe.now()
 	r.tally.count(now)
-	r.learn()
+	learn(r)
 	r.facts.over(s, now)
 	r.changes.Signal()
 	r.mu.Unlock()

@@ -198,7 +198,7 @@ func (w *watcher) note(r *Run, site string) {
 	}
 	w.mu.Lock()
 	switch {
-	case w.behind:
+	case w.behind && !w.what.Calls: // the snapshot has it, but for calls that ended
 	case len(w.runs)+len(w.sites) >= most:
 		w.behind, w.runs, w.sites = true, nil, nil
 	case r != nil && !slices.Contains(w.runs, r):
@@ -260,10 +260,10 @@ func (w *watcher) news() []Event {
 	behind, runs, sites := w.behind, w.runs, w.sites
 	w.behind, w.runs, w.sites = false, nil, nil
 	w.mu.Unlock()
-	if behind {
-		return []Event{{Kind: Snapshot, Runs: w.asking()}}
-	}
 	var events []Event
+	if behind {
+		events = append(events, Event{Kind: Snapshot, Runs: w.asking()})
+	}
 	for _, site := range sites {
 		events = append(events, Event{Kind: ToolsChanged, Site: site})
 	}

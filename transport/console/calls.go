@@ -71,11 +71,11 @@ func readPlace(key string) (*callJSON, error) {
 	return nil, transport.Malformed("before: this is not a cursor of calls.")
 }
 
-// withoutPayload is what a process adds for a reader who may not see arguments and results: its own
-// right counts at the other one.
+// withoutPayload marks a request of a process for a reader who may not see arguments and results: the
+// other one looks at the right of the process.
 const withoutPayload = "payload=none"
 
-// call is GET /api/calls/{id}: a call of any node, with arguments and result where they are kept and its
+// call is GET /api/calls/{id}: a call of any node, with arguments and result if they are kept and its
 // reader may see them.
 func (f *Face) call(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	id := r.PathValue("id")

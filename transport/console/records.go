@@ -83,10 +83,10 @@ const (
 var statuses = []string{statusRunning, statusOK, statusRefused, statusError}
 
 func statusOf(outcome, code string) string {
-	switch {
-	case outcome == "":
+	switch outcome {
+	case "":
 		return statusRunning
-	case outcome == statusOK:
+	case statusOK:
 		return statusOK
 	}
 	switch bridge.Code(code) {

@@ -20,6 +20,13 @@ import (
 // address of it that logs a person in.
 func serveSites(t *testing.T, tools ...bridge.Declaration) (router *bridgetest.Router, login func() string) {
 	t.Helper()
+	_, router, login = serveBridge(t, tools...)
+	return router, login
+}
+
+// serveBridge is serveSites, and returns the bridge, too.
+func serveBridge(t *testing.T, tools ...bridge.Declaration) (b *bridge.Bridge, router *bridgetest.Router, login func() string) {
+	t.Helper()
 	router = bridgetest.NewRouter().Add("shop", tools...)
 	kept := store.Memory(store.Options{})
 	b, err := bridge.New(router, bridge.Options{Memory: kept.Memory})
@@ -27,7 +34,9 @@ func serveSites(t *testing.T, tools ...bridge.Declaration) (router *bridgetest.R
 		t.Fatal(err)
 	}
 	done, links, logins := make(chan struct{}), &console.Links{}, console.NewLogins(kept.Logins)
-	face := console.New(b, console.Options{Done: done, Node: "here", Links: links, Logins: logins, Facts: func(string) console.SiteFacts {
+	records := &console.Records{}
+	records.Gather(t.Context(), b, "here")
+	face := console.New(b, console.Options{Done: done, Node: "here", Records: records, Links: links, Logins: logins, Facts: func(string) console.SiteFacts {
 		return console.SiteFacts{State: "open", Engine: "native", Findings: []bridge.Finding{{Rule: "hidden-characters", Tool: "wipe", Message: "The description has characters that nobody sees."}}}
 	}})
 	server := httptest.NewUnstartedServer(nil)
@@ -44,7 +53,7 @@ func serveSites(t *testing.T, tools ...bridge.Declaration) (router *bridgetest.R
 			t.Error(err)
 		}
 	})
-	return router, func() string { return links.New("ada", time.Now()) }
+	return b, router, func() string { return links.New("ada", time.Now()) }
 }
 
 // shopTools are a tool with a nested argument, one whose words are meant to mislead, and one that reads.

@@ -134,8 +134,7 @@ export async function validate(site, node, tool, input) {
   return (await reply.json()).errors;
 }
 
-/** @typedef {{call: string, site: string, tool: string, caller: string, stage: string, began: string, at: string, question?: string, outcome?: string, code: string, reason?: string,
- *   result?: string, message?: string}} MadeCall result is its text */
+/** @typedef {import('./calls/filter.js').Call & {kept: boolean, input?: string, result?: string, message?: string}} MadeCall input and result are their text */
 
 /**
  * Runs a tool. Returns the id of the call.
@@ -158,15 +157,27 @@ export async function makeCall(site, tool, input, { session, config, confirm }) 
 const hex = (bytes) => [...bytes].map((b) => b.toString(16).padStart(2, '0')).join('');
 
 /**
- * A call that this person made.
+ * A call, with its arguments and what it came to where they are kept.
  * @param {string} id
  * @returns {Promise<MadeCall>}
  */
 export async function madeCall(id) {
   const { node } = parse(await (await ask(`/api/calls/${encodeURIComponent(id)}`)).text());
   const made = /** @type {any} */ (plain(node));
-  const result = member(node, 'result');
-  return { ...made, result: result === undefined || made.result === null ? undefined : print(result), message: made.error?.error?.message };
+  const text = (/** @type {'input' | 'result'} */ name) => {
+    const value = member(node, name);
+    return value === undefined || made[name] === null ? undefined : print(value);
+  };
+  return { ...made, input: text('input'), result: text('result'), message: made.error?.error?.message };
+}
+
+/**
+ * A part of the list of calls.
+ * @param {string} q @param {string} before where it goes on; '' is its beginning
+ * @returns {Promise<{items: import('./calls/filter.js').Call[], next: string | null, missing?: {node: string}[]}>}
+ */
+export async function callRecords(q, before) {
+  return (await ask(`/api/calls?${new URLSearchParams({ q, limit: before === '' ? '200' : '1000', ...(before === '' ? {} : { before }) })}`)).json();
 }
 
 /** Ends a call that this person made. @param {string} id */

@@ -21,6 +21,7 @@ import { left } from './words.js';
 const screens = [
   { name: 'inbox', title: 'Inbox', Screen: Inbox },
   { name: 'sites', title: 'Sites', Screen: later('Sites') },
+  { name: 'calls', title: 'Calls', Screen: later('Calls') },
   { name: 'clients', title: 'Clients', Screen: later('Clients') },
 ];
 

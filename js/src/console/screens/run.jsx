@@ -17,7 +17,7 @@ const most = 256 * 1024; // characters of a result that are drawn whole
 const first = 64 * 1024; // and of a longer one
 
 /** What an outcome means for who thinks of trying again. @type {Record<string, string>} */
-const outcomes = {
+export const outcomes = {
   not_run: 'It did not run: it is safe to repeat it.',
   failed: 'It ran, and failed.', unknown: 'Nobody knows whether it ran: look before you repeat it.',
 };
@@ -125,7 +125,7 @@ function Made({ id, changed }) {
   return (
     <section class="result" aria-label="Result" data-stage={call.stage}>
       <p role="status">
-        <strong class={call.stage === 'ended' && !ok ? 'problem' : ''}>{call.stage !== 'ended' ? call.stage === 'asked' ? '◌ waits for a person' : '◌ runs' : ok ? '✓ ok' : `✕ ${visible(call.code)}`}</strong>
+        <strong class={call.stage === 'ended' && !ok ? 'problem' : ''}>{call.stage !== 'ended' ? call.stage === 'asked' ? '◌ waits for a person' : '◌ runs' : ok ? '✓ ok' : `✕ ${visible(call.code ?? '')}`}</strong>
         {call.stage === 'ended' && ` · ${ms} ms`}{ok && call.result !== undefined && ` · ${size(call.result)}`} · as {visible(call.caller)}
       </p>
       {call.stage === 'asked' && <p><a href={`#/inbox/${encodeURIComponent(call.question ?? '')}`}>Open the question</a></p>}
@@ -138,7 +138,7 @@ function Made({ id, changed }) {
 }
 
 /** What a tool returned: text, whatever it is. @param {{text: string, tool: string}} props */
-function Result({ text, tool }) {
+export function Result({ text, tool }) {
   const [json, setJSON] = useState(false);
   let words = text;
   if (!json && text.startsWith('"')) words = JSON.parse(text);

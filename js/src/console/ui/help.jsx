@@ -11,7 +11,7 @@ export const helpOpen = signal(false);
 export const letters = signal(localStorage.getItem(place) !== 'off');
 
 const keys = [
-  ['?', 'This help'], ['g then i', 'Inbox'], ['g then s', 'Sites'], ['g then n', 'Clients'], ['j, k', 'Next row, previous row'], ['Enter, o', 'Open the row'], ['/', 'Filter'],
+  ['?', 'This help'], ['g then i', 'Inbox'], ['g then s', 'Sites'], ['g then c', 'Calls'], ['g then n', 'Clients'], ['j, k', 'Next row, previous row'], ['Enter, o', 'Open the row'], ['/', 'Filter'], ['.', 'Stop live updates of calls, and go on'],
   ['Esc', 'Close, and go back to the row'], ['a', 'Go to Allow; Enter then answers'], ['r', 'Go to Refuse; Enter then answers'],
   ['l', 'Live view of the page; Shift+Esc leaves it'],
 ];
