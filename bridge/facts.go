@@ -15,7 +15,7 @@ type Facts struct {
 	Decision, Layer, Rule string
 	// Approval names the grant or the question that the call runs under, and Approver the person.
 	Approval, Approver string
-	// Version is the one that the caller pinned, Trace the id of the trace.
+	// Version repeats the version that the caller pinned, Trace has the id of the trace.
 	Version, Trace             string
 	ArgumentBytes, ResultBytes int64
 

@@ -141,7 +141,7 @@ func (c *callJSON) named(key string) []string {
 	}
 }
 
-// matches reports whether a name is what was written, in which a star stands for anything.
+// matches reports whether a name fits a pattern, in which a star stands for anything.
 func matches(written, name string) bool {
 	parts := strings.Split(written, "*")
 	if len(parts) == 1 {
