@@ -25,6 +25,7 @@ func (pl *pipeline) audit(ctx context.Context, r *Run, next handler) (s Step) {
 			s = e.With(fmt.Errorf("panic: %v\n%s", p, debug.Stack())).Step()
 		}
 		s.Err = r.pass.ofCall(s.Err)
+		s = r.pass.tellChanged(s)
 		if span != nil {
 			r.pass.endSpan(span, s)
 		}
@@ -192,6 +193,9 @@ func auditRecord(r *Run) AuditRecord {
 		a.Adapter = by.String() + " sha256:" + by.SHA256
 	}
 	a.Arguments, a.ArgumentBytes = r.pass.argumentsDigest(), int64(len(r.pass.input.Text()))
+	if r.pass.changed() != nil {
+		a.Requested = r.pass.requested
+	}
 	return a
 }
 

@@ -56,6 +56,9 @@ type Call struct {
 	// Form names the form of replies, for whoever writes the outcome in another request. The
 	// transport of the call chooses it; empty is any.
 	Form string
+	// TellsChanges says that the transport tells its caller when a person changed the arguments; where
+	// it does not, nobody can change them.
+	TellsChanges bool
 	// ID names the call in the log, in the record of calls, in the audit and in its errors.
 	// Empty means a random one.
 	ID string

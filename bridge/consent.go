@@ -33,14 +33,14 @@ func (pl *pipeline) askConsent(ctx context.Context, r *Run, auto policy.Decision
 		}
 	}
 	var shown *Shown
-	r.pass.shownDigest = r.pass.tool.digest
+	r.pass.shownDigest, r.pass.requested = r.pass.tool.digest, r.pass.argumentsDigest()
 	r.pass.shown, shown = r.pass.where(true)
 	q := Invocation{Tool: r.pass.tool, Input: r.pass.input.Text(),
 		Answer: pl.limits.Question}.Complete(Question{
 		Kind: Approve, Title: r.pass.tool.wanted(r.pass.tool.shown(r.pass.input), r.pass.call.Site), Detail: r.pass.tool.description, always: mayAlways(r),
 		Session: r.pass.call.Session, Page: describePage(shown), auto: auto,
 	})
-	return Step{Pause: &Pause{Question: q, Continue: func(ctx context.Context, a *Answer) Step {
+	return Step{Pause: &Pause{Question: q, amendable: r.pass.amendable(), Continue: func(ctx context.Context, a *Answer) Step {
 		if ctx.Err() != nil { // it was ended while it waited
 			e := *AsError(context.Cause(ctx))
 			e.Outcome = NotRun
@@ -121,6 +121,9 @@ func (r *passage) checkConsent() *Error {
 	case r.consent == nil || !r.consent.OK && r.consent.by == nobody:
 		return Errorf(ApprovalDenied, "", NotRun, "%q was refused: nobody answered in time.",
 			r.tool.name)
+	case !r.consent.OK && r.consent.reason != "":
+		return Errorf(ApprovalDenied, "", NotRun, "%q was refused: a person said no. The person says: %q", r.tool.name, r.consent.reason).
+			Detail(detailReason, r.consent.reason)
 	case !r.consent.OK:
 		return Errorf(ApprovalDenied, "", NotRun, "%q was refused: a person said no.", r.tool.name)
 	case r.shownDigest != r.tool.digest:

@@ -246,6 +246,9 @@ type AuditRecord struct {
 	Definition    string `json:"definition,omitempty"`
 	Arguments     string `json:"arguments,omitempty"`
 	ArgumentBytes int64  `json:"argumentBytes,omitempty"`
+	// Requested is the digest of the arguments that the caller sent, where the approver changed them:
+	// Arguments then has those with which the call ran.
+	Requested string `json:"requested,omitempty"`
 	// Decision is the policy's decision, and Rule its reason.
 	Decision string `json:"decision,omitempty"`
 	Rule     string `json:"rule,omitempty"`

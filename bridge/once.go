@@ -111,12 +111,13 @@ type keptReply struct {
 	Data      json.RawMessage `json:"data,omitempty"`
 	Violation *Violation      `json:"violation,omitempty"`
 	LeftOut   int             `json:"leftOut,omitempty"`
+	Changed   *Changed        `json:"changed,omitempty"`
 	Files     []File          `json:"files,omitempty"`
 	Error     *Error          `json:"error,omitempty"`
 }
 
 func encodeReply(end Step) ([]byte, error) {
-	return schema.Encode(keptReply{end.Data, end.Violation, end.LeftOut, end.Files, end.Err})
+	return schema.Encode(keptReply{end.Data, end.Violation, end.LeftOut, end.Changed, end.Files, end.Err})
 }
 
 func decodeReply(kept []byte) (Step, error) {
@@ -124,7 +125,7 @@ func decodeReply(kept []byte) (Step, error) {
 	if err := json.Unmarshal(kept, &k); err != nil {
 		return Step{}, fmt.Errorf("reading a kept reply: %w", err)
 	}
-	return Step{Err: k.Error, Data: k.Data, Violation: k.Violation, LeftOut: k.LeftOut, Files: k.Files}, nil
+	return Step{Err: k.Error, Data: k.Data, Violation: k.Violation, LeftOut: k.LeftOut, Changed: k.Changed, Files: k.Files}, nil
 }
 
 // keyEnded keeps the outcome of a call for its key: in the store, where there is one. One
@@ -147,7 +148,7 @@ func keyEnded(r *Run) {
 		b.runs.freeKey(r, handed)
 		return
 	}
-	if !b.runs.hold(r, int64(len(r.result.Data))+r.bytes()) {
+	if !b.runs.hold(r, r.result.bytes()+r.bytes()) {
 		r.mu.Lock()
 		r.result = r.pass.ofCall(tooMuchToKeep()).Step()
 		r.mu.Unlock()

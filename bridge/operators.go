@@ -3,8 +3,6 @@ package bridge
 import (
 	"context"
 	"time"
-
-	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // OpenQuestion is a question that waits, as an operator sees it.
@@ -18,6 +16,8 @@ type OpenQuestion struct {
 	// the page that asks can be seen.
 	Always  bool `json:"always"`
 	Picture bool `json:"picture"`
+	// Edit is true when the arguments may be changed with a yes.
+	Edit bool `json:"edit"`
 }
 
 // openQuestion returns the call's open question as an operator sees it, or nil.
@@ -30,7 +30,7 @@ func (r *Run) openQuestion() *OpenQuestion {
 	return &OpenQuestion{
 		Question: *q, Site: r.pass.call.Site, Caller: r.pass.call.Caller.Name,
 		Since:  q.ExpiresAt.Add(-r.pass.bridge.pipe.limits.Question),
-		Always: q.always, Picture: r.page != nil,
+		Always: q.always, Picture: r.page != nil, Edit: r.pause.amendable != nil,
 	}
 }
 
@@ -42,25 +42,7 @@ func (b *Bridge) OpenQuestions() int { return b.runs.questions() }
 // that never was, CONFLICT for one that is not open any more, FORBIDDEN for a
 // credential without the right.
 func (b *Bridge) Answer(by Caller, id string, a Answer) error {
-	if !by.Can(MayAnswer) {
-		return mayNotAnswer()
-	}
-	r, who, known := b.runs.asking(id)
-	switch {
-	case r != nil && by.Sees(r.pass.call.Site):
-		if e := r.answer(id, &a, by.Name); e == nil || e.Code != Conflict {
-			return asPlain(e)
-		}
-		_, who, _ = b.runs.asking(id)
-	case !known:
-		return Errorf(WebtoolNotFound, "", NotRun, "There is no such question.")
-	}
-	e := Errorf(Conflict, "", NotRun,
-		"The question is not open any more: it expired, or its page took it back.")
-	if who != nobody {
-		e.Message = "The question was answered already, by " + text.Brief(who, 64) + "."
-	}
-	return e.Detail("answeredBy", who)
+	return AnswerWith(b, by, id, a, Amendment{})
 }
 
 // Asked reports whether a question is open here, or was of late.

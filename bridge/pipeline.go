@@ -65,6 +65,7 @@ type passage struct {
 	// What they were shown: the digest of the tool's definition, and the page.
 	shownDigest string
 	shown       *Agreed
+	requested   string // the digest of the arguments that they were shown
 	kept        bool   // the consent, as a grant
 	answered    func() // tells who gave it that it is kept, or cannot be
 	standing    bool   // a grant covers it
@@ -130,6 +131,9 @@ const maxInputDepth = 200
 
 // validate checks the arguments before the page is touched.
 func (pl *pipeline) validate(ctx context.Context, r *Run, next handler) Step {
+	if r.pass.changed() != nil {
+		return pl.validateAmended(ctx, r, next)
+	}
 	e := pl.checkInput(r)
 	if e == nil {
 		return next(ctx, r)
@@ -145,11 +149,11 @@ func (pl *pipeline) checkInput(r *Run) *Error {
 	if r.pass.tool.files {
 		limit *= withFiles
 	}
-	if len(r.pass.call.Input.Text()) > limit {
+	if len(r.pass.given().Text()) > limit {
 		return Errorf(SchemaError, "", NotRun,
 			"The request is longer than %d bytes.", limit).With(ErrTooLarge)
 	}
-	if !r.pass.call.Input.IsObject() {
+	if !r.pass.given().IsObject() {
 		return Errorf(SchemaError, "", NotRun, "request must be a JSON object, such as {}.")
 	}
 	var err error
@@ -199,7 +203,7 @@ func syntaxText(err error) string {
 // completeInput fills parameter defaults, and drops an `action` that a client of
 // the published guide repeats inside the request.
 func (r *passage) completeInput() (Value, error) {
-	in := r.call.Input
+	in := r.given()
 	var add []schema.Member
 	for _, p := range r.settings.params {
 		if !in.Get(p.Name).Exists() && r.tool.shape().takes(p.Name) {

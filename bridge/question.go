@@ -174,6 +174,8 @@ type Answer struct {
 	Always bool `json:"always,omitempty"`
 
 	question, by string // which question it answered, and who did
+	input        Value  // see Amendment
+	reason       string
 }
 
 // check refuses an answer that does not fit its question. The question stays
@@ -184,7 +186,7 @@ func (q *Question) check(a Answer) *Error {
 		return Errorf(SchemaError, "", NotRun,
 			"This answer cannot be kept: \"always\" is for consent to tools whose level is ask-once.")
 	case len(a.Value) == 0:
-		return nil
+		return q.checkAdded(a)
 	case !a.OK || q.Kind == Approve || q.Kind == Confirm:
 		return Errorf(SchemaError, "", NotRun, "This answer takes no value.")
 	case schema.CheckJSON(a.Value, maxInputDepth) != nil:
@@ -192,7 +194,7 @@ func (q *Question) check(a Answer) *Error {
 	case q.Kind == Prompt && a.Value[0] != '"':
 		return Errorf(SchemaError, "", NotRun, "The answer's value must be a string.")
 	}
-	return nil
+	return q.checkAdded(a)
 }
 
 // Pause is a call that waits for a person: for consent, or in its page.
@@ -206,7 +208,8 @@ type Pause struct {
 	// must be aborted.
 	Continue func(ctx context.Context, a *Answer) Step
 
-	taken atomic.Bool
+	amendable *amendable // nil: the arguments stay as they are
+	taken     atomic.Bool
 }
 
 // Take closes the question, and reports whether it was open. Of several answers, one

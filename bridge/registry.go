@@ -149,6 +149,7 @@ func (g *registry) slim(r *Run) {
 		r.arguments = digestOf(r.pass.call.Input.Canonical())
 	}
 	r.pass.call.Input, r.pass.input = Value{}, Value{}
+	r.pass.consent = r.pass.consent.slim()
 	r.mu.Unlock()
 	g.mu.Lock()
 	defer g.mu.Unlock()

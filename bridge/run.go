@@ -435,7 +435,7 @@ func (r *Run) end(s Step) {
 	keeps := r.handed || r.waiting+r.fetching == 0 // else it goes to who waits
 	// Nobody knows the token of such a call.
 	lost := keeps && r.pass.call.Detached && !r.handed && !asked
-	if token != "" && keeps && !lost && r.pass.call.Steps == nil && !r.pass.bridge.runs.hold(r, int64(len(s.Data))) {
+	if token != "" && keeps && !lost && r.pass.call.Steps == nil && !r.pass.bridge.runs.hold(r, s.bytes()) {
 		s = r.pass.ofCall(tooMuchToKeep()).Step()
 	}
 	if r.cancelled && s.Err != nil && s.Err.Code == Cancelled {

@@ -32,6 +32,8 @@ type Step struct {
 	// LeftOut says how many characters of the result the operator's budget left out. The
 	// bridge sets it.
 	LeftOut int
+	// Changed is set when a person changed the arguments before the call ran. The bridge sets it.
+	Changed *Changed
 	// Files lists the files that the page saved in the call, in the order in which they began,
 	// beside Data or Err. From a source they have their content.
 	Files []File

@@ -89,7 +89,7 @@ func runSteps(ctx context.Context, r *Run) (s Step) {
 			run, end = b.Serve(ctx, c)
 			_ = run.Deliver(func() error { return nil })
 		}
-		if !b.runs.hold(r, int64(len(end.Data))) {
+		if !b.runs.hold(r, end.bytes()) {
 			return r.pass.ofCall(tooMuchToKeep()).Step()
 		}
 		return end

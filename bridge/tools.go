@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/bridge/webtool"
 )
 
 // Listing holds a site's offer to a caller at one moment. It is immutable.
@@ -45,6 +46,9 @@ type Terms struct {
 	// Rate bounds the calls of the tool, or of its site; the zero value bounds nothing.
 	Rate policy.Rate
 }
+
+// Config returns what the config of a call may have, and what it has by default.
+func (l *Listing) Config() webtool.Config { return l.of.config }
 
 // Terms returns those of a tool of the listing.
 func (l *Listing) Terms(t *Tool) Terms {

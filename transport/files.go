@@ -65,20 +65,22 @@ func LinkFiles(w http.ResponseWriter, r *http.Request, all []bridge.File) {
 
 // FileRoute is the route by which callers get the files of their calls.
 func FileRoute(b *bridge.Bridge) Route {
-	return Get("/files/{id}", func(w http.ResponseWriter, r *http.Request) {
-		caller := CallerOf(r.Context())
-		if e := b.Count(bridge.Ref{Caller: caller}); e != nil {
-			WriteError(w, r, e)
-			return
-		}
-		f, ok := b.File(caller, r.PathValue("id"))
-		if !ok {
-			WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
-				"There is no such file. A file is for whoever made its call, for 15 minutes."))
-			return
-		}
-		writeFile(w, f)
-	})
+	return Get("/files/{id}", func(w http.ResponseWriter, r *http.Request) { ServeFile(b, w, r, CallerOf(r.Context())) })
+}
+
+// ServeFile answers with the file that {id} of the path names, of a call of that caller.
+func ServeFile(b *bridge.Bridge, w http.ResponseWriter, r *http.Request, caller bridge.Caller) {
+	if e := b.Count(bridge.Ref{Caller: caller}); e != nil {
+		WriteError(w, r, e)
+		return
+	}
+	f, ok := b.File(caller, r.PathValue("id"))
+	if !ok {
+		WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
+			"There is no such file. A file is for whoever made its call, for 15 minutes."))
+		return
+	}
+	writeFile(w, f)
 }
 
 // writeFile writes a stranger's bytes so that no browser shows or runs them as a page of ours.

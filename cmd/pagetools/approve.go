@@ -27,7 +27,7 @@ import (
 // given holds the flags of approve.
 type given struct {
 	yes, no, always bool
-	value           string
+	value, reason   string
 	list            bool
 	revoke          string
 	picture         string
@@ -58,6 +58,8 @@ func approveCommand(p *program) *cobra.Command {
 					"approve lists")
 			case g.yes && g.no, g.no && (g.always || g.value != ""):
 				return terminal.Usage("--no goes with no other answer: leave out the rest, or --no")
+			case g.reason != "" && !g.no:
+				return terminal.Usage("--reason needs --no: it tells the caller why you refuse")
 			}
 			return nil
 		},
@@ -82,6 +84,8 @@ func approveCommand(p *program) *cobra.Command {
 		"agree, with this JSON value: the text of a prompt, or what an interaction resolves to")
 	c.Flags().BoolVar(&g.always, "always", false,
 		"agree, and keep the consent where that is allowed")
+	c.Flags().StringVar(&g.reason, "reason", "",
+		"with --no, tell the caller why, in 200 characters at most")
 	c.Flags().StringVar(&g.picture, "picture", "",
 		"write a picture of the page that asks to this file, as a PNG")
 	c.Flags().BoolVar(&g.list, "list", false, "list the consent that was kept")
@@ -285,7 +289,7 @@ func (a *approver) isOperator() (bool, error) {
 // say, with the operators' credential. Without it flags answer nothing: whoever runs
 // programs for a model would answer for the person.
 func (a *approver) answerQuestion(ctx context.Context, id string, g given) error {
-	answer := bridge.Answer{OK: !g.no, Always: g.always}
+	answer := reply{Answer: bridge.Answer{OK: !g.no, Always: g.always}, Reason: g.reason}
 	if g.value != "" {
 		answer.Value = json.RawMessage(g.value)
 		if !json.Valid(answer.Value) {
@@ -327,8 +331,15 @@ func (a *approver) answerQuestion(ctx context.Context, id string, g given) error
 	return nil
 }
 
+// reply is an answer as the operators' API takes it.
+type reply struct {
+	bridge.Answer
+
+	Reason string `json:"reason,omitempty"`
+}
+
 // askFor asks the person at the controlling terminal, whatever the standard streams are.
-func (a *approver) askFor(ctx context.Context, q bridge.OpenQuestion) (bridge.Answer, error) {
+func (a *approver) askFor(ctx context.Context, q bridge.OpenQuestion) (reply, error) {
 	in, err := terminal.OpenInput()
 	if err == nil {
 		defer func() { _ = in.Close() }()
@@ -338,12 +349,13 @@ func (a *approver) askFor(ctx context.Context, q bridge.OpenQuestion) (bridge.An
 		defer func() { _ = out.Close() }()
 	}
 	if err != nil || err2 != nil {
-		return bridge.Answer{}, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
+		return reply{}, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
 			"There is no terminal to ask a person at. `pagetools console` opens the operators' page.")
 	}
 	asker := newTerminalAsker(in, terminal.NewStream(out))
-	asker.always = q.Always
-	return asker.Ask(ctx, q.Question)
+	asker.always, asker.reasons = q.Always, true
+	answer, err := asker.Ask(ctx, q.Question)
+	return reply{answer, asker.reason}, err
 }
 
 // grantList has the JSON of approve --list.

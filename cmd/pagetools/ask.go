@@ -21,8 +21,11 @@ type terminalAsker struct {
 	in     io.Reader
 	out    *terminal.Stream
 	always bool // consent may be kept, also where the question does not know it
-	begin  sync.Once
-	lines  chan typed // closed when the terminal is
+	// reasons lets the person say why they refuse consent; then reason has that.
+	reasons bool
+	reason  string
+	begin   sync.Once
+	lines   chan typed // closed when the terminal is
 }
 
 // typed is a line that the person typed, or the end of the input (Ctrl-D).
@@ -109,6 +112,9 @@ func (a *terminalAsker) Ask(ctx context.Context, q bridge.Question) (bridge.Answ
 	if q.OnceByMode() {
 		fmt.Fprintln(a.out, "  This site lets you answer once for all calls: --approval ask-once offers that.")
 	}
+	if a.reasons = a.reasons && q.Kind == bridge.Approve; a.reasons {
+		fmt.Fprintln(a.out, "  n and a few words, such as: n too expensive, tells the caller why.")
+	}
 	if always {
 		choices = "[y/N, always: for all further calls of this tool]"
 	}
@@ -129,6 +135,9 @@ func (a *terminalAsker) Ask(ctx context.Context, q bridge.Question) (bridge.Answ
 		return bridge.Answer{OK: true}, nil
 	case "always":
 		return bridge.Answer{OK: always, Always: always}, nil
+	}
+	if no, why, _ := strings.Cut(said.text, " "); a.reasons && (strings.EqualFold(no, "n") || strings.EqualFold(no, "no")) {
+		a.reason = strings.TrimSpace(why)
 	}
 	return bridge.Answer{}, nil
 }

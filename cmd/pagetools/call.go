@@ -91,6 +91,7 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 	defer done()
 	c.Site, c.Caller, c.Asker = t.Name, caller, asker
 	end, err := runCall(ctx, p, a.Bridge, c)
+	sayChanged(p, end)
 	if failed := takeFiles(p, a.Bridge, end.Files, folder); err != nil || failed != nil {
 		return cmp.Or(err, failed)
 	}
@@ -104,6 +105,17 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 	return to.save(ctx, p, page)
 }
 
+// sayChanged says that a person changed the arguments.
+func sayChanged(p *program, end bridge.Step) {
+	c := end.Changed
+	if end.Err != nil {
+		c = end.Err.ChangedOf()
+	}
+	if c != nil {
+		p.say("%s changed the arguments: the call ran with %s", text.Line(c.By), text.Line(string(c.Input)))
+	}
+}
+
 // readCall makes a call of a tool of the catalog, or of one that is not there.
 func readCall(catalog *bridge.Catalog, tool string, pairs []string, input string,
 	stdin io.Reader) (*bridge.Call, error) {
@@ -112,7 +124,7 @@ func readCall(catalog *bridge.Catalog, tool string, pairs []string, input string
 		schema = known.InputSchema()
 	}
 	in, err := readInput(schema, input, pairs, stdin)
-	return &bridge.Call{ID: rand.Text(), Tool: tool, Input: in}, err
+	return &bridge.Call{ID: rand.Text(), Tool: tool, Input: in, TellsChanges: true}, err
 }
 
 // sayMisspelled names arguments that the tool does not declare, and that are probably misspelled: a

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -39,6 +40,8 @@ type callers struct {
 	tools atomic.Pointer[map[string]string]
 	// apps has who gets the card, of those callers of whom the file says it.
 	apps atomic.Pointer[map[string]bool]
+	// endpoint has the address at which agents reach the faces; "" where they are not served over HTTP.
+	endpoint string
 }
 
 // consoleTokenName is the file of the console's credential.
@@ -78,6 +81,7 @@ func (c *callers) guards(addr net.Addr) (transport.Options, error) {
 		return o, terminal.Usage("%s",
 			strings.ReplaceAll(err.Error(), o.Listen, conf.Listen)) // as they wrote it
 	}
+	c.endpoint = cmp.Or(strings.TrimSuffix(o.PublicURL, "/"), "http://"+o.Listen)
 	return o, nil
 }
 
@@ -137,9 +141,12 @@ func (c *callers) ofFaces(f *config.Config) []transport.Credential {
 	return all
 }
 
-// ofConsole lists the callers of a file that may see the operators' page.
+// ofConsole lists the callers of a file that may see the operators' page, after the local operator, who may do
+// everything there.
 func (c *callers) ofConsole(f *config.Config) []transport.Credential {
-	all := []transport.Credential{{Caller: operatorAt("console"), Token: c.operator}}
+	local := operatorAt("console")
+	local.May = append(local.May, bridge.MayCall)
+	all := []transport.Credential{{Caller: local, Token: c.operator}}
 	for i := range f.Callers {
 		if one := credential(&f.Callers[i]); one.Can(bridge.MayView) {
 			all = append(all, one)

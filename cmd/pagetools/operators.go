@@ -70,9 +70,10 @@ func openConsole(ctx context.Context, p *program, open bool) error {
 }
 
 // factsOf returns what the operators' page shows of a site besides its tools.
-func factsOf(a *app.App) func(site string) console.SiteFacts {
+func (c *callers) factsOf(a *app.App) func(site string) console.SiteFacts {
+	asks := c.issuers != nil || len(c.ofFaces(c.p.conf)) > 0
 	return func(site string) console.SiteFacts {
-		return console.SiteFacts{State: a.Status(site), Engine: a.KindOf(site), Findings: a.Findings(site)}
+		return console.SiteFacts{State: a.Status(site), Engine: a.KindOf(site), Findings: a.Findings(site), Endpoint: c.endpoint, Token: asks}
 	}
 }
 
@@ -122,7 +123,7 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 		l, err = o.inbox.listen(ctx, strings.ToLower(rand.Text()[:8]))
 	}
 	options := console.Options{Done: o.done, Log: p.log, Words: optionWords, Links: &o.links, Node: o.inbox.node(),
-		Version: ownVersion(), Facts: factsOf(a), Records: &console.Records{}}
+		Version: ownVersion(), Start: who.plan.start, Facts: who.factsOf(a), Records: &console.Records{}}
 	if err == nil || p.conf.ConsoleListen != "off" { // somebody can read them
 		options.Records.Gather(ctx, a.Bridge, options.Node)
 	}

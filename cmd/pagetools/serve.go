@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -85,6 +86,7 @@ func demoCommand(p *program) *cobra.Command {
 				Folder: "stampdb"}}
 			pl := serving([]*target{t})
 			pl.files = map[string]fs.FS{"stampdb": examples.StampDB()}
+			pl.start = "/sites/stampdb/tools/find-stamps?in=" + url.QueryEscape(`{"query":"triangular"}`)
 			return serve(cmd.Context(), p, pl, false)
 		},
 	}

@@ -51,6 +51,8 @@ type plan struct {
 	changes bool
 	// locked holds what tools must be like; nil means whatever they are.
 	locked *kit.Lock
+	// start is the place in the operators' page where a person begins; "" is the inbox.
+	start string
 	// files serve a target that is embedded, by name.
 	files map[string]fs.FS
 }

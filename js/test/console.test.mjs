@@ -4,6 +4,8 @@ import test from 'node:test';
 
 import { known } from '../src/console/words.js';
 import { parseExactly, visible } from '../src/console/text.js';
+import { score } from '../src/console/ui/fuzzy.js';
+import { snippets } from '../src/console/snippets.js';
 
 test('what nobody sees is shown, and the rest is as it is', () => {
   assert.equal(visible('Buy \u202etea\u200b\u0007 now\u{e0041}\ud800 x\ufe0f!'), 'Buy \\u{202e}tea\\u{200b}\\u{7} now\\u{e0041}\\u{d800} x\\u{fe0f}!');
@@ -27,4 +29,20 @@ test('a person sees what is asked of an API, and what it costs', () => {
   }
   const page = known(question);
   assert.ok(page.every(([name]) => !['The site calls itself', 'Request', 'The API says that a call costs'].includes(name)), `${page}`);
+});
+
+test('a name is found by letters of it, best where they begin words or stand together', () => {
+  const order = (wanted) => ['find-orders', 'add-item', 'edit-invoice', 'adjust-image-tint'].map((name) => [score(name, wanted), name]).filter(([n]) => n > 0).sort((a, b) => b[0] - a[0]).map(([, name]) => name);
+  assert.deepEqual(order('add'), ['add-item']);
+  assert.equal(order('ai')[0], 'add-item');
+  assert.deepEqual(order('zz'), []);
+  assert.equal(score('\u{1f600} smile', '\u{1f600}sm') > 0, true);
+});
+
+test('what is copied says what it rounds, and only then', () => {
+  const called = { endpoint: 'http://127.0.0.1:7300', token: false, site: 'a b', tool: 'it\'s', input: '{"n":9007199254740993}' };
+  assert.match(snippets['AI SDK'](called), /rounds long numbers/);
+  assert.doesNotMatch(snippets['AI SDK']({ ...called, input: '{"n":1.5,"id":"9007199254740993"}' }), /rounds/);
+  assert.match(snippets.curl(called), /webtools\/a%20b'/);
+  for (const make of Object.values(snippets)) assert.doesNotMatch(make(called), /PAGETOOLS_TOKEN/);
 });

@@ -2,14 +2,15 @@
 // wait for a person, and what a person answers. It is served on a TCP port with
 // its own credential, and on a socket that only the user can open.
 //
-//	GET  /api/questions       {"questions":[{…,"site","caller","since","always","picture"}]}, the oldest first
-//	GET  /api/questions/{id}  one of them; {} when it is not open any more
-//	GET  /api/me              {"name","rights","sites","node","version","features","until","login"}
+//	GET  /api/questions       {"questions":[{…,"site","caller","since","always","picture","edit"}]}, the oldest first
+//	GET  /api/questions/{id}  one of them, with the inputSchema of arguments that may be changed; {} when it is not open any more
+//	GET  /api/me              {"name","rights","sites","node","version","features","until","login","start"}
 //	GET  /api/events          the one stream, below
-//	GET  /api/sites           {"items":[{"node","name","target","origin","kind","state","version","tools","findings","engine"}],"next"} of all
-//	                          nodes; "missing" has those that did not answer
+//	GET  /api/sites           {"items":[{"node","name","target","origin","kind","state","version","tools","findings","engine","endpoint","token"}],"next"}
+//	                          of all nodes; "missing" has those that did not answer
 //	GET  /api/sites/{s}/tools     {"items":[{"name","title","description","schema","terms","findings",…}],"next"}, as they are known now
 //	GET  /api/sites/{s}/findings  {"items":[{"rule","tool","message","refused"}],"next"}: what its author should know
+//	GET  /api/sites/{s}/config    {"schema"}: what config of a call may have, with the defaults of the site
 //	POST /api/sites/{s}/validate  {"tool","input"} gives {"errors":[{"pointer","message"}]}; nothing reaches the page
 //	POST /api/calls           {"site","tool","input","key","config"?,"session"?,"version"?,"confirm"?} gives 202 {"call"}: a person runs a
 //	                          tool, as console:NAME; the same key is the same call. confirm {"definition","arguments","level"}
@@ -22,9 +23,12 @@
 //	GET  /api/calls/{id}      {…,"kept","input","result","error"}: a call of any process. Arguments and results are kept of the newest
 //	                          100 calls that people made on the page; they are for these people, and for who may answer
 //	POST /api/calls/{id}/cancel   ends one
+//	GET  /files/{id}          a file that a page saved in a call that its reader made
 //	GET  /api/questions/{id}/picture  the page that asks, as a PNG
 //	GET  /api/questions/{id}/live     the page that asks, as it changes, and a person's hand in it: a WebSocket
-//	POST /api/questions/{id}  {"ok":true|false,"value"?,"always"?} answers; the first answer wins
+//	POST /api/questions/{id}  {"ok":true|false,"value"?,"always"?,"input"?,"reason"?} answers; the first answer wins. With consent (where
+//	                          edit is true), input has the arguments with which the call runs: what does not fit is in details.errors,
+//	                          and the question stays open. reason (200 characters) tells the caller why it was refused
 //	GET  /api/console         {"url"}: where this process serves the page; "" is nowhere
 //	POST /api/links           {"url"}: an address of the page that logs in once, within a minute
 //	GET  /api/links/ID        {"waits"}: whether that address was not used yet, and still can be

@@ -26,6 +26,9 @@ type Options struct {
 	Node string
 	// Links make addresses of the page that log in once; nil makes none.
 	Links *Links
+	// Start is the place in the page where somebody begins who comes without one, such as "/sites/shop"; ""
+	// is the inbox.
+	Start string
 	// Version names the program's.
 	Version string
 	// Facts returns what is known of a site; nil knows nothing.
@@ -53,6 +56,7 @@ type Face struct {
 	links *Links
 
 	version string
+	start   string
 	facts   func(string) SiteFacts
 	hub     *hub
 	records *Records
@@ -65,7 +69,7 @@ type Face struct {
 
 // New makes the face of a bridge.
 func New(b *bridge.Bridge, o Options) *Face {
-	f := &Face{b: b, done: o.Done, version: o.Version, facts: o.Facts, peers: o.Peers, named: o.Named, words: o.Words,
+	f := &Face{b: b, done: o.Done, version: o.Version, start: o.Start, facts: o.Facts, peers: o.Peers, named: o.Named, words: o.Words,
 		node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
 	f.hub, f.records = &hub{face: f}, cmp.Or(o.Records, &Records{})
 	return f

@@ -86,6 +86,54 @@ func (w *world) do(t *testing.T, method, path, body string) (int, string) {
 	return resp.StatusCode, text.String()
 }
 
+// TestAnswersWithMore: an answer has other arguments, and a refusal a reason; the schema is for whoever may answer.
+func TestAnswersWithMore(t *testing.T) {
+	w := open(t, person)
+	w.Router.Declare("shop", bridgetest.Asking("buy", `{"type":"object","properties":{"n":{"type":"integer","maximum":9}}}`))
+	ask := func() (id, token string) {
+		c := w.call("")
+		c.Input, c.TellsChanges = bridgetest.JSON(`{}`), true
+		_, s := w.Serve(t.Context(), c)
+		q, _ := s.Err.Details["question"].(*bridge.Question)
+		token, _ = s.Err.Details["resume"].(string)
+		return q.ID, token
+	}
+	outcome := func(token string) bridge.Step {
+		c := w.call(`{"resume":"` + token + `","wait":10000}`)
+		c.Input = bridgetest.JSON(`{}`)
+		_, s := w.Serve(t.Context(), c)
+		return s
+	}
+	id, token := ask()
+	if status, body := w.do(t, http.MethodGet, "/api/questions/"+id, ""); status != http.StatusOK || !strings.Contains(body, `"edit":true`) || !strings.Contains(body, `"inputSchema":{"type":"object"`) {
+		t.Errorf("the question is %d %s", status, body)
+	}
+	if status, body := w.do(t, http.MethodPost, "/api/questions/"+id, `{"ok":true,"input":{"n":10}}`); status != http.StatusBadRequest || !strings.Contains(body, `"pointer":"/n"`) {
+		t.Errorf("what does not fit: %d %s", status, body)
+	}
+	if status, body := w.do(t, http.MethodPost, "/api/questions/"+id, `{"ok":true,"input":{"n":9, "big":9007199254740992}}`); status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
+	if s := outcome(token); string(s.Data) != `{"n":9, "big":9007199254740992}` || s.Changed == nil || s.Changed.By != "person" {
+		t.Errorf("got %s %v %+v", s.Data, s.Err, s.Changed)
+	}
+	id, token = ask()
+	if status, body := w.do(t, http.MethodPost, "/api/questions/"+id, `{"ok":false,"reason":"not\ntoday"}`); status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
+	if s := outcome(token); s.Err == nil || s.Err.Details["reason"] != "not today" {
+		t.Errorf("refused: %+v", s.Err)
+	}
+	viewer := open(t, bridge.Caller{Name: "viewer", May: []bridge.Right{bridge.MayView}})
+	c := viewer.call("")
+	c.TellsChanges = true
+	_, s := viewer.Serve(t.Context(), c)
+	q, _ := s.Err.Details["question"].(*bridge.Question)
+	if status, body := viewer.do(t, http.MethodGet, "/api/questions/"+q.ID, ""); status != http.StatusOK || strings.Contains(body, "inputSchema") {
+		t.Errorf("a viewer gets %d %s", status, body)
+	}
+}
+
 // TestAnswers lists what waits, and answers it, once.
 func TestAnswers(t *testing.T) {
 	w := open(t, person)
@@ -103,7 +151,7 @@ func TestAnswers(t *testing.T) {
 	}
 	for bad, want := range map[string]int{
 		`{}`: 400, `{"ok":1}`: 400, `{"ok":null}`: 400, `{"ok":true,"more":1}`: 400, `{"ok":true,"ok":false}`: 400, `[]`: 400, `{"ok":true,"value":1}`: 400,
-		`{"ok":true,"always":"yes"}`: 400,
+		`{"ok":true,"always":"yes"}`: 400, `{"ok":false,"reason":1}`: 400, `{"ok":true,"input":{}}`: 400,
 	} {
 		if status, body := w.do(t, http.MethodPost, "/api/questions/"+id, bad); status != want {
 			t.Errorf("%s: %d %s", bad, status, body)

@@ -29,6 +29,13 @@ func (f *Face) open(ctx context.Context, c bridge.Caller) []bridge.OpenQuestion 
 	return inbox.Questions()
 }
 
+// askedJSON is a question with the schema of its arguments, for whoever may change them.
+type askedJSON struct {
+	bridge.OpenQuestion
+
+	Schema json.RawMessage `json:"inputSchema,omitempty"`
+}
+
 // question is one question that is open, or {} for one that was.
 func (f *Face) question(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	if !f.b.Asked(r.PathValue("id")) {
@@ -39,7 +46,11 @@ func (f *Face) question(w http.ResponseWriter, r *http.Request, c bridge.Caller)
 	w.Header().Set("Cache-Control", "no-store")
 	for _, q := range f.open(r.Context(), c) {
 		if q.ID == r.PathValue("id") {
-			transport.WriteJSON(w, r, http.StatusOK, q)
+			out := askedJSON{OpenQuestion: q}
+			if c.Can(bridge.MayAnswer) {
+				out.Schema, _ = bridge.ArgumentsSchema(f.b, c, q.ID) // nil when it was answered meanwhile
+			}
+			transport.WriteJSON(w, r, http.StatusOK, out)
 			return
 		}
 	}
@@ -47,16 +58,16 @@ func (f *Face) question(w http.ResponseWriter, r *http.Request, c bridge.Caller)
 }
 
 func (f *Face) answer(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
-	a, err := readAnswer(r)
+	a, more, err := readAnswer(r)
 	if err == nil {
-		err = f.b.Answer(c, r.PathValue("id"), a)
+		err = bridge.AnswerWith(f.b, c, r.PathValue("id"), a, more)
 	}
 	if err != nil {
 		transport.WriteError(w, r, bridge.AsError(err))
 		return
 	}
 	f.log.InfoContext(r.Context(), "question: answered", "question", r.PathValue("id"), "by",
-		c.Name, "ok", a.OK)
+		c.Name, "ok", a.OK, "changed", more.Input.Exists())
 	write(w, r, map[string]string{"status": "ok"})
 }
 
@@ -79,37 +90,27 @@ func (f *Face) picture(w http.ResponseWriter, r *http.Request, c bridge.Caller) 
 	}
 }
 
-// readAnswer reads {"ok","value"?,"always"?} and nothing else.
-func readAnswer(r *http.Request) (bridge.Answer, error) {
-	body, err := transport.ReadBody(r)
+// readAnswer reads {"ok","value"?,"always"?,"input"?,"reason"?} and nothing else.
+func readAnswer(r *http.Request) (a bridge.Answer, more bridge.Amendment, err error) {
+	answer, err := readObject(r, "ok", "value", "always", "input", "reason")
 	if err != nil {
-		return bridge.Answer{}, err
+		return a, more, err
 	}
-	answer, err := bridge.ReadValue("The body", body)
-	if err != nil {
-		return bridge.Answer{}, err
-	}
-	var a bridge.Answer
-	said := false
-	for name, value := range answer.Members() {
-		var into any
-		switch name {
-		case "ok":
-			into, said = &a.OK, true
-		case "always":
-			into = &a.Always
-		case "value":
-			a.Value = value.Text()
-			continue
-		default:
-			return a, transport.Malformed("An answer has ok, and perhaps value and always.")
-		}
-		if value.IsNull() || json.Unmarshal(value.Text(), into) != nil {
-			return a, transport.Malformed(name + " must be true or false.")
+	a.Value, more.Input = answer.Get("value").Text(), answer.Get("input")
+	for name, into := range map[string]*bool{"ok": &a.OK, "always": &a.Always} {
+		value := answer.Get(name)
+		if value.Exists() && (value.IsNull() || json.Unmarshal(value.Text(), into) != nil) {
+			return a, more, transport.Malformed(name + " must be true or false.")
 		}
 	}
-	if !said {
-		return a, transport.Malformed("ok is missing: true or false.")
+	if !answer.Get("ok").Exists() {
+		return a, more, transport.Malformed("ok is missing: true or false.")
 	}
-	return a, nil
+	if reason := answer.Get("reason"); reason.Exists() {
+		if !reason.IsString() {
+			return a, more, transport.Malformed("reason must be a text.")
+		}
+		more.Reason = reason.String()
+	}
+	return a, more, nil
 }

@@ -23,11 +23,13 @@ func (f *Face) Routes() []transport.Route {
 		transport.Get("/api/sites", f.viewing(f.listSites)),
 		transport.Get("/api/sites/{site}/tools", f.atNode(f.listTools)),
 		transport.Get("/api/sites/{site}/findings", f.atNode(f.listFindings)),
+		transport.Get("/api/sites/{site}/config", f.atNode(f.config)),
 		{Pattern: "/api/sites/{site}/validate", Methods: map[string]http.HandlerFunc{http.MethodPost: f.atNode(f.validate)}},
 		{Pattern: "/api/calls", Methods: map[string]http.HandlerFunc{
 			http.MethodGet: f.viewing(f.listCalls), http.MethodPost: f.running(f.run)}},
 		transport.Get("/api/calls/{id}", f.viewing(f.call)),
 		{Pattern: "/api/calls/{id}/cancel", Methods: map[string]http.HandlerFunc{http.MethodPost: f.running(f.cancel)}},
+		transport.Get("/files/{id}", f.running(func(w http.ResponseWriter, r *http.Request, c bridge.Caller) { transport.ServeFile(f.b, w, r, c) })),
 		transport.Get("/api/events", f.viewing(f.stream)),
 		transport.Get("/api/console", f.viewing(f.page)),
 		{Pattern: "/api/links", Methods: map[string]http.HandlerFunc{

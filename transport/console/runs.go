@@ -221,7 +221,7 @@ func readRun(r *http.Request, c bridge.Caller) (*bridge.Call, string, error) {
 		return nil, "", transport.Malformed("key has more than " + strconv.Itoa(maxKey) + " bytes.")
 	}
 	in := &bridge.Call{Site: body.Get("site").String(), Tool: body.Get("tool").String(), Session: body.Get("session").String(),
-		Version: body.Get("version").String(), Caller: c, Input: body.Get("input")}
+		Version: body.Get("version").String(), Caller: c, Input: body.Get("input"), TellsChanges: true}
 	if config := body.Get("config"); config.Exists() {
 		in.Config = config.Text()
 	}

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -91,6 +92,31 @@ func TestRunByHand(t *testing.T) {
 	}
 	if n := len(p.Router.Calls()); n != 2 {
 		t.Errorf("%d calls ran", n)
+	}
+}
+
+// TestFilesOfRuns: what a page saves in a call that a person made is for that person.
+func TestFilesOfRuns(t *testing.T) {
+	p := servePage(t, memory(t), console.Options{})
+	ada, bob := p.login(t, "ada"), p.login(t, "bob")
+	p.Router.Handle("shop", func(context.Context, bridge.Invocation) bridge.Step {
+		return bridge.Step{Data: json.RawMessage(`{}`), Files: []bridge.File{{Name: "a.csv", Type: "text/csv", Bytes: 4, Data: []byte("a,b\n")}}}
+	})
+	var made struct {
+		Files []struct{ ID string }
+	}
+	body := p.became(t, ada, p.made(t, ada, `{"site":"shop","tool":"find","input":{},"key":"k1"}`), "ended")
+	if err := json.Unmarshal([]byte(body), &made); err != nil || len(made.Files) != 1 {
+		t.Fatalf("%v: %s", err, body)
+	}
+	path := "/files/" + made.Files[0].ID
+	if resp := p.send(t, ada, http.MethodGet, path, ""); resp.StatusCode != http.StatusOK || !strings.HasPrefix(resp.Header.Get("Content-Disposition"), "attachment") {
+		t.Errorf("who made the call gets %d %v", resp.StatusCode, resp.Header)
+	}
+	for name, token := range map[string]string{"bob": bob, "the viewer": viewing, "an agent": agent} {
+		if status, body := p.as(t, token, http.MethodGet, path, ""); status != http.StatusNotFound && status != http.StatusForbidden {
+			t.Errorf("%s gets %d %s", name, status, body)
+		}
 	}
 }
 

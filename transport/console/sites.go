@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -18,6 +19,10 @@ type SiteFacts struct {
 	// State is "open" or "opening", or says why the site is not open. Engine names what opens its
 	// pages; "" where it has none.
 	State, Engine string
+	// Endpoint is the address under which agents reach its tools over HTTP, without /webtools or /mcp; ""
+	// where they do not. Token says that they need a credential there.
+	Endpoint string
+	Token    bool
 	// Findings tell its author what is wrong.
 	Findings []bridge.Finding
 }
@@ -34,6 +39,8 @@ type siteJSON struct {
 	Tools    int    `json:"tools"`
 	Findings int    `json:"findings"`
 	Engine   string `json:"engine"`
+	Endpoint string `json:"endpoint"` // of agents, without /webtools or /mcp; "" is none
+	Token    bool   `json:"token"`    // they need a credential there
 	// Error says why its tools are not known; "" where they are.
 	Error string `json:"error,omitempty"`
 }
@@ -50,6 +57,7 @@ func (f *Face) siteOf(ctx context.Context, s bridge.Site) (siteJSON, map[string]
 	if f.facts != nil {
 		facts := f.facts(s.Name)
 		out.State, out.Engine, out.Findings = facts.State, facts.Engine, len(facts.Findings)
+		out.Endpoint, out.Token = facts.Endpoint, facts.Token
 	}
 	digests := map[string]string{}
 	list, err := f.b.ToolsNow(ctx, bridge.Ref{Site: s.Name, Caller: everyone})
@@ -129,6 +137,41 @@ func (f *Face) listTools(w http.ResponseWriter, r *http.Request, c bridge.Caller
 		}
 	}
 	page(w, r, all, func(t toolJSON) string { return t.Name })
+}
+
+// configJSON has the JSON Schema of what a person may set for a call, with the defaults of the site.
+type configJSON struct {
+	Schema map[string]json.RawMessage `json:"schema"`
+}
+
+// config is GET /api/sites/{site}/config: the schema for a form. What continues a call that waits is not in it.
+func (f *Face) config(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+	list, err := f.b.ToolsNow(r.Context(), bridge.Ref{Site: r.PathValue("site"), Caller: c})
+	if err != nil {
+		transport.WriteError(w, r, bridge.AsError(err))
+		return
+	}
+	config := list.Config()
+	schema, defaults := members(config.Schema), members(config.Default)
+	properties := members(schema["properties"])
+	delete(properties, "resume")
+	delete(properties, "answer")
+	for name, value := range defaults {
+		property := members(properties[name])
+		property["default"] = value
+		properties[name] = mustJSON(property)
+	}
+	schema["properties"] = mustJSON(properties)
+	write(w, r, configJSON{schema})
+}
+
+// members returns the members of an object of ours.
+func members(object json.RawMessage) map[string]json.RawMessage {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(object, &all); err != nil {
+		panic(fmt.Sprintf("a schema of ours: %v", err))
+	}
+	return all
 }
 
 // listFindings lists what the author of a site should know.

@@ -47,21 +47,32 @@ func TestSites(t *testing.T) {
 	if _, body = p.as(t, viewing, http.MethodGet, "/api/sites/shop/findings", ""); !strings.Contains(body, `{"rule":"tool-refused","tool":"bad","message":"The schema of shop is wrong.","refused":true}`) {
 		t.Errorf("the findings are %s", body)
 	}
-	for _, path := range []string{"/api/sites", "/api/sites/shop/tools", "/api/sites/shop/findings"} {
+	for _, path := range []string{"/api/sites", "/api/sites/shop/tools", "/api/sites/shop/findings", "/api/sites/shop/config"} {
 		if status, body := p.as(t, agent, http.MethodGet, path, ""); status != http.StatusForbidden || !strings.Contains(body, "right view") {
 			t.Errorf("an agent gets %s: %d %s", path, status, body)
 		}
 	}
 	p.Router.Add("bank", bridgetest.Tool("pay", ""))
-	set, err := p.PrepareSites(map[string]bridge.SiteOptions{"shop": {}, "bank": {}})
+	set, err := p.PrepareSites(map[string]bridge.SiteOptions{"shop": {}, "bank": {Params: map[string]json.RawMessage{"units": json.RawMessage(`{"enum":["m"],"default":"m"}`), "free": json.RawMessage("true")}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	set(func() {})
+	var form struct {
+		Schema struct {
+			Properties map[string]json.RawMessage
+		}
+	}
+	_, body = p.as(t, viewing, http.MethodGet, "/api/sites/bank/config", "")
+	has := func(name, want string) bool { return strings.Contains(string(form.Schema.Properties[name]), want) }
+	if err := json.Unmarshal([]byte(body), &form); err != nil || !has("timeout", `"default":`) || !has("units", `"default":"m"`) || !has("free", "true") ||
+		strings.Contains(body, `"resume"`) || strings.Contains(body, `"answer"`) {
+		t.Errorf("a call may be set to %s (%v)", body, err)
+	}
 	if _, body = p.as(t, shopper, http.MethodGet, "/api/sites", ""); strings.Contains(body, "bank") || !strings.Contains(body, "shop") {
 		t.Errorf("who sees only the shop gets %s", body)
 	}
-	for _, path := range []string{"/api/sites/bank/tools", "/api/sites/bank/findings", "/api/sites/nowhere/findings"} {
+	for _, path := range []string{"/api/sites/bank/tools", "/api/sites/bank/findings", "/api/sites/bank/config", "/api/sites/nowhere/findings"} {
 		if status, body := p.as(t, shopper, http.MethodGet, path, ""); status != http.StatusNotFound {
 			t.Errorf("who sees only the shop gets %s: %d %s", path, status, body)
 		}

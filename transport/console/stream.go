@@ -181,11 +181,13 @@ type meJSON struct {
 	Until *time.Time `json:"until"`
 	// Login is its ID; "" where the credential was configured.
 	Login string `json:"login"`
+	// Start is the place in the page where its reader begins; "" is the inbox.
+	Start string `json:"start"`
 }
 
 func (f *Face) me(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	out := meJSON{Name: strings.TrimPrefix(c.Name, callerPrefix), Rights: []bridge.Right{}, Sites: c.Sites, Node: f.node, Version: f.version,
-		Features: []string{"events", "logins"}, Login: loginOf(c)}
+		Features: []string{"events", "logins"}, Login: loginOf(c), Start: f.start}
 	for _, right := range operatorRights {
 		if c.Can(right) {
 			out.Rights = append(out.Rights, right)

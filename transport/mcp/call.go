@@ -150,7 +150,7 @@ func (x *exchange) run(
 	c := &bridge.Call{
 		Site: to.Site, Tool: to.Tool.Name(), Session: x.scope.session, Caller: x.scope.caller,
 		Input: arguments, Again: true, Beside: true, ID: x.id, TraceParent: x.message.meta.trace,
-		Started: now.began, Detached: x.takesTasks(), Form: form,
+		Started: now.began, Detached: x.takesTasks(), Form: form, TellsChanges: true,
 	}
 	defer x.progress(ctx, &now)()
 	run, left, e := x.begin(ctx, c)

@@ -84,7 +84,16 @@ func TestConsentByForm(t *testing.T) {
 	if r := c.tool("buy", `{"n":1}`); r.text() != `{"n":1}` {
 		t.Errorf("called again after an operator agreed: %s", r.text())
 	}
-	if calls := w.router.Calls(); len(calls) != 2 || calls[0].Ref.Beside { // what may change something has its page alone
+	c.tool("buy", `{"n":1}`)
+	if err := bridge.AnswerWith(w.bridge, operator, bridgetest.Questions(w.bridge, operator)[0].ID, bridge.Answer{OK: true},
+		bridge.Amendment{Input: bridgetest.JSON(`{"n":2}`)}); err != nil {
+		t.Error(err)
+	}
+	const changed = `A person (person) changed the arguments before they let the call run. These counted, and not yours: {"n":2}`
+	if r := c.tool("buy", `{"n":1}`); r.Result.Content[0].Text != changed || string(r.Result.Structured) != `{"n":2}` {
+		t.Errorf("with other arguments: %s %s", r.text(), r.Result.Structured)
+	}
+	if calls := w.router.Calls(); len(calls) != 3 || calls[0].Ref.Beside { // what may change something has its page alone
 		t.Errorf("the page ran %+v", calls)
 	}
 }

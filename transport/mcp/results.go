@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
@@ -24,6 +26,20 @@ const metaViolation = "pagetools/schemaViolation"
 
 // metaLeftOut is the key of how many characters the operator's budget left out.
 const metaLeftOut = "pagetools/leftOut"
+
+// changedWords stand before the result of a call that did not run with the arguments of its caller.
+func changedWords(c *bridge.Changed) string {
+	return fmt.Sprintf("A person (%s) changed the arguments before they let the call run. These counted, and not yours: %s",
+		text.Line(c.By), c.Input)
+}
+
+// sayChanged says first that a person changed the arguments, if one did.
+func sayChanged(r *mcpgo.CallToolResult, c *bridge.Changed) *mcpgo.CallToolResult {
+	if c != nil {
+		r.Content = slices.Insert(r.Content, 0, mcpgo.Content(mcpgo.NewTextContent(changedWords(c))))
+	}
+	return r
+}
 
 // maxDepth is the nesting that all clients read. What is deeper is told as text.
 const maxDepth = 100
@@ -47,7 +63,7 @@ func result(end bridge.Step, tool *bridge.Tool, e protocol) *mcpgo.CallToolResul
 		}
 		r.Meta = mcpgo.NewMetaFromMap(meta)
 	}
-	return r
+	return sayChanged(r, end.Changed)
 }
 
 // unfit stands before a result that clients would refuse.
@@ -246,7 +262,7 @@ func failed(e *bridge.Error, to toolset.Target, p protocol) *mcpgo.CallToolResul
 		r.IsError, r.Content = false, append(denied.Content, r.Content...)
 		r.StructuredContent, r.RawStructuredContent = denied.StructuredContent, denied.RawStructuredContent
 	}
-	return r
+	return sayChanged(r, e.ChangedOf())
 }
 
 // refusal is the error of a request that is not a call.

@@ -141,7 +141,7 @@ func (run *batchRun) calls() []*bridge.Call {
 	calls := make([]*bridge.Call, len(run.steps))
 	for i, s := range run.steps {
 		calls[i] = &bridge.Call{Site: c.Site, Tool: s.action, Session: session, Caller: c.Caller, Version: run.version,
-			Config: merged(run.config, s.config), ID: c.ID + "-" + strconv.Itoa(i+1),
+			Config: merged(run.config, s.config), TellsChanges: true, ID: c.ID + "-" + strconv.Itoa(i+1),
 			TraceParent: transport.TraceParent(run.r.Header.Values("Traceparent")...)}
 		if run.own != "" {
 			calls[i].Until = run.until

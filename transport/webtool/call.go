@@ -42,7 +42,7 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 		f.log.DebugContext(r.Context(), "webtool: correlation", slog.String("request", call.ID),
 			slog.String("session_id", text.Short(m.correlation, transport.MaxSession)))
 	}
-	call.Form = formOf(m.older, call.Single)
+	call.Form, call.TellsChanges = formOf(m.older, call.Single), !m.older
 	transport.Serve(w, r, f.b, call, func(end bridge.Step) {
 		if end.Err != nil {
 			reply.fail(w, r, transport.WithFiles(r, end), !call.Single && isUnknownAction(end.Err))

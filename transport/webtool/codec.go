@@ -29,11 +29,12 @@ var codecs = map[bool]codec{
 type details struct {
 	Files           []transport.FileBody `json:"files,omitempty"`
 	LeftOut         int                  `json:"leftOut,omitempty"`
+	Changed         *bridge.Changed      `json:"changed,omitempty"`
 	SchemaViolation *bridge.Violation    `json:"schemaViolation,omitempty"`
 }
 
 // succeed replies {"status":"ok","data":…}, with "details" when the data does not fit its
-// own schema or was cut, or when the page saved files. The data is not encoded again.
+// own schema or was cut, when a person changed the arguments, or when the page saved files. The data is not encoded again.
 func succeed(w http.ResponseWriter, r *http.Request, end bridge.Step) {
 	w.Header().Set("Cache-Control", "no-store")
 	transport.WriteBytes(w, r, http.StatusOK, succeeded(r, end))
@@ -42,8 +43,8 @@ func succeed(w http.ResponseWriter, r *http.Request, end bridge.Step) {
 func succeeded(r *http.Request, end bridge.Step) []byte {
 	const head = `{"status":"ok","data":`
 	tail := []byte("}")
-	if end.Violation != nil || end.LeftOut > 0 || len(end.Files) > 0 {
-		more := details{transport.FilesOf(r, end.Files), end.LeftOut, end.Violation}
+	if end.Violation != nil || end.LeftOut > 0 || end.Changed != nil || len(end.Files) > 0 {
+		more := details{transport.FilesOf(r, end.Files), end.LeftOut, end.Changed, end.Violation}
 		tail = slices.Concat([]byte(`,"details":`), schema.MustEncode(more), tail)
 	}
 	body := make([]byte, 0, len(head)+len(end.Data)+len(tail))

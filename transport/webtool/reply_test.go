@@ -56,6 +56,49 @@ func TestReplyThatIsNotWritten(t *testing.T) {
 	}
 }
 
+// TestChangedArguments: the reply to a call that ran with a person's arguments says so, that to a refusal has their
+// reason; where the older dialect could not say it, they cannot be changed.
+func TestChangedArguments(t *testing.T) {
+	w := newWorld(t, bridge.Options{})
+	trusted := transport.Trusted(transport.NewMux(webtool.New(w.bridge, webtool.Options{}).Routes()...), bridge.Local(), transport.Options{})
+	post := func(body string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodPost, "/webtools/shop", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		rec := httptest.NewRecorder()
+		trusted.ServeHTTP(rec, r)
+		return rec
+	}
+	person := bridge.Caller{Name: "person", May: []bridge.Right{bridge.MayAnswer}}
+	changed := bridge.Amendment{Input: bridgetest.JSON(`{"n": 2}`)}
+	for _, x := range []struct{ body, resumed, want string }{
+		{`{"action":"buy","request":{"n":1}}`, `{"action":"buy","request":{"n":1},"config":{"resume":"TOKEN","wait":10000}}`,
+			`{"status":"ok","data":{"n": 2},"details":{"changed":{"by":"person","input":{"n":2}}}}`},
+		{`{"action":"buy","payload":{"n":1}}`, "", ""},
+	} {
+		token := post(x.body).Header().Get("Pagetools-Resume")
+		q := bridgetest.Questions(w.bridge, person)[0]
+		if err := bridge.AnswerWith(w.bridge, person, q.ID, bridge.Answer{OK: true}, changed); (err == nil) != (x.resumed != "") || q.Edit != (x.resumed != "") {
+			t.Fatalf("%s: %v, %v", x.body, err, q.Edit)
+		}
+		if x.resumed == "" {
+			if err := bridge.AnswerWith(w.bridge, person, q.ID, bridge.Answer{}, bridge.Amendment{Reason: "no"}); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if got := post(strings.Replace(x.resumed, "TOKEN", token, 1)).Body.String(); got != x.want {
+			t.Errorf("got %s", got)
+		}
+	}
+	token := post(`{"action":"buy","request":{}}`).Header().Get("Pagetools-Resume")
+	if err := bridge.AnswerWith(w.bridge, person, bridgetest.Questions(w.bridge, person)[0].ID, bridge.Answer{}, bridge.Amendment{Reason: "ask me first"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := post(`{"action":"buy","request":{},"config":{"resume":"` + token + `","wait":10000}}`).Body.String(); !strings.Contains(got, `"reason":"ask me first"`) {
+		t.Errorf("refused: %s", got)
+	}
+}
+
 // TestClientThatLeavesWithItsReply: what was written is told, also to a client that closes its
 // connection as soon as it has read it.
 func TestClientThatLeavesWithItsReply(t *testing.T) {

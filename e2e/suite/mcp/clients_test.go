@@ -106,6 +106,7 @@ func TestClients(t *testing.T) {
 	t.Run("sign-in", func(t *testing.T) { c.testSignIn(t) })
 	t.Run("people", func(t *testing.T) { c.testPeople(t) })
 	t.Run("conformance", func(t *testing.T) { c.testConformance(t) })
+	t.Run("snippets", func(t *testing.T) { c.testSnippets(t) })
 	t.Run("agent-node", func(t *testing.T) { c.testAgentNode(t) })
 	t.Run("adapter", func(t *testing.T) { c.testAdapter(t) })
 	t.Run("openapi", func(t *testing.T) { c.testOpenAPI(t) })

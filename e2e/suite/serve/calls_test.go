@@ -7,6 +7,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/transport/console"
 )
 
 // doCall makes a call as an agent does.
@@ -19,7 +20,8 @@ func doCall(t *testing.T, b *bridge.Bridge, tool, id string) {
 // they read; a call of their own is run again; the focus is never lost, also on a narrow screen.
 func TestCallsOnThePage(t *testing.T) {
 	t.Parallel()
-	b, router, login := serveBridge(t, shopTools()...)
+	router := bridgetest.NewRouter().Add("shop", shopTools()...)
+	b, login := serveRouter(t, router, console.Options{})
 	page := showInBrowser(t, browserOf(t, 1280, 800), login(), "#inbox-title")
 	page.eval(t, `(() => { window.lost = []; document.addEventListener('focusout', () => setTimeout(() => { if (document.activeElement === document.body) lost.push(location.hash); }, 50)); return ''; })()`)
 	page.press(t, "g", "c")
@@ -112,7 +114,7 @@ func TestCallsOnThePage(t *testing.T) {
 // thousand calls are some rows of the document; the row that has the focus stays in it.
 func TestCallsOnNarrowScreens(t *testing.T) {
 	t.Parallel()
-	b, _, login := serveBridge(t, shopTools()...)
+	b, login := serveRouter(t, bridgetest.NewRouter().Add("shop", shopTools()...), console.Options{})
 	for n := range 1000 {
 		doCall(t, b, "find", fmt.Sprintf("F%03d", n))
 	}

@@ -159,6 +159,20 @@ func (p *shownPage) eval(t *testing.T, expression string) string {
 	return text
 }
 
+// ctrl presses a key while Ctrl is held.
+func (p *shownPage) ctrl(t *testing.T, key string) {
+	t.Helper()
+	code := key
+	if len(key) == 1 {
+		code = "Key" + strings.ToUpper(key)
+	}
+	for _, kind := range []bridge.InputType{bridge.KeyDown, bridge.KeyUp} {
+		if err := p.Act(t.Context(), bridge.Input{Type: kind, Key: key, Code: code, Modifiers: 2}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // until waits until an expression is "true".
 func (p *shownPage) until(t *testing.T, expression string) {
 	t.Helper()

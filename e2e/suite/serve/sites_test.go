@@ -1,6 +1,7 @@
 package serve_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http/httptest"
 	"strings"
@@ -20,14 +21,14 @@ import (
 // address of it that logs a person in.
 func serveSites(t *testing.T, tools ...bridge.Declaration) (router *bridgetest.Router, login func() string) {
 	t.Helper()
-	_, router, login = serveBridge(t, tools...)
+	router = bridgetest.NewRouter().Add("shop", tools...)
+	_, login = serveRouter(t, router, console.Options{})
 	return router, login
 }
 
-// serveBridge is serveSites, and returns the bridge, too.
-func serveBridge(t *testing.T, tools ...bridge.Declaration) (b *bridge.Bridge, router *bridgetest.Router, login func() string) {
+// serveRouter is the operators' page over a bridge of a router.
+func serveRouter(t *testing.T, router bridge.Router, o console.Options) (b *bridge.Bridge, login func() string) {
 	t.Helper()
-	router = bridgetest.NewRouter().Add("shop", tools...)
 	kept := store.Memory(store.Options{})
 	b, err := bridge.New(router, bridge.Options{Memory: kept.Memory})
 	if err != nil {
@@ -36,9 +37,11 @@ func serveBridge(t *testing.T, tools ...bridge.Declaration) (b *bridge.Bridge, r
 	done, links, logins := make(chan struct{}), &console.Links{}, console.NewLogins(kept.Logins)
 	records := &console.Records{}
 	records.Gather(t.Context(), b, "here")
-	face := console.New(b, console.Options{Done: done, Node: "here", Records: records, Links: links, Logins: logins, Facts: func(string) console.SiteFacts {
-		return console.SiteFacts{State: "open", Engine: "native", Findings: []bridge.Finding{{Rule: "hidden-characters", Tool: "wipe", Message: "The description has characters that nobody sees."}}}
-	}})
+	o.Records = records
+	o.Done, o.Node, o.Links, o.Logins, o.Facts = done, "here", links, logins, func(string) console.SiteFacts {
+		return console.SiteFacts{State: "open", Engine: "native", Endpoint: "http://127.0.0.1:7300", Token: true, Findings: []bridge.Finding{{Rule: "hidden-characters", Tool: "wipe", Message: "The description has characters that nobody sees."}}}
+	}
+	face := console.New(b, o)
 	server := httptest.NewUnstartedServer(nil)
 	server.Config.Handler = transport.Guard(transport.NewMux(face.Routes()...), transport.Options{Listen: server.Listener.Addr().String(), Open: console.PagePaths, Tokens: logins.Caller,
 		Callers: []transport.Credential{{Caller: bridge.Caller{Name: "agent", May: []bridge.Right{bridge.MayCall}}, Token: "a-token-of-an-agent"}}})
@@ -53,7 +56,7 @@ func serveBridge(t *testing.T, tools ...bridge.Declaration) (b *bridge.Bridge, r
 			t.Error(err)
 		}
 	})
-	return b, router, func() string { return links.New("ada", time.Now()) }
+	return b, func() string { return links.New("ada", time.Now()) }
 }
 
 // shopTools are a tool with a nested argument, one whose words are meant to mislead, and one that reads.
@@ -197,17 +200,9 @@ func TestRunOnThePage(t *testing.T) {
 		name, _, _ := strings.Cut(tool, "?")
 		page.until(t, "document.querySelector('#tool-title')?.textContent === '"+name+"' && document.querySelector('[data-run]').ariaDisabled === 'false' && document.activeElement.id === 'tool-title'")
 	}
-	ctrlEnter := func() {
-		t.Helper()
-		for _, kind := range []bridge.InputType{bridge.KeyDown, bridge.KeyUp} {
-			if err := page.Act(t.Context(), bridge.Input{Type: kind, Key: "Enter", Code: "Enter", Modifiers: 2}); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
 	ran := func() int { return len(router.Calls()) }
 	open("find?in=" + `%7B%22q%22%3A%22tea%22%2C%22n%22%3A1.10%2C%22more%22%3A9007199254740992%7D`)
-	ctrlEnter()
+	page.ctrl(t, "Enter")
 	page.until(t, "document.querySelector('.result')?.dataset.stage === 'ended' && document.querySelector('.result').innerText.includes('✓ ok')")
 	if text := page.eval(t, "document.querySelector('.returned').textContent"); !strings.Contains(text, "1.10") || !strings.Contains(text, "9007199254740992") || ran() != 1 {
 		t.Errorf("it returned %s after %d calls", text, ran())
@@ -249,4 +244,85 @@ func TestRunOnThePage(t *testing.T) {
 	if ran() != 3 {
 		t.Errorf("%d calls ran", ran())
 	}
+}
+
+// TestResultsOnThePage: what a tool returned are pictures that are drawn, texts for all else, and files; the call is
+// copied as a program with the arguments as they are; and a call whose tool changed after Run does not run.
+func TestResultsOnThePage(t *testing.T) {
+	t.Parallel()
+	router, login := serveSites(t, shopTools()...)
+	page := showInBrowser(t, browserOf(t, 1200, 900), login(), "#inbox-title")
+	const picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH/iZk9HQAAAABJRU5ErkJggg=="
+	router.Handle("shop", func(context.Context, bridge.Invocation) bridge.Step {
+		return bridge.Step{Data: json.RawMessage(`{"content":[{"type":"image","mimeType":"image/png","data":"` + picture + `"},{"type":"image","mimeType":"image/svg+xml","data":"PHN2Zz48L3N2Zz4="},
+			{"type":"text","text":"<img src=x onerror=alert(1)>"}]}`),
+			Files: []bridge.File{{Name: "../a\u202e.csv", Type: "text/csv", Bytes: 4, Data: []byte("a,b\n")}}}
+	})
+	page.eval(t, "(location.hash = '#/sites/shop/tools/find?in=' + encodeURIComponent('{\"q\":\"it\\u2019s \\u202e 1.10\",\"n\":1.10}'), '')")
+	page.until(t, "document.querySelector('[data-run]')?.ariaDisabled === 'false'")
+	page.eval(t, "(document.querySelector('[data-run]').focus(), '')")
+	page.press(t, "Enter")
+	page.until(t, "document.querySelector('.result figcaption')?.textContent === 'A picture of the page, 1 × 1'")
+	if drawn := page.eval(t, "String(document.querySelectorAll('.result canvas').length) + String([...document.querySelector('canvas').getContext('2d').getImageData(0, 0, 1, 1).data])"); !strings.HasPrefix(drawn, "1255,") {
+		t.Errorf("it draws %s", drawn)
+	}
+	if text := page.eval(t, "document.querySelector('.result').innerText"); !strings.Contains(text, "image/svg+xml") || !strings.Contains(text, `a\u{202e}.csv 4 bytes, text/csv`) || !strings.Contains(text, "<img src=x") {
+		t.Errorf("it shows %s", text)
+	}
+	page.eval(t, `(URL.createObjectURL = (blob) => { blob.text().then((text) => { window.saved = blob.type + ' ' + text; }); return 'data:,'; },
+		HTMLAnchorElement.prototype.click = function () { window.under = this.download; }, '')`)
+	page.eval(t, "([...document.querySelectorAll('.result li button')][0].focus(), '')")
+	page.press(t, "Enter")
+	page.until(t, "window.saved === 'application/octet-stream a,b\\n' && window.under === 'pagetools-find-1.csv'")
+	page.clean(t, "a result with a picture")
+	page.shot(t, "result")
+
+	copied := func(as string) string {
+		t.Helper()
+		page.eval(t, `(navigator.clipboard.writeText = async (text) => { window.copied = text; }, window.copied = '', '')`)
+		page.eval(t, `(() => { const s = document.querySelector('#copy-as'); s.value = '`+as+`'; s.dispatchEvent(new Event('change', {bubbles: true})); s.focus(); return ''; })()`)
+		page.press(t, "Tab", "Enter")
+		page.until(t, "window.copied !== '' && document.querySelector('.copy-as [role=status]').textContent.startsWith('Copied.')")
+		return page.eval(t, "window.copied")
+	}
+	if text := copied("curl"); !strings.Contains(text, `'http://127.0.0.1:7300/webtools/shop'`) || !strings.Contains(text, `"Authorization: Bearer $PAGETOOLS_TOKEN"`) || !strings.Contains(text, `"n":1.10`) ||
+		!strings.Contains(text, `\u202e 1.10"`) || strings.Contains(text, "\u202e") {
+		t.Errorf("curl is %q", text)
+	}
+	page.eval(t, "(document.querySelector('.run details').open = true, '')")
+	page.until(t, `document.querySelector('[aria-label="Send empty text output"], [aria-label="config"]')?.innerText.includes('timeout') ?? false`)
+	page.clean(t, "the settings")
+	page.shot(t, "settings")
+	page.eval(t, `(() => { const a = document.querySelector('[aria-label="config"] .modes button:last-child'); a.click(); return ''; })()`)
+	page.until(t, `document.querySelector('[aria-label="config"] textarea.code') !== null`)
+	page.eval(t, `(() => { const a = document.querySelector('[aria-label="config"] textarea.code'); a.value = '{"timeout": 20000}'; a.dispatchEvent(new Event('input', {bubbles: true})); return ''; })()`)
+	if text := copied("Python"); !strings.Contains(text, `\"config\":{\"timeout\": 20000}`) || !strings.Contains(text, `os.environ["PAGETOOLS_TOKEN"]`) {
+		t.Errorf("Python is %q", text)
+	}
+	page.eval(t, `(navigator.clipboard.writeText = () => Promise.reject(new Error('no')), '')`)
+	page.eval(t, "(document.querySelector('.copy-as button').click(), '')")
+	page.until(t, "document.querySelector('.copy-as textarea')?.value.includes('urllib') && document.querySelector('.copy-as [role=status]').textContent === 'Copy it from here.'")
+
+	page.eval(t, "(location.hash = '#/sites/shop/tools/add-item?in=' + encodeURIComponent('{\"items\":[]}'), '')")
+	page.until(t, "document.querySelector('#tool-title')?.textContent === 'add-item' && document.querySelector('[data-run]')?.ariaDisabled === 'false'")
+	page.eval(t, `(window.was = window.fetch, window.fetch = async (path, how) => { // Run is pressed, and on its way
+		if (path === '/api/calls') { window.held = true; await new Promise((go) => { window.go = go; }); }
+		return window.was(path, how);
+	}, document.querySelector('[data-run]').focus(), '')`)
+	page.press(t, "Enter")
+	page.until(t, "window.held === true")
+	before := len(router.Calls())
+	other := shopTools()
+	other[0].Description = "Empties the basket."
+	router.Declare("shop", other...)
+	page.until(t, "document.querySelector('.card .said')?.innerText.includes('Empties the basket.')")
+	page.eval(t, "(window.go(), '')")
+	page.until(t, "document.querySelector('.result')?.innerText.includes('VERSION_MISMATCH') ?? false")
+	if text := page.eval(t, "document.querySelector('.result').innerText"); !strings.Contains(text, "It did not run") || !strings.Contains(text, "is not what was on the screen") {
+		t.Errorf("it says %s", text)
+	}
+	if n := len(router.Calls()); n != before {
+		t.Errorf("%d calls of another tool ran", n-before)
+	}
+	page.clean(t, "a tool that changed")
 }

@@ -7,10 +7,13 @@ import { listed } from './form/schema.js';
 /** @typedef {{id: string, kind: string, title: string, detail: string, schema?: {default?: unknown}, tool: string, input: unknown, origin: string, expiresAt: string,
  *   hints?: string[], frame?: string, session?: string, page?: {url?: string, title?: string, config?: unknown},
  *   form?: boolean, secrets?: string[], operation?: {method: string, url: string, api?: string, cost?: string}, adapter?: {name: string, version: string}}} Question */
-/** @typedef {Question & {node: string, site: string, caller: string, since: string, always: boolean, picture: boolean}} OpenQuestion */
+/** @typedef {Question & {node: string, site: string, caller: string, since: string, always: boolean, picture: boolean, edit: boolean}} OpenQuestion */
 
 /** What went wrong, with the status of the reply; 0 when there was none. */
 export class ApiError extends Error {
+  /** What does not fit in a value that was sent. @type {{pointer: string, message: string}[]} */
+  errors = [];
+
   /** @param {number} status @param {string} message @param {string} code @param {string} request its id */
   constructor(status, message, code = '', request = '') {
     super(message);
@@ -43,17 +46,26 @@ async function ask(path, how = {}) {
   const reply = await fetch(path, { ...how, cache: 'no-store', headers: { ...how.headers, ...(token === '' ? {} : { Authorization: `Bearer ${token}` }) } });
   if (!reply.ok) {
     const body = await reply.json().catch(() => ({}));
-    throw new ApiError(reply.status, String(body?.error?.message ?? `The server answers ${reply.status}.`), String(body?.error?.code ?? ''), reply.headers.get('X-Request-Id') ?? '');
+    const error = new ApiError(reply.status, String(body?.error?.message ?? `The server answers ${reply.status}.`), String(body?.error?.code ?? ''), reply.headers.get('X-Request-Id') ?? '');
+    error.errors = body?.error?.details?.errors ?? [];
+    throw error;
   }
   return reply;
 }
 
 /**
  * Gives an answer to a question.
- * @param {string} id @param {{ok: boolean, value?: unknown, always?: boolean}} answer
+ * @param {string} id @param {{ok: boolean, value?: unknown, always?: boolean, reason?: string}} answer @param {string} [input] JSON: the arguments, where they are others
  */
-export async function answer(id, answer) {
-  await ask(`/api/questions/${encodeURIComponent(id)}`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(answer) });
+export async function answer(id, answer, input) {
+  const body = JSON.stringify(answer);
+  await ask(`/api/questions/${encodeURIComponent(id)}`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: input === undefined ? body : `${body.slice(0, -1)},"input":${input}}` });
+}
+
+/** The text of the schema of a question's arguments; undefined when they cannot be changed any more. @param {string} id */
+export async function argumentsSchema(id) {
+  const schema = member(parse(await (await ask(`/api/questions/${encodeURIComponent(id)}`)).text()).node, 'inputSchema');
+  return schema && print(schema);
 }
 
 /**
@@ -86,7 +98,8 @@ export async function watch(since, to) {
   }
 }
 
-/** @typedef {{node: string, name: string, target: string, origin: string, kind: string, state: string, version: string, tools: number, findings: number, engine: string, error?: string}} Site */
+/** @typedef {{node: string, name: string, target: string, origin: string, kind: string, state: string, version: string, tools: number, findings: number, engine: string,
+ *   endpoint: string, token: boolean, error?: string}} Site */
 /** @typedef {{rule: string, tool?: string, message: string, refused: boolean}} Finding */
 /** @typedef {{level: string, reason: string, readsOnly: boolean, destructive: boolean, untrusted: boolean}} Terms */
 /** @typedef {{node: string, name: string, title: string, description: string, schema: string, annotations: {consequentialHint?: unknown} | null, digest: string, origin: string, frame?: string, terms: Terms, findings: Finding[]}} Tool schema is its text */
@@ -116,6 +129,16 @@ export async function siteTools(site, node) {
 }
 
 /**
+ * The schema of what a person may set for a call, as text.
+ * @param {string} site @param {string} node
+ * @returns {Promise<string>}
+ */
+export async function siteConfig(site, node) {
+  const schema = member(parse(await (await ask(ofSite(site, node, 'config'))).text()).node, 'schema');
+  return schema === undefined ? '{}' : print(schema);
+}
+
+/**
  * What the author of a site should know of it.
  * @param {string} site @param {string} node
  * @returns {Promise<Finding[]>}
@@ -134,7 +157,7 @@ export async function validate(site, node, tool, input) {
   return (await reply.json()).errors;
 }
 
-/** @typedef {import('./calls/filter.js').Call & {kept: boolean, input?: string, result?: string, message?: string}} MadeCall input and result are their text */
+/** @typedef {import('./calls/filter.js').Call & {kept: boolean, input?: string, result?: string, message?: string, files?: {id?: string, name: string, type: string, bytes?: number, url?: string}[]}} MadeCall input and result are their text */
 
 /**
  * Runs a tool. Returns the id of the call.
@@ -146,7 +169,7 @@ export async function makeCall(site, tool, input, { session, config, confirm }) 
   const digest = asks && crypto.subtle ? hex(new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(input)))) : '';
   const members = [
     `"site":${JSON.stringify(site.name)}`, `"tool":${JSON.stringify(tool.name)}`, `"input":${input}`, `"key":"${hex(crypto.getRandomValues(new Uint8Array(16)))}"`,
-    ...(session === '' ? [] : [`"session":${JSON.stringify(session)}`]), ...(config.trim() === '' ? [] : [`"config":${print(parse(config).node)}`]),
+    ...(session === '' ? [] : [`"session":${JSON.stringify(session)}`]), ...(config === '' ? [] : [`"config":${config}`]),
     ...(digest === '' ? [] : [`"confirm":${JSON.stringify({ definition: tool.digest, arguments: digest, level: tool.terms.level })}`]),
   ];
   const reply = await ask('/api/calls', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: `{${members.join(',')}}` });
@@ -168,7 +191,7 @@ export async function madeCall(id) {
     const value = member(node, name);
     return value === undefined || made[name] === null ? undefined : print(value);
   };
-  return { ...made, input: text('input'), result: text('result'), message: made.error?.error?.message };
+  return { ...made, input: text('input'), result: text('result'), message: made.error?.message };
 }
 
 /**
@@ -180,12 +203,17 @@ export async function callRecords(q, before) {
   return (await ask(`/api/calls?${new URLSearchParams({ q, limit: before === '' ? '200' : '1000', ...(before === '' ? {} : { before }) })}`)).json();
 }
 
+/** A file that a page saved in a call that this person made. @param {string} id */
+export async function savedFile(id) {
+  return (await ask(`/files/${encodeURIComponent(id)}`)).blob();
+}
+
 /** Ends a call that this person made. @param {string} id */
 export async function cancelCall(id) {
   await ask(`/api/calls/${encodeURIComponent(id)}/cancel`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' });
 }
 
-/** @typedef {{name: string, rights: string[], node: string, login: string}} Me login is '' for a credential that was configured */
+/** @typedef {{name: string, rights: string[], node: string, login: string, start: string}} Me login is '' for a credential that was configured; start is the place to begin at */
 
 /** Who uses the page. @returns {Promise<Me>} */
 export async function whoAmI() {

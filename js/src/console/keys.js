@@ -4,7 +4,8 @@
 import { keysOf } from './lent.js';
 import { go, place } from './route.js';
 import { focusNext } from './store.js';
-import { helpOpen, letters } from './ui/help.jsx';
+import { letters } from './ui/help.jsx';
+import { helpOpen, paletteOpen } from './ui/open.js';
 import { open, shut, step } from './screens/inbox.jsx';
 
 let went = -Infinity; // when g was pressed
@@ -20,7 +21,12 @@ const inbox = {
   ArrowUp: () => step(-1),
   o: () => open(document.activeElement?.closest('.row')?.getAttribute('data-id') ?? ''),
   a: () => focus('.card button.yes'),
-  r: () => focus('.card button.no'),
+  r: () => {
+    const because = document.querySelector('.card .because[aria-expanded=false]');
+    if (because instanceof HTMLElement) because.click();
+    else focus(document.querySelector('.card .reason') ? '.card .reason input' : '.card button.no');
+  },
+  e: () => /** @type {HTMLElement | null} */ (document.querySelector('.card .edit'))?.click(),
   l: () => /** @type {HTMLElement | null} */ (document.querySelector('.card .open-live'))?.click(),
 };
 
@@ -49,6 +55,7 @@ const lists = {
   ArrowUp: () => walk(-1),
   o: () => { if (document.activeElement?.matches('.row-link')) /** @type {HTMLElement} */ (document.activeElement).click(); },
   '/': () => focus('main .filter'),
+  c: () => focus('#copy-as'),
 };
 
 /** Closes what a screen shows beside its list; the row has the focus. */
@@ -64,6 +71,11 @@ function leave() {
 document.addEventListener('keydown', (e) => {
   const { target: at } = e;
   const writes = at instanceof HTMLElement && at.closest('input:not([type=checkbox]), textarea, select, [contenteditable], [role=application]') !== null;
+  if (e.key.toLowerCase() === 'k' && (e.ctrlKey || e.metaKey) && !e.altKey && !e.shiftKey && !document.querySelector('dialog[open]') && !(at instanceof Element && at.closest('[role=application]'))) {
+    e.preventDefault();
+    paletteOpen.value = true;
+    return;
+  }
   if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || e.isComposing || document.querySelector('dialog[open]')) return;
   if (e.key === 'Escape' && !e.shiftKey && !(at instanceof Element && at.closest('[role=application]'))) {
     if (place.value.screen === 'inbox') shut();

@@ -12,8 +12,10 @@ import { entries, focusNext, link, news, now, opened, reachable, waiting } from 
 import { enter, run } from './stream.js';
 import { visible } from './text.js';
 import { useKeptFocus, useLeftFocus } from './ui/focus.js';
-import { Help, helpOpen } from './ui/help.jsx';
+import { Help } from './ui/help.jsx';
 import { later } from './ui/later.jsx';
+import { tellOf } from './ui/notify.jsx';
+import { helpOpen, paletteOpen } from './ui/open.js';
 import { Theme } from './ui/theme.jsx';
 import { left } from './words.js';
 
@@ -24,6 +26,8 @@ const screens = [
   { name: 'calls', title: 'Calls', Screen: later('Calls') },
   { name: 'clients', title: 'Clients', Screen: later('Clients') },
 ];
+
+const Anywhere = later('Anywhere');
 
 function App() {
   const { screen } = place.value, { state } = link.value;
@@ -37,6 +41,7 @@ function App() {
       }}>Go to the content</a>
       <header>
         <strong class="brand">pagetools</strong>
+        <button type="button" class="anywhere" aria-keyshortcuts="Control+K" onClick={() => { paletteOpen.value = true; }}>Go to, run… <kbd>Ctrl+K</kbd></button>
         <Connection />
         <Theme />
         <button type="button" class="plain" aria-label="Help: the keys of this page" onClick={() => { helpOpen.value = true; }}>?</button>
@@ -53,6 +58,7 @@ function App() {
       </main>
       <footer>{state === 'live' && status()}</footer>
       <Help />
+      {paletteOpen.value && state !== 'login' && <Anywhere screens={screens} />}
     </>
   );
 }
@@ -145,4 +151,5 @@ effect(() => {
 const root = /** @type {HTMLElement} */ (document.getElementById('app'));
 render(<App />, root);
 announce();
+tellOf(waiting);
 run();

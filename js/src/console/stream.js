@@ -8,6 +8,7 @@ import { heard } from './lent.js';
 import { add, change, changeSite, close, entries, forget, link, me, noteCall, replaceSites, settled } from './store.js';
 import { parseExactly, visible } from './text.js';
 
+const begun = 'pagetools.begun';
 const lost = 2000; // milliseconds until the person hears of it
 const waits = [500, 1000, 2000, 4000, 8000];
 let failed = 0;
@@ -29,7 +30,10 @@ export async function run() {
       askCredential('Run "pagetools console" for a link, or give the credential.');
       return;
     }
-    me.value ??= await whoAmI();
+    if (me.value === undefined) {
+      me.value = await whoAmI();
+      begin(me.value.start);
+    }
     await watch(last, {
       began() {
         failed = ends = 0;
@@ -59,6 +63,13 @@ export async function run() {
     setTimeout(tell, link.value.state === 'live' ? lost : 0); // a connection that is soon back is not worth a word
   }
   next = setTimeout(run, wait);
+}
+
+/** Goes where a person begins who came without a place. @param {string} start */
+function begin(start) {
+  if (!start.startsWith('/') || location.hash !== '' || sessionStorage.getItem(begun) !== null) return;
+  sessionStorage.setItem(begun, 'yes');
+  location.replace(`#${start}`);
 }
 
 function live() {

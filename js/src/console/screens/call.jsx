@@ -10,7 +10,8 @@ import { visible } from '../text.js';
 import { Awaited, useLoaded } from '../ui/load.jsx';
 import { Name } from '../ui/said.jsx';
 import { length, shapes } from './calls.jsx';
-import { Result, outcomes } from './run.jsx';
+import { Result } from './result.jsx';
+import { outcomes } from './run.jsx';
 
 /** @typedef {import('../calls/filter.js').Call} Call */
 /** @typedef {import('../api.js').MadeCall} MadeCall */
@@ -87,7 +88,7 @@ function Payload({ call }) {
       {input.length > linked ? <p class="meta">They are too long for a link to the form: <Copy text={input} what="the arguments" /></p>
         : <p class="answers"><a href={to({ at: 'run' })}>Replay</a> <a href={to({})}>Edit and replay</a> <span class="meta">Both open the form of the tool. What you run there is a new call.</span></p>}
       {call.message && <p class="problem">{visible(call.message)}</p>}
-      {call.result !== undefined && <Result text={call.result} tool={call.tool} />}
+      {call.result !== undefined && <Result text={call.result} tool={call.tool} files={call.files} />}
     </>
   );
 }

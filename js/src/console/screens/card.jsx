@@ -9,11 +9,14 @@ import { show } from '../live.js';
 import { answering, close, link, now } from '../store.js';
 import { visible } from '../text.js';
 import { Name, Said } from '../ui/said.jsx';
+import { Editing, useEdit } from './edit.jsx';
 import { useRipe } from '../ui/ripe.js';
 import { argumentsTitle, given, known, left, masked, severity, wordsOf, written } from '../words.js';
 
 /** @typedef {import('../store.js').Entry} Entry */
 /** @typedef {import('../api.js').OpenQuestion} OpenQuestion */
+
+const changed = 'Allow with these changes';
 
 /** @param {KeyboardEvent} e a key that is held answers nothing */
 const noRepeat = (e) => { if (e.repeat && (e.key === 'Enter' || e.key === ' ')) e.preventDefault(); };
@@ -23,16 +26,17 @@ export function Card({ entry }) {
   const { q, over } = entry;
   const { shape, word, rank } = severity(q);
   const head = `card-${q.id}`;
+  const edit = useEdit(q);
   return (
     <article class={`card rank${rank}`} data-id={q.id} aria-labelledby={head}>
       <p class="stake"><span class="severity"><span aria-hidden="true">{shape}</span> {word}</span>{!over && <Left q={q} />}</p>
       <h2 id={head} class="card-title" tabIndex={-1} dir="auto">{visible(q.title)}</h2>
       <p class="meta">site <Name text={q.site} /> · {visible(q.origin)}</p>
       <p class="meta">caller <Name text={q.caller} />{q.session && <> · session <Name text={q.session} /></>} · since {new Date(q.since).toLocaleTimeString()}</p>
-      <Arguments q={q} />
+      {edit.form && !over ? <Editing edit={/** @type {any} */ (edit)} /> : <Arguments q={q} edit={over ? undefined : edit} />}
       {q.detail !== '' && <Said by={`${visible(q.origin)} says`} text={q.detail} />}
       <dl class="facts">{known(q).map(([name, value]) => <div key={name + value}><dt>{name}</dt><dd dir="auto">{visible(value)}</dd></div>)}</dl>
-      {over ? <p class="over" role="status">{over}</p> : <Answers q={q} />}
+      {over ? <p class="over" role="status">{over}</p> : <Answers q={q} edit={edit} />}
     </article>
   );
 }
@@ -49,8 +53,8 @@ export function Left({ q }) {
   );
 }
 
-/** @param {{q: OpenQuestion}} props */
-function Arguments({ q }) {
+/** @param {{q: OpenQuestion, edit: import('./edit.jsx').Edit | undefined}} props */
+function Arguments({ q, edit }) {
   const object = typeof q.input === 'object' && q.input !== null && !Array.isArray(q.input);
   const [json, setJson] = useState(!object);
   const [clear, setClear] = useState(false);
@@ -63,6 +67,8 @@ function Arguments({ q }) {
         <strong>{argumentsTitle}</strong>
         {object && all.length > 0 && <button type="button" class="plain" aria-pressed={json} onClick={() => setJson(!json)}>JSON</button>}
         {hides && <button type="button" class="plain" aria-pressed={clear} onClick={() => setClear(!clear)}>Show what is hidden</button>}
+        {q.edit && edit && <button type="button" class="plain edit" onClick={edit.begin}>Edit</button>}
+        {edit && edit.problem !== '' && <span class="problem" role="alert">{edit.problem}</span>}
       </p>
       {(q.secrets?.length ?? 0) > 0 && <p class="meta">*** is a secret that nobody is shown.</p>}
       {json ? <pre tabIndex={0} aria-label="Arguments as JSON">{visible(written(input))}</pre>
@@ -85,30 +91,40 @@ function cell(name, value) {
   return JSON.stringify(value);
 }
 
-/** @param {{q: OpenQuestion}} props */
-function Answers({ q }) {
+/** @param {{q: OpenQuestion, edit: import('./edit.jsx').Edit}} props */
+function Answers({ q, edit }) {
   const [yes, no] = wordsOf(q);
   const [value, setValue] = useState(given(q));
   const [always, setAlways] = useState(false);
-  const [problem, setProblem] = useState('');
+  const [said, setSaid] = useState({ words: '', of: /** @type {string | undefined} */ ('') }); // of the arguments: of others, nothing is said
   const [sent, setSent] = useState(false);
   const [view, setView] = useState(/** @type {ReturnType<typeof show> | undefined} */ (undefined));
   const [ref, ripe] = useRipe();
+  const [why, setWhy] = useState(/** @type {string | undefined} */ (undefined));
   const offline = link.value.state !== 'live';
+  const other = edit.changes.length > 0, broken = edit.form !== undefined && edit.text === undefined;
   const pressed = useRef(false);
+  const problem = said.of === edit.text ? said.words : '';
+  const setProblem = (/** @type {string} */ words) => setSaid({ words, of: edit.text });
   useEffect(() => () => view?.close(), [view]);
 
   /** @param {boolean} ok */
   const say = async (ok) => {
     if (pressed.current || offline || document.hidden || (ok && !ripe)) return;
+    if (ok && broken) {
+      setProblem(`Not sent: ${edit.why}`);
+      return;
+    }
     pressed.current = true;
     setSent(true);
     setProblem('');
-    answering(q.id, `You answered: ${ok ? yes : no}`);
+    answering(q.id, `You answered: ${ok ? other ? changed : yes : no}`);
     try {
-      await answer(q.id, { ok, ...(ok && q.kind === 'prompt' ? { value: value.toWellFormed() } : {}), ...(ok && always ? { always: true } : {}) });
+      await answer(q.id, { ok, ...(ok && q.kind === 'prompt' ? { value: value.toWellFormed() } : {}), ...(ok && always && !other ? { always: true } : {}),
+        ...(!ok && why ? { reason: why.toWellFormed() } : {}) }, ok && other ? edit.text : undefined);
       close(q.id);
     } catch (e) {
+      edit.refused(e);
       answering(q.id, undefined);
       pressed.current = false;
       setSent(false);
@@ -120,15 +136,29 @@ function Answers({ q }) {
     <>
     <form class="answers" onSubmit={(e) => { e.preventDefault(); if (e.isTrusted) say(true); }} onKeyDown={noRepeat}>
       {q.kind === 'prompt' && <label class="field">Your answer <input type="text" value={value} onInput={(e) => setValue(e.currentTarget.value)} /></label>}
-      <button ref={ref} class={grave ? 'yes primary danger' : 'yes primary'} aria-disabled={sent || offline || !ripe}>{grave && <span aria-hidden="true">▲ </span>}{yes}</button>
+      <button ref={ref} class={grave ? 'yes primary danger' : 'yes primary'} aria-disabled={sent || offline || !ripe || broken}>{grave && <span aria-hidden="true">▲ </span>}{other ? changed : yes}</button>
       <button type="button" class="no" aria-disabled={sent || offline} onClick={(e) => { if (e.isTrusted) say(false); }}>{no}</button>
-      {q.always && <label class="always"><input type="checkbox" checked={always} onChange={(e) => setAlways(e.currentTarget.checked)} /> for all further calls of this tool, with any arguments</label>}
+      {q.kind === 'approve' && <button type="button" class="plain because" aria-expanded={why !== undefined} onClick={() => setWhy(why === undefined ? '' : undefined)}>{no} with a reason</button>}
+      {q.always && !other && <label class="always"><input type="checkbox" checked={always} onChange={(e) => setAlways(e.currentTarget.checked)} /> for all further calls of this tool, with any arguments</label>}
       {q.picture && q.kind === 'interact' && !view && <button type="button" class="open-live" onClick={() => setView(show(q.id))}>Open live</button>}
       {offline && <p class="meta">Not connected: answers wait until the connection is back.</p>}
       <p class="problem" role="alert" hidden={problem === ''}>{visible(problem)}</p>
     </form>
+    {why !== undefined && <Reason no={no} why={why} setWhy={setWhy} off={sent || offline} say={() => say(false)} />}
     {view && <View view={view.view} />}
     </>
+  );
+}
+
+/** Why a call is refused, for its caller. Enter here refuses, and nothing else. @param {{no: string, why: string, setWhy: (why: string) => void, off: boolean, say: () => void}} props */
+function Reason({ no, why, setWhy, off, say }) {
+  const field = useRef(/** @type {HTMLInputElement | null} */ (null));
+  useLayoutEffect(() => field.current?.focus(), []);
+  return (
+    <form class="answers reason" onSubmit={(e) => { e.preventDefault(); if (e.isTrusted) say(); }} onKeyDown={noRepeat}>
+      <label class="field">Reason, which the caller reads as your words <input ref={field} type="text" maxLength={200} value={why} onInput={(e) => setWhy(e.currentTarget.value)} /></label>
+      <button aria-disabled={off}>{no}{why !== '' && ' with this reason'}</button>
+    </form>
   );
 }
 

@@ -3,18 +3,19 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-import { cancelCall, madeCall, makeCall } from '../api.js';
+import { cancelCall, madeCall, makeCall, siteConfig } from '../api.js';
+import { FormView } from '../form/field.jsx';
+import { Form } from '../form/model.js';
 import { calls, link, me } from '../store.js';
-import { parseExactly, visible } from '../text.js';
-import { told } from '../ui/load.jsx';
+import { visible } from '../text.js';
+import { Awaited, told, useLoaded } from '../ui/load.jsx';
 import { Name, size } from '../ui/said.jsx';
+import { CopyAs } from './copy.jsx';
+import { Result } from './result.jsx';
 
 /** @typedef {import('../api.js').Tool} Tool */
 /** @typedef {import('../api.js').Site} Site */
 /** @typedef {import('../api.js').MadeCall} MadeCall */
-
-const most = 256 * 1024; // characters of a result that are drawn whole
-const first = 64 * 1024; // and of a longer one
 
 /** What an outcome means for who thinks of trying again. @type {Record<string, string>} */
 export const outcomes = {
@@ -31,7 +32,9 @@ export function Run({ site, tool, text, problem, changed }) {
   const [made, setMade] = useState('');
   const [said, setSaid] = useState('');
   const [session, setSession] = useState('');
-  const [config, setConfig] = useState('');
+  const [settings, setSettings] = useState(/** @type {Form | undefined} */ (undefined)); // once somebody looked at them
+  const set = settings?.outcome.value ?? { text: '' };
+  const config = set.text === '{}' ? '' : set.text ?? '';
   const busy = useRef(false);
   const { level, destructive } = tool.terms;
   const grave = destructive || tool.annotations?.consequentialHint === true;
@@ -54,25 +57,45 @@ export function Run({ site, tool, text, problem, changed }) {
   const press = () => {
     if (why !== '') setSaid(why);
     else if (text === undefined) setSaid(`Not run: ${problem}`);
+    else if (set.text === undefined) setSaid(`Not run, for the config: ${set.problem}`);
     else if (grave) setAsks({ text, digest: tool.digest });
     else run();
   };
   return (
     <section class="run" aria-label="Run" onKeyDown={(e) => { if (e.repeat && (e.key === 'Enter' || e.key === ' ')) e.preventDefault(); }}>
-      <details>
-        <summary>Advanced settings</summary>
-        <p class="field"><label for="run-session">Session</label> <input id="run-session" type="text" autocomplete="off" spellcheck={false} placeholder="none" value={session} onInput={(e) => setSession(e.currentTarget.value)} /></p>
-        <p class="field"><label for="run-config">config, as JSON</label> <textarea id="run-config" class="code" rows={2} autocomplete="off" spellcheck={false} placeholder={'{"timeout": 30000}'} value={config} onInput={(e) => setConfig(e.currentTarget.value)} /></p>
-      </details>
+      <Advanced site={site} session={session} setSession={setSession} settings={settings} setSettings={setSettings} />
       <p class="answers">
         <button type="button" class={grave ? 'primary danger' : 'primary'} data-run aria-disabled={why !== ''} onClick={press}>{grave && <span aria-hidden="true">▲ </span>}Run</button>
         <span class="meta">{why || (level === 'auto' ? 'Ctrl+Enter' : who?.login ? 'Run means that you allow this one call.' : 'The call asks in the inbox: you did not log in by a link.')}</span>
         <span role="status">{said}</span>
       </p>
+      <CopyAs site={site} tool={tool.name} text={text} problem={problem} session={session} config={config} />
       {asks && asks.text === text && asks.digest === tool.digest && <Sure site={site} tool={tool} text={text} run={run} stop={() => setAsks(null)} />}
       {made !== '' && <Made key={made} id={made} changed={changed} />}
     </section>
   );
+}
+
+/**
+ * The session and the config of a call: the form is there when somebody asks for it.
+ * @param {{site: Site, session: string, setSession: (s: string) => void, settings: Form | undefined, setSettings: (f: Form) => void}} props
+ */
+function Advanced({ site, session, setSession, settings, setSettings }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <details onToggle={(e) => setOpen(e.currentTarget.open)}>
+      <summary>Advanced settings</summary>
+      <p class="field"><label for="run-session">Session</label> <input id="run-session" type="text" autocomplete="off" spellcheck={false} placeholder="none" value={session} onInput={(e) => setSession(e.currentTarget.value)} /></p>
+      {settings ? <div class="ours"><FormView form={settings} label="config" /></div> : open && <Settings site={site} take={setSettings} />}
+    </details>
+  );
+}
+
+/** Asks for the form of config. @param {{site: Site, take: (f: Form) => void}} props */
+function Settings({ site, take }) {
+  const schema = useLoaded(() => siteConfig(site.name, site.node), [site.name, site.node]);
+  useEffect(() => { if (schema.value !== undefined) take(new Form({ schema: schema.value, value: '{}' })); }, [schema.value]);
+  return <Awaited of={schema} />;
 }
 
 /** What is about to happen, once more; it leaves when the tool or the arguments become others. @param {{site: Site, tool: Tool, text: string, run: () => void, stop: () => void}} props */
@@ -131,42 +154,8 @@ function Made({ id, changed }) {
       {call.stage === 'asked' && <p><a href={`#/inbox/${encodeURIComponent(call.question ?? '')}`}>Open the question</a></p>}
       {call.stage !== 'ended' && <button type="button" onClick={() => cancelCall(id).catch((e) => setProblem(told(e)))}>Cancel the call</button>}
       {call.message && <p class="problem">{visible(call.message)} {outcomes[call.outcome ?? ''] ?? ''}</p>}
-      {ok && call.result !== undefined && <Result text={call.result} tool={call.tool} />}
+      {ok && call.result !== undefined && <Result text={call.result} tool={call.tool} files={call.files} />}
       <p class="meta">call <code>{visible(id)}</code></p>
     </section>
   );
-}
-
-/** What a tool returned: text, whatever it is. @param {{text: string, tool: string}} props */
-export function Result({ text, tool }) {
-  const [json, setJSON] = useState(false);
-  let words = text;
-  if (!json && text.startsWith('"')) words = JSON.parse(text);
-  else if (!json && text.length <= most) words = pretty(text);
-  const cut = words.length > most;
-  return (
-    <>
-      <p class="bar-of">
-        <button type="button" aria-pressed={!json} onClick={() => setJSON(false)}>Rendered</button>
-        <button type="button" aria-pressed={json} onClick={() => setJSON(true)}>JSON</button>
-        <button type="button" onClick={() => save(text, tool)}>Download</button>
-      </p>
-      <p class="meta">The page returned this{cut && `; the first 64 kB of ${size(words)} are shown`}:</p>
-      <pre class="returned" tabIndex={0} dir="auto">{visible(cut ? words.slice(0, first).toWellFormed() : words)}</pre>
-    </>
-  );
-}
-
-/** JSON with a member a line; numbers stay as they are. @param {string} text */
-function pretty(text) {
-  return 'rawJSON' in JSON ? JSON.stringify(parseExactly(text), null, 2) : text;
-}
-
-/** @param {string} text @param {string} tool */
-function save(text, tool) {
-  const a = document.createElement('a');
-  a.href = URL.createObjectURL(new Blob([text], { type: 'application/octet-stream' }));
-  a.download = `pagetools-${tool.replace(/[^a-z0-9_-]/gi, '_').slice(0, 64)}.json`;
-  a.click();
-  setTimeout(() => URL.revokeObjectURL(a.href), 1000);
 }

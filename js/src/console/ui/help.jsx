@@ -4,16 +4,18 @@
 import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 
+import { Notify } from './notify.jsx';
+import { helpOpen } from './open.js';
+
 const place = 'pagetools.letters';
 
-export const helpOpen = signal(false);
 /** Whether single letters do something. */
 export const letters = signal(localStorage.getItem(place) !== 'off');
 
 const keys = [
-  ['?', 'This help'], ['g then i', 'Inbox'], ['g then s', 'Sites'], ['g then c', 'Calls'], ['g then n', 'Clients'], ['j, k', 'Next row, previous row'], ['Enter, o', 'Open the row'], ['/', 'Filter'], ['.', 'Stop live updates of calls, and go on'],
-  ['Esc', 'Close, and go back to the row'], ['a', 'Go to Allow; Enter then answers'], ['r', 'Go to Refuse; Enter then answers'],
-  ['l', 'Live view of the page; Shift+Esc leaves it'],
+  ['?', 'This help'], ['Ctrl+K', 'Go to a screen, a site, a tool, a question or a call by name'], ['g then i', 'Inbox'], ['g then s', 'Sites'], ['g then c', 'Calls'], ['g then n', 'Clients'], ['j, k', 'Next row, previous row'], ['Enter, o', 'Open the row'], ['/', 'Filter'], ['.', 'Stop live updates of calls, and go on'],
+  ['Esc', 'Close, and go back to the row'], ['a', 'Go to Allow; Enter then answers'], ['r', 'Give a reason and refuse: Enter then answers'], ['e', 'Edit the arguments'],
+  ['Ctrl+Enter', 'Run the tool'], ['c', 'Copy the call as a program'], ['l', 'Live view of the page; Shift+Esc leaves it'],
 ];
 
 export function Help() {
@@ -25,12 +27,13 @@ export function Help() {
   if (!open) return null;
   return (
     <dialog ref={ref} aria-labelledby="help-title" onClose={() => { helpOpen.value = false; }}>
-      <h2 id="help-title">Keys</h2>
+      <h2 id="help-title">Keys and settings</h2>
       <dl>{keys.map(([key, what]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{what}</dd></div>)}</dl>
       <p><label><input type="checkbox" checked={letters.value} onChange={(e) => {
         letters.value = e.currentTarget.checked;
         localStorage.setItem(place, letters.value ? 'on' : 'off');
       }} /> Single letters are keys</label></p>
+      <Notify />
       <button type="button" onClick={() => ref.current?.close()}>Close</button>
     </dialog>
   );

@@ -11,11 +11,14 @@ effect(() => {
   document.documentElement.dataset.theme = chosen.value;
 });
 
+/** Takes the next one. */
+export function turn() {
+  chosen.value = themes[(themes.indexOf(chosen.value) + 1) % themes.length] ?? 'system';
+  localStorage.setItem(place, chosen.value);
+}
+
 export function Theme() {
   return (
-    <button type="button" class="plain" onClick={() => {
-      chosen.value = themes[(themes.indexOf(chosen.value) + 1) % themes.length] ?? 'system';
-      localStorage.setItem(place, chosen.value);
-    }}><span aria-hidden="true">◐</span> {chosen.value}<span class="visually-hidden"> theme</span></button>
+    <button type="button" class="plain" onClick={turn}><span aria-hidden="true">◐</span> {chosen.value}<span class="visually-hidden"> theme</span></button>
   );
 }
