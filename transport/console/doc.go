@@ -23,6 +23,9 @@
 //	GET  /api/calls/{id}      {…,"kept","input","result","error"}: a call of any process. Arguments and results are kept of the newest
 //	                          100 calls that people made on the page; they are for these people, and for who may answer
 //	POST /api/calls/{id}/cancel   ends one
+//	GET  /api/stats           {"items":[{"node","samples":[{"at","ok","refused","error","p50","p95","questions","running"}],
+//	                          "sites":{NAME:[{"at","calls","errors"}]}}],"next","missing"}: the calls that ended in each second and, of
+//	                          each site, in each minute of the last 15; p50 and p95 are of how long they took, in milliseconds
 //	GET  /files/{id}          a file that a page saved in a call that its reader made
 //	GET  /api/questions/{id}/picture  the page that asks, as a PNG
 //	GET  /api/questions/{id}/live     the page that asks, as it changes, and a person's hand in it: a WebSocket
@@ -65,6 +68,8 @@
 //	call.ended         the same, with "outcome", "code" and "reason"; of a short call it is the only event
 //	tools              {"node","site":{…},"added":[…],"removed":[…],"changed":[…]}
 //	pen                {"node","call","pen"}: who holds the pen of its page
+//	stats              {"node","samples":[{…}],"sites":{…}}: the newest second, and the two newest minutes of each site, in the
+//	                   place of those with the same "at"; once a second, when they changed
 //	node               {"node","state":"lost"}: it does not answer any more
 //
 // No event has arguments or results, but for those of a question. ": beat" comes every 15 s. A reader

@@ -282,7 +282,7 @@ func (h *hub) relay(ctx context.Context, name, kind string, data []byte) {
 		h.note(ctx, name, e, ofCalls, in.Call, nil)
 	case evTools:
 		h.note(ctx, name, e, ofSites, keyOf(in.Site, "name"), &item{data: in.Site})
-	case evPen:
+	case evPen, evStats:
 		h.note(ctx, name, e, "", "", nil)
 	default: // of a newer process
 	}

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 )
@@ -53,15 +54,31 @@ type ownNode struct {
 // gatherOwn follows this process until ctx ends.
 func (h *hub) gatherOwn(ctx context.Context) {
 	o := &ownNode{hub: h}
-	for ev := range h.face.b.Watch(ctx, bridge.Interest{Caller: everyone, Tools: true, Calls: true}) {
-		switch ev.Kind {
-		case bridge.Snapshot:
-			o.snapshot(ctx, ev.Runs)
-		case bridge.ToolsChanged:
-			o.toolsChanged(ctx, ev.Site)
-		case bridge.RunChanged:
-			o.moved(ctx, ev.Runs[0])
+	tick := time.NewTicker(statsEvery)
+	defer tick.Stop()
+	_, told := h.face.records.statsOf("", time.Now(), 0, 0)
+	events := h.face.b.Watch(ctx, bridge.Interest{Caller: everyone, Tools: true, Calls: true})
+	for {
+		select {
+		case ev, more := <-events:
+			if !more {
+				return
+			}
+			o.take(ctx, ev)
+		case now := <-tick.C:
+			told = o.tellStats(ctx, now, told)
 		}
+	}
+}
+
+func (o *ownNode) take(ctx context.Context, ev bridge.Event) {
+	switch ev.Kind {
+	case bridge.Snapshot:
+		o.snapshot(ctx, ev.Runs)
+	case bridge.ToolsChanged:
+		o.toolsChanged(ctx, ev.Site)
+	case bridge.RunChanged:
+		o.moved(ctx, ev.Runs[0])
 	}
 }
 

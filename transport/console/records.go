@@ -118,10 +118,17 @@ type Records struct {
 	all  []*callJSON // by compareAge, the oldest first; what they point to does not change
 	byID map[string]*callJSON
 	sum  int // of bytes
+
+	stats stats
 }
 
 // Gather remembers the calls of a bridge from now on, until ctx ends. node names this process.
 func (rs *Records) Gather(ctx context.Context, b *bridge.Bridge, node string) {
+	rs.mu.Lock()
+	rs.stats.known = func(site string) bool {
+		return slices.ContainsFunc(b.Sites(everyone), func(s bridge.Site) bool { return s.Name == site })
+	}
+	rs.mu.Unlock()
 	events := b.Watch(ctx, bridge.Interest{Caller: everyone, Calls: true, Every: gatherFor})
 	go rs.gather(node, events) // ends with ctx
 }
@@ -152,6 +159,7 @@ func (rs *Records) take(c *callJSON) {
 	if rs.byID == nil {
 		rs.byID = map[string]*callJSON{}
 	}
+	rs.stats.count(rs.byID[c.Call], c)
 	rs.byID[c.Call] = c
 	at, known := slices.BinarySearchFunc(rs.all, c, compareAge)
 	rs.sum += c.bytes()
@@ -164,6 +172,7 @@ func (rs *Records) take(c *callJSON) {
 	for len(rs.all) > maxRecords || rs.sum > maxRecordBytes {
 		oldest := rs.all[0]
 		rs.sum -= oldest.bytes()
+		rs.stats.count(oldest, nil)
 		delete(rs.byID, oldest.Call)
 		rs.all[0], rs.all = nil, rs.all[1:]
 	}
@@ -178,6 +187,7 @@ func (rs *Records) miss(open map[string]bool) {
 			ended := *c
 			ended.Stage, ended.Outcome, ended.Question, ended.At = bridge.StageEnded, string(bridge.Unknown), "", time.Now()
 			ended.Status = statusOf(ended.Outcome, "")
+			rs.stats.count(c, &ended)
 			rs.all[i], rs.byID[c.Call] = &ended, &ended
 		}
 	}

@@ -30,6 +30,7 @@ func (f *Face) Routes() []transport.Route {
 		transport.Get("/api/calls/{id}", f.viewing(f.call)),
 		{Pattern: "/api/calls/{id}/cancel", Methods: map[string]http.HandlerFunc{http.MethodPost: f.running(f.cancel)}},
 		transport.Get("/files/{id}", f.running(func(w http.ResponseWriter, r *http.Request, c bridge.Caller) { transport.ServeFile(f.b, w, r, c) })),
+		transport.Get("/api/stats", f.viewing(f.listStats)),
 		transport.Get("/api/events", f.viewing(f.stream)),
 		transport.Get("/api/console", f.viewing(f.page)),
 		{Pattern: "/api/links", Methods: map[string]http.HandlerFunc{

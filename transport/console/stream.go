@@ -25,6 +25,7 @@ const (
 	evStage      = "call.stage"
 	evEnded      = "call.ended"
 	evPen        = "pen"
+	evStats      = "stats"
 	evNode       = "node" // one does not answer any more
 	streamHeader = "text/event-stream"
 )

@@ -194,6 +194,11 @@ export async function madeCall(id) {
   return { ...made, input: text('input'), result: text('result'), message: made.error?.message };
 }
 
+/** What each process did in the last minutes. @returns {Promise<import('./calls/stats.js').Stats[]>} */
+export async function callStats() {
+  return (await (await ask('/api/stats?limit=1000')).json()).items;
+}
+
 /**
  * A part of the list of calls.
  * @param {string} q @param {string} before where it goes on; '' is its beginning
