@@ -18,7 +18,7 @@ const (
 	maxTook     = 256 // lengths of calls of one second from which p50 and p95 are made
 )
 
-// sampleJSON counts the calls that ended in one second. P50 and P95 are of how long they took, in
+// sampleJSON counts the calls that ended in one second. P50 and P95 tell how long they took, in
 // milliseconds; Questions and Running count what was open at the last change in that second.
 type sampleJSON struct {
 	At        time.Time `json:"at"`
@@ -31,7 +31,7 @@ type sampleJSON struct {
 	Running   int       `json:"running"`
 }
 
-// minuteJSON counts the calls of a site that ended in one minute; Errors are those of status error.
+// minuteJSON counts the calls of a site that ended in one minute; Errors counts those of status error.
 type minuteJSON struct {
 	At     time.Time `json:"at"`
 	Calls  int       `json:"calls"`

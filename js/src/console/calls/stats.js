@@ -47,3 +47,5 @@ export function callsOf(node, site, now) {
   const each = Array.from({ length: minutes }, (_, i) => kept?.get(last - minutes + 1 + i) ?? { calls: 0, errors: 0 });
   return { each: each.map((m) => m.calls), calls: each.reduce((n, m) => n + m.calls, 0), errors: each.reduce((n, m) => n + m.errors, 0) };
 }
+
+setInterval(() => { if (!document.hidden && known.peek().size > 0) known.value = new Map(known.peek()); }, 15_000); // minutes pass also without calls
