@@ -109,13 +109,19 @@ func (f *Face) callHere(r *http.Request, c bridge.Caller, id string) (out runJSO
 		return runJSON{}, false
 	}
 	m, kept := f.records.runs.find(id)
-	own := m.caller == ownName(c) && c.Can(bridge.MayCall)
-	if !kept || !own && !c.Can(bridge.MayAnswer) || !c.Sees(m.call.Site) || r.URL.RawQuery == withoutPayload {
+	own := kept && m.caller == ownName(c) && c.Can(bridge.MayCall)
+	others := !kept
+	if others {
+		m, kept = f.records.others.find(id)
+	}
+	if !kept || !own && !c.Can(bridge.MayAnswer) || !c.Sees(m.call.Site) || others && !found || r.URL.RawQuery == withoutPayload {
 		return out, found
 	}
-	facts := out.factsJSON
-	out = runJSON{callJSON: m.call, Kept: true, Input: m.input}
-	out.factsJSON = facts
+	out.Kept, out.Input = true, m.input
+	if !others { // it may not be remembered yet
+		m.call.factsJSON = out.factsJSON
+		out.callJSON = m.call
+	}
 	if m.end != nil {
 		out.Result, out.Files = m.end.Data, transport.FilesOf(r, m.end.Files)
 		if m.end.Err != nil {

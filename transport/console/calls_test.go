@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -113,6 +114,35 @@ func TestCalls(t *testing.T) {
 		if status, body := p.as(t, agent, http.MethodGet, path, ""); status != http.StatusForbidden || !strings.Contains(body, "right view") {
 			t.Errorf("an agent gets %s: %d %s", path, status, body)
 		}
+	}
+}
+
+// TestPayloadsOfAll: with Observe, arguments and results of others' calls are kept for who may answer, in a
+// bounded number, without secrets; and what a person made keeps its place and its key.
+func TestPayloadsOfAll(t *testing.T) {
+	records := &console.Records{}
+	p := servePage(t, memory(t), console.Options{Records: records})
+	p.Router.Declare("shop", bridgetest.Tool("find", `{"type":"object","properties":{"pin":{"type":"string","format":"password"}}}`))
+	ada := p.login(t, "ada")
+	own := p.made(t, ada, `{"site":"shop","tool":"find","input":{"n":1.10},"key":"k"}`)
+	p.became(t, ada, own, "ended")
+	ran := len(p.Router.Calls())
+	for n := range 150 {
+		p.Serve(t.Context(), &bridge.Call{Site: "shop", Tool: "find", ID: fmt.Sprintf("F%03d", n), Caller: bridge.Local(), Input: bridgetest.JSON(`{"pin":"1234","n":9007199254740992}`)})
+	}
+	p.calls(t, viewing, "?limit=200", 151)
+	for token, want := range map[string]string{answerer: `"kept":true,"input":{"pin":"***","n":9007199254740992},"result":{`, viewing: `"kept":false,"input":null,"result":null`} {
+		if _, body := p.as(t, token, http.MethodGet, "/api/calls/F149", ""); !strings.Contains(body, want) || !strings.Contains(body, `"caller":"local"`) || !strings.Contains(body, `"status":"ok"`) {
+			t.Errorf("a call of another caller is %s, want %s", body, want)
+		}
+	}
+	for id, want := range map[string]string{"F049": `"kept":false`, "F050": `"kept":true`, own: `"input":{"n":1.10}`} {
+		if _, body := p.as(t, answerer, http.MethodGet, "/api/calls/"+id, ""); !strings.Contains(body, want) {
+			t.Errorf("%s is %s, want %s", id, body, want)
+		}
+	}
+	if again := p.made(t, ada, `{"site":"shop","tool":"find","input":{"n":1.10},"key":"k"}`); again != own || len(p.Router.Calls()) != ran+150 {
+		t.Errorf("the same key is another call: %s and %s", own, again)
 	}
 }
 

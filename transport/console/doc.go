@@ -21,7 +21,8 @@
 //	                          status:ok|error|refused|running code: duration:>500ms waited:>1s since:1h until:1h version: id:. A dash
 //	                          in front excludes, a comma in a value means or, a star stands for anything; all must hold
 //	GET  /api/calls/{id}      {…,"kept","input","result","error"}: a call of any process. Arguments and results are kept of the newest
-//	                          100 calls that people made on the page; they are for these people, and for who may answer
+//	                          100 calls that people made on the page, and with Records.Observe of the newest 100 others, without
+//	                          secrets; they are for who may answer, and the former for these people
 //	POST /api/calls/{id}/cancel   ends one
 //	GET  /api/stats           {"items":[{"node","samples":[{"at","ok","refused","error","p50","p95","questions","running"}],
 //	                          "sites":{NAME:[{"at","calls","errors"}]}}],"next","missing"}: the calls that ended in each second and, of

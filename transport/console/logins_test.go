@@ -42,7 +42,11 @@ const (
 func servePage(t *testing.T, kept *store.Store, o console.Options) *page {
 	t.Helper()
 	router := bridgetest.NewRouter().Add("shop", bridgetest.Asking("buy", ""), bridgetest.Tool("find", ""))
-	b, err := bridge.New(router, bridge.Options{Memory: kept.Memory})
+	options := bridge.Options{Memory: kept.Memory}
+	if o.Records != nil {
+		options.Observe = o.Records.Observe
+	}
+	b, err := bridge.New(router, options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,8 @@ func (c *callJSON) bytes() int {
 // Records remember the newest calls of a process without arguments and results, and with these what people
 // made on the page. The zero value remembers only the latter. They are safe for concurrent use.
 type Records struct {
-	runs runs
+	runs   runs
+	others runs // calls that were made elsewhere
 
 	mu   sync.Mutex
 	all  []*callJSON // by compareAge, the oldest first; what they point to does not change
@@ -120,6 +121,22 @@ type Records struct {
 	sum  int // of bytes
 
 	stats stats
+}
+
+// Observe keeps the arguments and the result of a call, for bridge.Options.Observe. Arguments that a
+// schema marks as secret are left out. What people made on the page is kept anyway, apart, so that no
+// other call takes its room.
+func (rs *Records) Observe(o bridge.Observed) {
+	if o.Question != nil {
+		return
+	}
+	if input, known := o.Shown(); known {
+		if _, made := rs.runs.find(o.Call.ID); !made {
+			end := o.End
+			rs.others.keep(&madeCall{caller: o.Call.Caller.Name, input: input.Text(), end: &end,
+				call: callJSON{Call: o.Call.ID, Site: o.Call.Site}})
+		}
+	}
 }
 
 // Gather remembers the calls of a bridge from now on, until ctx ends. node names this process.

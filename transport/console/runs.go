@@ -66,6 +66,14 @@ func (rs *runs) begin(m *madeCall) (known *madeCall, ok bool) {
 	return nil, true
 }
 
+// keep notes a call that is over.
+func (rs *runs) keep(m *madeCall) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.all = append(rs.all, m)
+	rs.makeRoom()
+}
+
 // makeRoom drops calls that are over until the rest is within the bounds.
 func (rs *runs) makeRoom() bool {
 	sum := 0

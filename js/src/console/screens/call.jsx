@@ -76,9 +76,10 @@ const linked = 4096; // characters of arguments that an address takes
 function Payload({ call }) {
   if (!call.kept) {
     const may = me.value?.rights.includes('answer');
-    return <p class="meta">{may ? <>pagetools keeps no arguments and results of this call ({call.argumentBytes} bytes in, {call.resultBytes} out).</> : 'Arguments and results are for people with the right answer.'}</p>;
+    return <p class="meta">{may ? <>pagetools keeps no arguments and results of this call ({call.argumentBytes} bytes in, {call.resultBytes} out). <code>--console-payloads all</code> keeps those of the newest calls, in memory.</> : 'Arguments and results are for people with the right answer.'}</p>;
   }
   const input = call.input ?? '{}';
+  const masked = input.includes('"***"'); // as bridge.Observed.Shown has secrets
   const address = `#/sites/${encodeURIComponent(call.site)}/tools/${encodeURIComponent(call.tool)}`;
   const to = (/** @type {Record<string, string>} */ more) => `${address}?${new URLSearchParams({ node: call.node, in: input, ...more })}`;
   return (
@@ -86,7 +87,7 @@ function Payload({ call }) {
       <h3>Arguments</h3>
       <pre tabIndex={0} dir="auto">{visible(input)}</pre>
       {input.length > linked ? <p class="meta">They are too long for a link to the form: <Copy text={input} what="the arguments" /></p>
-        : <p class="answers"><a href={to({ at: 'run' })}>Replay</a> <a href={to({})}>Edit and replay</a> <span class="meta">Both open the form of the tool. What you run there is a new call.</span></p>}
+        : <p class="answers">{!masked && <a href={to({ at: 'run' })}>Replay</a>} <a href={to({})}>Edit and replay</a> <span class="meta">It opens in the form of the tool. What you run there is a new call.{masked && ' Secret arguments are shown as ***: fill them in before you run it.'}</span></p>}
       {call.message && <p class="problem">{visible(call.message)}</p>}
       {call.result !== undefined && <Result text={call.result} tool={call.tool} files={call.files} />}
     </>
