@@ -20,6 +20,8 @@ type Interest struct {
 	// Every gathers changes for that long before it reports them, so that a short call is one event,
 	// and costs less. Zero reports at once.
 	Every time.Duration
+	// Sessions asks for an event when a session was opened or closed.
+	Sessions bool
 
 	run *Run // only this call
 }
@@ -188,6 +190,8 @@ type watcher struct {
 	behind bool // it needs a snapshot
 	runs   []*Run
 	sites  []string
+	// sessions is true when there are others than the reader knows.
+	sessions bool
 }
 
 // note remembers that a call or a site changed, until the reader takes the event.
@@ -257,12 +261,15 @@ func (w *watcher) rest(ctx context.Context) bool {
 // news returns the events that the reader has not got yet, with the state of now.
 func (w *watcher) news() []Event {
 	w.mu.Lock()
-	behind, runs, sites := w.behind, w.runs, w.sites
-	w.behind, w.runs, w.sites = false, nil, nil
+	behind, runs, sites, sessions := w.behind, w.runs, w.sites, w.sessions
+	w.behind, w.runs, w.sites, w.sessions = false, nil, nil, false
 	w.mu.Unlock()
 	var events []Event
 	if behind {
 		events = append(events, Event{Kind: Snapshot, Runs: w.asking()})
+	}
+	if sessions {
+		events = append(events, Event{Kind: SessionsChanged})
 	}
 	for _, site := range sites {
 		events = append(events, Event{Kind: ToolsChanged, Site: site})
@@ -348,7 +355,7 @@ func (in *Inbox) Take(ev Event) bool {
 			delete(in.byRun, s.Run)
 		}
 	}
-	return ev.Kind != ToolsChanged
+	return ev.Kind != ToolsChanged && ev.Kind != SessionsChanged
 }
 
 // Questions returns the open questions, the oldest first.

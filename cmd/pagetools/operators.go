@@ -123,7 +123,8 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 		l, err = o.inbox.listen(ctx, strings.ToLower(rand.Text()[:8]))
 	}
 	options := console.Options{Done: o.done, Log: p.log, Words: optionWords, Links: &o.links, Node: o.inbox.node(),
-		Version: ownVersion(), Start: who.plan.start, Facts: who.factsOf(a), Records: &p.records}
+		Version: ownVersion(), Start: who.plan.start, Facts: who.factsOf(a),
+		Callers: who.faces.Callers, RuleAt: who.ruleAt, Pages: a, Records: &p.records}
 	if err == nil || p.conf.ConsoleListen != "off" { // somebody can read them
 		options.Records.Gather(ctx, a.Bridge, options.Node)
 	}

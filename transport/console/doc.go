@@ -28,11 +28,24 @@
 //	                          "sites":{NAME:[{"at","calls","errors"}]}}],"next","missing"}: the calls that ended in each second and, of
 //	                          each site, in each minute of the last 15; p50 and p95 are of how long they took, in milliseconds
 //	GET  /files/{id}          a file that a page saved in a call that its reader made
+//	GET  /api/policy          ?site=&tool=&caller=&input=: {"level","layer","reason","mode","rule","layers","standing","refused",…}, what would
+//	                          become of such a call now; input, arguments in JSON, may be missing. Nothing comes of asking
+//	GET  /api/policy/unseen   {"items":[{"node","site","tool"}],…}: tools that came after consent was given on their site, and that nobody has seen
+//	GET  /api/callers         {"items":[{"node","name","rights","sites"}],…} of the configuration
+//	GET  /api/grants          {"items":[{"node","id","caller","site","tool","givenBy","givenAt","page","state"}],…}: consent that stands, the newest first
+//	DELETE /api/grants/ID     takes it back
 //	GET  /api/questions/{id}/picture  the page that asks, as a PNG
 //	GET  /api/questions/{id}/live     the page that asks, as it changes, and a person's hand in it: a WebSocket
 //	POST /api/questions/{id}  {"ok":true|false,"value"?,"always"?,"input"?,"reason"?} answers; the first answer wins. With consent (where
 //	                          edit is true), input has the arguments with which the call runs: what does not fit is in details.errors,
 //	                          and the question stays open. reason (200 characters) tells the caller why it was refused
+//	GET  /api/sessions        {"items":[{"node","id","caller","site","session","since","lastUsed","calls","running","waiting","address",
+//	                          "title"}],"next"}, the oldest first; session is the caller's name for it, id names it here
+//	DELETE /api/sessions/ID   ends one with its page; its caller's next call is SESSION_EXPIRED. While calls run in it, 409 CONFLICT
+//	                          with details.running, unless ?running=end: then they end with it, with the outcome unknown
+//	GET  /api/browsers        {"items":[{"node","state","kind","version","since","tabs","opened","pss","started","failed","restarts":
+//	                          [{"at","cause"}]}],"pools":[{"node","held","spare","queued","limit","perCaller","most","oldest",
+//	                          "noMemory"}]}; state is running, starting, idle or down; pss is in bytes, 0 where it is not known
 //	GET  /api/console         {"url"}: where this process serves the page; "" is nowhere
 //	POST /api/links           {"url"}: an address of the page that logs in once, within a minute
 //	GET  /api/links/ID        {"waits"}: whether that address was not used yet, and still can be
@@ -43,7 +56,7 @@
 //	GET  /api/logins          {"items":[{"node","id","name","rights","since","lastUsed","until","current"}],"next"}
 //	DELETE /api/logins/ID     ends one, with its streams and views, in all processes within a second
 //
-// Reading needs the right view; answers, pictures, live views, links and ending something need
+// Reading needs the right view; answers, pictures, live views, links, grants and ending something need
 // answer, which includes it. Lists that have next take ?limit= (100, at most 1,000) and ?before=,
 // which is next of the part before.
 // Calls need call besides view. What is about a site takes ?node=: the process that serves it, where
@@ -56,7 +69,7 @@
 // The one stream tells of all processes, which it calls nodes. Each event has the id "NODE:n" of all
 // nodes, joined by commas: up to which events this reader has come. The events:
 //
-//	snapshot           {"node","reset","questions":[…],"sites":[…],"calls":[…]} replaces all of that node: what is
+//	snapshot           {"node","reset","questions":[…],"sites":[…],"calls":[…],"sessions":[…]} replaces all of that node: what is
 //	                   open, and the calls that are not over. It comes first, once for each node, and with reset
 //	                   true when the reader has missed more than is kept (256 events of a node).
 //	question.opened    {"node","call",…} a question as in the list; question.changed is the same one again
@@ -69,6 +82,8 @@
 //	call.ended         the same, with "outcome", "code" and "reason"; of a short call it is the only event
 //	tools              {"node","site":{…},"added":[…],"removed":[…],"changed":[…]}
 //	pen                {"node","call","pen"}: who holds the pen of its page
+//	session.opened     {"node","id",…} a session as in the list; session.closed is {"node","id"}
+//	browser            {"node","browsers":[…]} as in the list, without what changes with each call, within 2 s of a change
 //	stats              {"node","samples":[{…}],"sites":{…}}: the newest second, and the two newest minutes of each site, in the
 //	                   place of those with the same "at"; once a second, when they changed
 //	node               {"node","state":"lost"}: it does not answer any more

@@ -41,12 +41,17 @@ const (
 
 func servePage(t *testing.T, kept *store.Store, o console.Options) *page {
 	t.Helper()
+	return servePageOf(t, kept, o, bridge.Options{})
+}
+
+// servePageOf is servePage with options of the bridge.
+func servePageOf(t *testing.T, kept *store.Store, o console.Options, of bridge.Options) *page {
+	t.Helper()
 	router := bridgetest.NewRouter().Add("shop", bridgetest.Asking("buy", ""), bridgetest.Tool("find", ""))
-	options := bridge.Options{Memory: kept.Memory}
-	if o.Records != nil {
-		options.Observe = o.Records.Observe
+	if of.Memory = kept.Memory; o.Records != nil {
+		of.Observe = o.Records.Observe
 	}
-	b, err := bridge.New(router, options)
+	b, err := bridge.New(router, of)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -47,8 +48,9 @@ type toolsJSON struct {
 type ownNode struct {
 	*hub
 
-	calls map[string]bridge.RunState   // by the call's id
-	tools map[string]map[string]string // digests, by site and name
+	calls    map[string]bridge.RunState   // by the call's id
+	sessions map[string]item              // by id
+	tools    map[string]map[string]string // digests, by site and name
 }
 
 // gatherOwn follows this process until ctx ends.
@@ -57,7 +59,7 @@ func (h *hub) gatherOwn(ctx context.Context) {
 	tick := time.NewTicker(statsEvery)
 	defer tick.Stop()
 	_, told := h.face.records.statsOf("", time.Now(), 0, 0)
-	events := h.face.b.Watch(ctx, bridge.Interest{Caller: everyone, Tools: true, Calls: true})
+	events := h.face.b.Watch(ctx, bridge.Interest{Caller: everyone, Tools: true, Calls: true, Sessions: true})
 	for {
 		select {
 		case ev, more := <-events:
@@ -77,6 +79,8 @@ func (o *ownNode) take(ctx context.Context, ev bridge.Event) {
 		o.snapshot(ctx, ev.Runs)
 	case bridge.ToolsChanged:
 		o.toolsChanged(ctx, ev.Site)
+	case bridge.SessionsChanged:
+		o.sessionsChanged(ctx)
 	case bridge.RunChanged:
 		o.moved(ctx, ev.Runs[0])
 	}
@@ -84,7 +88,8 @@ func (o *ownNode) take(ctx context.Context, ev bridge.Event) {
 
 func (o *ownNode) snapshot(ctx context.Context, runs []bridge.RunState) {
 	o.calls, o.tools = map[string]bridge.RunState{}, map[string]map[string]string{}
-	open := map[string]map[string]item{ofQuestions: {}, ofCalls: {}, ofSites: {}}
+	o.sessions = o.sessionsNow()
+	open := map[string]map[string]item{ofQuestions: {}, ofCalls: {}, ofSites: {}, ofSessions: maps.Clone(o.sessions)}
 	for _, s := range runs {
 		o.calls[s.Call] = s
 		open[ofCalls][s.Call] = item{s.Site, mustJSON(callOf(o.face.node, &s))}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/store"
 	"github.com/pagetools/pagetools/transport/console"
 )
 
@@ -21,7 +22,7 @@ func doCall(t *testing.T, b *bridge.Bridge, tool, id string) {
 func TestCallsOnThePage(t *testing.T) {
 	t.Parallel()
 	router := bridgetest.NewRouter().Add("shop", shopTools()...)
-	b, login := serveRouter(t, router, console.Options{})
+	b, login := serveRouter(t, router, store.Memory(store.Options{}), bridge.Options{}, console.Options{})
 	page := showInBrowser(t, browserOf(t, 1280, 800), login(), "#inbox-title")
 	page.eval(t, `(() => { window.lost = []; document.addEventListener('focusout', () => setTimeout(() => { if (document.activeElement === document.body) lost.push(location.hash); }, 50)); return ''; })()`)
 	page.press(t, "g", "c")
@@ -122,7 +123,7 @@ func TestCallsOnThePage(t *testing.T) {
 // thousand calls are some rows of the document; the row that has the focus stays in it.
 func TestCallsOnNarrowScreens(t *testing.T) {
 	t.Parallel()
-	b, login := serveRouter(t, bridgetest.NewRouter().Add("shop", shopTools()...), console.Options{})
+	b, login := serveRouter(t, bridgetest.NewRouter().Add("shop", shopTools()...), store.Memory(store.Options{}), bridge.Options{}, console.Options{})
 	for n := range 1000 {
 		doCall(t, b, "find", fmt.Sprintf("F%03d", n))
 	}

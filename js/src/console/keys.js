@@ -38,7 +38,9 @@ const places = {
   },
   s: () => go('sites'),
   c: () => go('calls'),
+  e: () => go('sessions'),
   n: () => go('clients'),
+  p: () => go('policy'),
 };
 
 /** Goes to a link of a list further down, or up. @param {number} by */

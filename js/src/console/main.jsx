@@ -24,6 +24,8 @@ const screens = [
   { name: 'inbox', title: 'Inbox', Screen: Inbox },
   { name: 'sites', title: 'Sites', Screen: later('Sites') },
   { name: 'calls', title: 'Calls', Screen: later('Calls') },
+  { name: 'sessions', title: 'Sessions', Screen: later('Sessions') },
+  { name: 'policy', title: 'Policy', Screen: later('Policy') },
   { name: 'clients', title: 'Clients', Screen: later('Clients') },
 ];
 

@@ -4,4 +4,7 @@
 export { Anywhere } from './screens/anywhere.jsx';
 export { Calls } from './screens/calls.jsx';
 export { Clients } from './screens/clients.jsx';
+export { Editing } from './screens/edit.jsx';
+export { Policy } from './screens/policy.jsx';
+export { Sessions } from './screens/sessions.jsx';
 export { Sites } from './screens/sites.jsx';
