@@ -17,11 +17,11 @@ type Interest struct {
 	// Tools asks for changes of tool lists, Runs for what calls that ask, or that
 	// asked, come to, and Calls for each stage of all calls.
 	Tools, Runs, Calls bool
-	// Sessions asks for an event when a session was opened or closed.
-	Sessions bool
 	// Every gathers changes for that long before it reports them, so that a short call is one event,
 	// and costs less. Zero reports at once.
 	Every time.Duration
+	// Sessions asks for an event when a session was opened or closed.
+	Sessions bool
 
 	run *Run // only this call
 }

@@ -14,8 +14,12 @@ import (
 	"github.com/pagetools/pagetools/transport"
 )
 
+// callsFace serves what is about calls.
+type callsFace struct{ face *Face }
+
 // listCalls is GET /api/calls: the calls of all nodes that the filter wants, the newest first.
-func (f *Face) listCalls(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+func (x callsFace) listCalls(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+	f := x.face
 	limit, key, err := limitOf(r)
 	var from *callJSON
 	if err == nil && key != "" {
@@ -77,9 +81,10 @@ const withoutPayload = "payload=none"
 
 // call is GET /api/calls/{id}: a call of any node, with arguments and result if they are kept and its
 // reader may see them.
-func (f *Face) call(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+func (x callsFace) call(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+	f := x.face
 	id := r.PathValue("id")
-	out, found := f.callHere(r, c, id)
+	out, found := x.callHere(r, c, id)
 	if !found && f.mayLookElsewhere(c) {
 		if !c.Can(bridge.MayAnswer) {
 			r.URL.RawQuery = withoutPayload
@@ -103,7 +108,8 @@ func holderOf(ctx context.Context, peers map[string]http.RoundTripper, id string
 }
 
 // callHere returns a call of this process.
-func (f *Face) callHere(r *http.Request, c bridge.Caller, id string) (out runJSON, found bool) {
+func (x callsFace) callHere(r *http.Request, c bridge.Caller, id string) (out runJSON, found bool) {
+	f := x.face
 	out.callJSON, found = f.records.find(id)
 	if found && !c.Sees(out.Site) {
 		return runJSON{}, false

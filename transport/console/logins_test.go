@@ -48,8 +48,7 @@ func servePage(t *testing.T, kept *store.Store, o console.Options) *page {
 func servePageOf(t *testing.T, kept *store.Store, o console.Options, of bridge.Options) *page {
 	t.Helper()
 	router := bridgetest.NewRouter().Add("shop", bridgetest.Asking("buy", ""), bridgetest.Tool("find", ""))
-	of.Memory = kept.Memory
-	if o.Records != nil {
+	if of.Memory = kept.Memory; o.Records != nil {
 		of.Observe = o.Records.Observe
 	}
 	b, err := bridge.New(router, of)

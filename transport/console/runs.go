@@ -156,7 +156,8 @@ func ownName(c bridge.Caller) string {
 }
 
 // run is POST /api/calls: a person runs a tool. What it comes to is told by the stream, and by madeCall.
-func (f *Face) run(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+func (x callsFace) run(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+	f := x.face
 	in, key, err := readRun(r, c)
 	if err != nil {
 		transport.WriteError(w, r, bridge.AsError(err))
@@ -178,14 +179,15 @@ func (f *Face) run(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	_, s := f.b.Detach(context.WithoutCancel(r.Context()), in, 0)
 	f.records.runs.note(m, &s)
 	if !s.IsOver() {
-		go f.followRun(c, m, s.ID) // ends with the call, or with the program
+		go x.followRun(c, m, s.ID) // ends with the call, or with the program
 	}
 	f.log.InfoContext(r.Context(), "call: run by hand", "call", in.ID, "site", in.Site, "tool", in.Tool, "by", c.Name)
 	transport.WriteJSON(w, r, http.StatusAccepted, madeID{in.ID})
 }
 
 // followRun notes what becomes of a call until it is over.
-func (f *Face) followRun(c bridge.Caller, m *madeCall, token string) {
+func (x callsFace) followRun(c bridge.Caller, m *madeCall, token string) {
+	f := x.face
 	for {
 		long, err := f.b.LongCall(c, token)
 		if err != nil {
@@ -257,7 +259,8 @@ func readConfirm(v bridge.Value, c bridge.Caller) (*bridge.ByHand, error) {
 }
 
 // cancel is POST /api/calls/{id}/cancel: it ends a call that the person made, and does not wait for that.
-func (f *Face) cancel(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+func (x callsFace) cancel(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+	f := x.face
 	m, made := f.records.runs.find(r.PathValue("id"))
 	if !made || m.caller != c.Name {
 		transport.WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "You made no call with this id on this page, or it made room for others."))

@@ -164,7 +164,8 @@ func (rs *Records) statsOf(node string, now time.Time, seconds, minutes int) (st
 
 // listStats is GET /api/stats: what each process did in the last 15 minutes. A caller of some sites gets
 // the minutes of these, and no samples, which are of all.
-func (f *Face) listStats(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+func (x callsFace) listStats(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+	f := x.face
 	own, _ := f.records.statsOf(f.node, time.Now(), keptSeconds, keptMinutes)
 	if c.Sites != nil {
 		own.Samples = []sampleJSON{}

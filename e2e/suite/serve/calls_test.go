@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -54,12 +55,28 @@ func TestCallsOnThePage(t *testing.T) {
 	page.press(t, "g", "c")
 	page.until(t, focused+".id === 'calls-title'")
 
-	page.press(t, "/", "s", "t", "a")
+	// The timeline draws the same calls, and a part of its time is a filter.
+	page.eval(t, "([...document.querySelectorAll('button')].find((b) => b.textContent === 'Timeline').click(), '')")
+	drawn := "(() => { const c = document.querySelector('.timeline canvas'); return c && c.width > 0 ? c.getContext('2d').getImageData(c.width / 2, 0, c.width / 2, c.height).data.filter((v, i) => i % 4 === 3 && v > 0).length : 0; })()"
+	page.until(t, "document.querySelector('.timeline canvas')?.ariaLabel.startsWith('43 of these calls over time') && "+drawn+" > 20")
+	page.clean(t, "the timeline")
+	page.shot(t, "timeline")
+	before := page.eval(t, "document.querySelector('.timeline canvas').ariaLabel")
+	page.press(t, "+")
+	page.until(t, "document.querySelector('.timeline canvas').ariaLabel !== "+strconv.Quote(before))
+	page.eval(t, "(document.querySelector('.timeline figcaption button:last-child').focus(), '')")
+	page.press(t, "Enter")
+	page.until(t, "/^since:\\S+Z until:\\S+Z$/.test(document.getElementById('calls-filter').value) && location.hash.includes('since%3A') && document.body.innerText.includes('43 calls')")
+	page.eval(t, "([...document.querySelectorAll('button')].find((b) => b.textContent === 'Timeline').click(), document.getElementById('calls-filter').select(), document.getElementById('calls-filter').focus(), '')")
+	page.press(t, "Backspace")
+	page.until(t, "document.getElementById('calls-filter').value === '' && document.querySelector('.timeline') === null")
+
+	page.press(t, "s", "t", "a")
 	page.until(t, "document.querySelectorAll('.completions li').length === 1")
 	page.clean(t, "completion")
 	page.press(t, "ArrowDown", "Enter", "r", "e", "f", "ArrowDown", "Enter")
 	page.until(t, "document.getElementById('calls-filter').value === 'status:refused ' && document.querySelectorAll('.call').length === 1 && location.hash === '#/calls?q=status%3Arefused+'")
-	page.press(t, "Tab", "Tab", "Tab")
+	page.press(t, "Tab", "Tab", "Tab", "Tab")
 	page.until(t, focused+".matches('.call')")
 	page.press(t, "Enter")
 	page.until(t, focused+".id === 'call-title' && document.querySelector('.card').innerText.includes('keeps no arguments')")
@@ -133,8 +150,11 @@ func TestCallsOnNarrowScreens(t *testing.T) {
 	page.shot(t, "call-narrow")
 	page.press(t, "Escape")
 	page.until(t, focused+".dataset.id === 'F998'")
-	page.clean(t, "calls")
+	page.eval(t, "([...document.querySelectorAll('button')].find((b) => b.textContent === 'Timeline').click(), document.documentElement.dataset.theme = 'dark', '')")
+	page.until(t, "document.querySelector('.timeline canvas')?.width > 0")
+	page.clean(t, "calls, dark")
 	page.shot(t, "calls-narrow")
+	page.eval(t, "(document.documentElement.dataset.theme = 'system', '')")
 	page.eval(t, "(document.querySelector('.virtual').scrollTop = 1e6, '')")
 	page.until(t, "document.querySelector('[role=grid]').ariaRowCount === '1001'")
 	page.eval(t, "(document.querySelector('.virtual').scrollTop = 1e6, '')")

@@ -15,6 +15,7 @@ import { Awaited } from '../ui/load.jsx';
 import { Virtual, placed, show } from '../ui/virtual.jsx';
 import { CallDetails } from './call.jsx';
 import { Filter } from './filter.jsx';
+import { Timeline, timeline, zoom } from './timeline.jsx';
 
 /** @typedef {import('../calls/filter.js').Call} Call */
 
@@ -53,6 +54,7 @@ keysOf.calls = {
   o: () => { if (document.activeElement?.matches('.call')) open(active.value); },
   '/': () => document.getElementById('calls-filter')?.focus(),
   '.': pause,
+  '+': () => zoom(0.5), '-': () => zoom(2),
   Escape: shut,
 };
 
@@ -126,6 +128,7 @@ export function Calls() {
       <div class="calls-list">
         <Filter />
         <Says count={all.length} />
+        {timeline.value && <Timeline />}
         <div class="calls-grid" role="grid" aria-label="Calls" aria-rowcount={more.value ? -1 : all.length + 1} aria-colcount={columns.length}>
           <div role="rowgroup"><div role="row" class="call-head" aria-rowindex={1}>{columns.map((c) => <span role="columnheader">{c}</span>)}</div></div>
           {all.length > 0 && (
@@ -162,6 +165,7 @@ function Says({ count }) {
           document.getElementById('calls-title')?.focus();
         }}>{waiting.value} new</button>}
         <button type="button" class="plain" aria-pressed={paused.value} onClick={pause}>{paused.value ? 'Go on' : 'Pause'}</button>
+        <button type="button" class="plain" aria-pressed={timeline.value} onClick={() => { timeline.value = !timeline.value; }}>Timeline</button>
       </p>
     </>
   );
