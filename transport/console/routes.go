@@ -30,6 +30,8 @@ func (f *Face) Routes() []transport.Route {
 		{Pattern: "/api/calls/{id}/cancel", Methods: map[string]http.HandlerFunc{http.MethodPost: f.running(f.cancel)}},
 		transport.Get("/api/sessions", f.viewing(f.listSessions)),
 		{Pattern: "/api/sessions/{id}", Methods: map[string]http.HandlerFunc{http.MethodDelete: f.answeringAt(f.closeSession)}},
+		transport.Get("/api/sessions/{id}/picture", f.answeringAt(f.sessionPicture)),
+		transport.Get("/api/sessions/{id}/live", f.answeringAt(f.liveSession)),
 		transport.Get("/api/browsers", f.viewing(f.listBrowsers)),
 		transport.Get("/files/{id}", f.running(func(w http.ResponseWriter, r *http.Request, c bridge.Caller) { transport.ServeFile(f.b, w, r, c) })),
 		transport.Get("/api/events", f.viewing(f.stream)),

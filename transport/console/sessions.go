@@ -78,6 +78,12 @@ func (f *Face) closeSession(w http.ResponseWriter, r *http.Request, c bridge.Cal
 	write(w, r, map[string]string{"status": "ok"})
 }
 
+// sessionPicture shows the page of a session.
+func (f *Face) sessionPicture(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+	png, err := bridge.PictureOfSession(r.Context(), f.b, c, r.PathValue("id"))
+	writePicture(w, r, png, err)
+}
+
 // browserJSON is a browser of a node.
 type browserJSON struct {
 	Node     string     `json:"node"`

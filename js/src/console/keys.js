@@ -36,6 +36,7 @@ const places = {
     focusNext.value = 'inbox';
   },
   s: () => go('sites'),
+  l: () => go('live'),
   e: () => go('sessions'),
   n: () => go('clients'),
 };
