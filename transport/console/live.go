@@ -82,21 +82,21 @@ func (f *Face) live(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 		transport.WriteError(w, r, bridge.AsError(err))
 		return
 	}
-	f.watch(w, r, c, view, "question")
+	watchPage(f, w, r, c, view, "question")
 }
 
 // liveSession shows the page of a session.
-func (f *Face) liveSession(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+func liveSession(f *Face, w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	view, err := bridge.ViewSession(r.Context(), f.b, c, r.PathValue("id"))
 	if err != nil {
 		transport.WriteError(w, r, bridge.AsError(err))
 		return
 	}
-	f.watch(w, r, c, view, "session")
+	watchPage(f, w, r, c, view, "session")
 }
 
-// watch shows a page until its view ends. of says whose it is, for the log.
-func (f *Face) watch(w http.ResponseWriter, r *http.Request, c bridge.Caller, view watched, of string) {
+// watchPage shows a page until its view ends. of says whose it is, for the log.
+func watchPage(f *Face, w http.ResponseWriter, r *http.Request, c bridge.Caller, view watched, of string) {
 	id := r.PathValue("id")
 	defer view.Close()
 	conn, err := upgrader.Upgrade(w, r, nil)
