@@ -23,7 +23,7 @@ func Asks(ctx context.Context, b *Bridge, ref Ref, t *Tool) bool {
 		call: Call{Site: ref.Site, Session: ref.Session, Caller: ref.Caller}}}
 	in := s.policyInput(t)
 	in.Tainted = b.pipe.taints.of(ref.Caller.Name, t.origin, b.pipe.now())
-	in.Unseen = b.pipe.consents.unseen(ctx, r)
+	in.Unseen = b.pipe.consents.unseen(ctx, s, t.name)
 	r.pass.decision = policy.Decide(in)
 	asks := r.pass.decision.Level == policy.Once || r.pass.decision.Level == policy.Ask
 	return asks && !b.pipe.consents.granted(ctx, r)

@@ -141,22 +141,22 @@ func (s *seen) forget() {
 // unseen reports whether the tool came, or got its name, after a person gave standing
 // consent on its site, and no person has seen it since. While that cannot be
 // read, what was read last counts; before anything was, all tools are unseen.
-func (c *consents) unseen(ctx context.Context, r *Run) bool {
+func (c *consents) unseen(ctx context.Context, of *siteState, tool string) bool {
 	if c.memory.Grants == nil || c.memory.KnownTools == nil {
 		return false
 	}
-	s := &r.pass.site.seen
+	s := &of.seen
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := c.now(); now.After(s.until) {
-		if err := c.readSeen(ctx, r.pass.call.Site, s); err != nil {
+		if err := c.readSeen(ctx, of.site.Name, s); err != nil {
 			c.log.WarnContext(ctx, "grants: they cannot be read", slog.Any("error", err))
 		} else {
 			s.read = true
 		}
 		s.until = now.Add(seenFor)
 	}
-	return !s.read || s.grants && !s.tools[r.pass.tool.name]
+	return !s.read || s.grants && !s.tools[tool]
 }
 
 func (c *consents) readSeen(ctx context.Context, site string, s *seen) error {

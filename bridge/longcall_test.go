@@ -295,7 +295,11 @@ func TestLongCallIsItsCallersOwn(t *testing.T) {
 		defer b.Close()
 		_, s := b.Detach(t.Context(), reads(`{}`), 0)
 		never := []byte(s.ID)
-		never[len(never)-1] ^= 1
+		if last := &never[len(never)-1]; *last == 'A' { // another token, of the same form
+			*last = 'B'
+		} else {
+			*last = 'A'
+		}
 		other := bridge.Caller{Name: "other", May: []bridge.Right{bridge.MayCall, bridge.MayAnswer}}
 		_, foreign := b.LongCall(other, s.ID)
 		_, none := b.LongCall(bridge.Local(), string(never))

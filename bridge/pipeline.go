@@ -243,14 +243,12 @@ func (pl *pipeline) count(ctx context.Context, r *Run) *Error {
 	return nil
 }
 
-// approve decides whether the call may run, and asks when a person must say so.
-func (pl *pipeline) approve(ctx context.Context, r *Run, next handler) Step {
-	r.pass.unseen = pl.consents.unseen(ctx, r)
-	in := policy.Input{
-		Operator: r.pass.site.options.Approval, Tool: r.pass.tool.name, Hints: r.pass.tool.hints,
-		Origin: r.pass.tool.origin, Own: r.pass.tool.own, TopLevel: r.pass.tool.topLevel, Site: r.pass.tool.siteLevel(), Request: r.pass.settings.approval,
-		Tainted: pl.taints.of(r.pass.call.Caller.Name, r.pass.tool.origin, pl.now()), Unseen: r.pass.unseen,
-	}
+// decide sets the decision about the call, and returns what it rests on.
+func (pl *pipeline) decide(ctx context.Context, r *Run) policy.Input {
+	r.pass.unseen = pl.consents.unseen(ctx, r.pass.site, r.pass.tool.name)
+	in := r.pass.site.policyInput(r.pass.tool)
+	in.Request, in.Unseen = r.pass.settings.approval, r.pass.unseen
+	in.Tainted = pl.taints.of(r.pass.call.Caller.Name, r.pass.tool.origin, pl.now())
 	r.pass.decision = policy.Decide(in)
 	if !in.Tainted { // the store is asked only where that matters
 		in.Tainted = true
@@ -259,6 +257,12 @@ func (pl *pipeline) approve(ctx context.Context, r *Run, next handler) Step {
 			r.pass.decision = tainted
 		}
 	}
+	return in
+}
+
+// approve decides whether the call may run, and asks when a person must say so.
+func (pl *pipeline) approve(ctx context.Context, r *Run, next handler) Step {
+	in := pl.decide(ctx, r)
 	switch {
 	case r.pass.decision.Level == policy.Never:
 		return Errorf(ApprovalDenied, "", NotRun,

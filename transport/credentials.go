@@ -42,6 +42,22 @@ type secret struct {
 	revoked chan struct{} // the caller's
 }
 
+// Callers returns the callers as they are now, in their order.
+func (c *Credentials) Callers() []bridge.Caller {
+	t := c.now.Load()
+	switch {
+	case t == nil:
+		return nil
+	case !t.required:
+		return []bridge.Caller{t.local}
+	}
+	all := make([]bridge.Caller, len(t.secrets))
+	for i := range t.secrets {
+		all[i] = t.secrets[i].caller
+	}
+	return all
+}
+
 // Replace makes these the callers, in place of those until now. It returns the names of
 // the callers whose credential was revoked by that, in alphabetical order: they are gone,
 // or have another token, or fewer rights or sites than before. Their Caller.Revoked is

@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -112,27 +113,68 @@ const (
 // well. Without Own, a mode lowers nothing, and a rule only where it names the Origin: a page
 // chooses whom it frames, and a frame how its tools are called.
 func Decide(in Input) Decision {
-	d := operator(in)
-	d.raise(in.Site.known(), LayerSite, "the site's published terms ask for it")
+	d, _ := decide(in, false)
+	return d
+}
+
+// Layer says what one layer wanted in a decision.
+type Layer struct {
+	Name    string // one of the layers
+	Level   Level  // Auto wants nothing
+	Reason  string // in words for a person; "" where it wanted nothing
+	Decided bool   // the decision is this layer's
+}
+
+// Explain returns the decision of Decide, and all layers in their order. Where mode deny refuses what
+// would be asked about, the operator comes once more, at the end.
+func Explain(in Input) (Decision, []Layer) { return decide(in, true) }
+
+func decide(in Input, explain bool) (d Decision, layers []Layer) {
+	raise := func(to Level, layer, reason string) {
+		d.raise(to, layer, reason)
+		if explain {
+			if to == Auto {
+				reason = ""
+			}
+			layers = append(layers, Layer{Name: layer, Level: to, Reason: reason})
+		}
+	}
+	if d = operator(in); explain {
+		layers = append(layers, Layer{Name: LayerOperator, Level: d.Level, Reason: d.Reason})
+	}
+	raise(in.Site.known(), LayerSite, "the site's published terms ask for it")
 	switch {
 	case in.Hints.Destructive == Yes:
-		d.raise(Ask, LayerHints, "the site says that the tool destroys something")
+		raise(Ask, LayerHints, "the site says that the tool destroys something")
 	case in.Hints.Consequential == Yes:
-		d.raise(Ask, LayerHints, "the site says that the tool has consequences")
+		raise(Ask, LayerHints, "the site says that the tool has consequences")
+	default:
+		raise(Auto, LayerHints, "")
 	}
-	d.raise(in.Request.known(), LayerRequest, "the request asks for it")
+	raise(in.Request.known(), LayerRequest, "the request asks for it")
+	taint, unseen := Auto, Auto
 	if in.Tainted && in.Hints.MayChange(in.TopLevel) {
-		d.raise(min(d.Level+1, Ask), LayerTaint,
-			"the caller has read what strangers wrote, and may act for them")
+		taint = min(d.Level+1, Ask)
 	}
+	raise(taint, LayerTaint, "the caller has read what strangers wrote, and may act for them")
 	if in.Unseen {
-		d.raise(Ask, LayerUnseen, "the tool is new since consent was given on this site")
+		unseen = Ask
 	}
+	raise(unseen, LayerUnseen, "the tool is new since consent was given on this site")
 	if in.Operator.Mode == ModeDeny && d.Level > Auto && d.Level < Never {
-		return Decision{Level: Never, Layer: LayerOperator,
+		d = Decision{Level: Never, Layer: LayerOperator,
 			Reason: "mode deny refuses what would be asked about: " + d.Reason}
+		if explain {
+			layers = append(layers, Layer{Name: LayerOperator, Level: Never, Reason: d.Reason})
+		}
 	}
-	return d
+	for i := range slices.Backward(layers) {
+		if layers[i].Name == d.Layer {
+			layers[i].Decided = true
+			break
+		}
+	}
+	return d, layers
 }
 
 func (d *Decision) raise(to Level, layer, reason string) {

@@ -128,6 +128,22 @@ func every(f func(Input)) {
 	}
 }
 
+// explains reports whether the layers come in their order, one of them decided, and none wanted more.
+func explains(layers []Layer, d Decision) bool {
+	names, decided := "", 0
+	for _, l := range layers {
+		names += l.Name + " "
+		if l.Decided {
+			decided++
+		}
+		if l.Level > d.Level || l.Decided != (l.Name == d.Layer && l.Level == d.Level && l.Reason == d.Reason) {
+			return false
+		}
+	}
+	const all = "operator site hints request taint unseen "
+	return decided == 1 && (names == all || names == all+"operator ")
+}
+
 // TestNothingLoosens goes through every combination there is.
 func TestNothingLoosens(t *testing.T) {
 	gatetest.NoRace(t)
@@ -135,6 +151,9 @@ func TestNothingLoosens(t *testing.T) {
 	every(func(in Input) {
 		n++
 		got := Decide(in).Level
+		if d, layers := Explain(in); d != Decide(in) || !explains(layers, d) {
+			t.Fatalf("%+v: %+v by %+v", in, d, layers)
+		}
 		for _, weaken := range []func(*Input){
 			func(in *Input) { in.Site = Auto },
 			func(in *Input) { in.Request = Auto },

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
@@ -158,6 +159,19 @@ func (c *callers) ofConsole(f *config.Config) []transport.Credential {
 func credential(c *config.Caller) transport.Credential {
 	return transport.Credential{Caller: bridge.Caller{Name: c.Name, May: c.May, Sites: c.Sites},
 		Token: c.Token}
+}
+
+// ruleAt returns the file and the line of a rule for a site, or "".
+func (c *callers) ruleAt(site string, rule policy.Rule) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range c.plan.targets {
+		at := &t.config.Approval
+		if i := slices.Index(at.Tools, rule); t.Name == site && i >= 0 && i < len(at.Lines) {
+			return fmt.Sprintf("%s:%d", c.p.conf.File, at.Lines[i])
+		}
+	}
+	return ""
 }
 
 // follow reads the file again at each SIGHUP, and when somebody asks, until ctx ends or stop is

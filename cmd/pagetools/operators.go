@@ -123,7 +123,8 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 		l, err = o.inbox.listen(ctx, strings.ToLower(rand.Text()[:8]))
 	}
 	options := console.Options{Done: o.done, Log: p.log, Words: optionWords, Links: &o.links, Node: o.inbox.node(),
-		Version: ownVersion(), Start: who.plan.start, Facts: who.factsOf(a), Pages: a}
+		Version: ownVersion(), Start: who.plan.start, Facts: who.factsOf(a),
+		Callers: who.faces.Callers, RuleAt: who.ruleAt, Pages: a}
 	if err != nil {
 		p.say("warning: `pagetools approve` cannot reach this process: %v", err)
 	} else {

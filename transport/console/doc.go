@@ -19,6 +19,12 @@
 //	GET  /api/calls/{id}      {…,"input","result","error"}: a call that its reader made, as in call.started. The newest 100 are kept
 //	POST /api/calls/{id}/cancel   ends one
 //	GET  /files/{id}          a file that a page saved in a call that its reader made
+//	GET  /api/policy          ?site=&tool=&caller=&input=: {"level","layer","reason","mode","rule","layers","standing","refused",…}, what would
+//	                          become of such a call now; input, arguments in JSON, may be missing. Nothing comes of asking
+//	GET  /api/policy/unseen   {"items":[{"node","site","tool"}],…}: tools that came after consent was given on their site, and that nobody has seen
+//	GET  /api/callers         {"items":[{"node","name","rights","sites"}],…} of the configuration
+//	GET  /api/grants          {"items":[{"node","id","caller","site","tool","givenBy","givenAt","page","state"}],…}: consent that stands, the newest first
+//	DELETE /api/grants/ID     takes it back
 //	GET  /api/questions/{id}/picture  the page that asks, as a PNG
 //	GET  /api/questions/{id}/live     the page that asks, as it changes, and a person's hand in it: a WebSocket
 //	POST /api/questions/{id}  {"ok":true|false,"value"?,"always"?,"input"?,"reason"?} answers; the first answer wins. With consent (where
@@ -44,7 +50,7 @@
 //	GET  /api/logins          {"items":[{"node","id","name","rights","since","lastUsed","until","current"}],"next"}
 //	DELETE /api/logins/ID     ends one, with its streams and views, in all processes within a second
 //
-// Reading needs the right view; answers, pictures, live views, links and ending something need
+// Reading needs the right view; answers, pictures, live views, links, grants and ending something need
 // answer, which includes it. Lists that have next take ?limit= (100, at most 1,000) and ?before=,
 // which is next of the part before.
 // Calls need call besides view. What is about a site takes ?node=: the process that serves it, where

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/transport"
 )
@@ -33,6 +34,11 @@ type Options struct {
 	Version string
 	// Facts returns what is known of a site; nil knows nothing.
 	Facts func(site string) SiteFacts
+	// Callers returns the callers of the faces for agents, with their credentials; nil knows none.
+	Callers func() []bridge.Caller
+	// RuleAt returns the file and the line of an operator's rule, such as "pagetools.yaml:12", or "";
+	// nil knows none.
+	RuleAt func(site string, rule policy.Rule) string
 	// Pages tells of the browsers; nil knows none.
 	Pages Pages
 	// Logins give out what links are good for; nil lets nobody in.
@@ -58,6 +64,8 @@ type Face struct {
 	version string
 	start   string
 	facts   func(string) SiteFacts
+	callers func() []bridge.Caller
+	ruleAt  func(string, policy.Rule) string
 	pages   Pages
 	hub     *hub
 	runs    runs
@@ -70,8 +78,8 @@ type Face struct {
 
 // New makes the face of a bridge.
 func New(b *bridge.Bridge, o Options) *Face {
-	f := &Face{b: b, done: o.Done, version: o.Version, start: o.Start, facts: o.Facts, pages: o.Pages, peers: o.Peers, named: o.Named, words: o.Words,
-		node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
+	f := &Face{b: b, done: o.Done, version: o.Version, start: o.Start, facts: o.Facts, peers: o.Peers, named: o.Named, words: o.Words,
+		pages: o.Pages, callers: o.Callers, ruleAt: o.RuleAt, node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
 	f.hub = &hub{face: f}
 	return f
 }

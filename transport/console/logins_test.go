@@ -41,14 +41,15 @@ const (
 
 func servePage(t *testing.T, kept *store.Store, o console.Options) *page {
 	t.Helper()
-	return serveSessions(t, kept, o, nil)
+	return servePageOf(t, kept, o, bridge.Options{})
 }
 
-// serveSessions is servePage with sessions.
-func serveSessions(t *testing.T, kept *store.Store, o console.Options, sessions bridge.Sessions) *page {
+// servePageOf is servePage with options of the bridge.
+func servePageOf(t *testing.T, kept *store.Store, o console.Options, of bridge.Options) *page {
 	t.Helper()
 	router := bridgetest.NewRouter().Add("shop", bridgetest.Asking("buy", ""), bridgetest.Tool("find", ""))
-	b, err := bridge.New(router, bridge.Options{Memory: kept.Memory, Sessions: sessions})
+	of.Memory = kept.Memory
+	b, err := bridge.New(router, of)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -12,7 +13,7 @@ import (
 
 // Routes are the paths of the API and of its page.
 func (f *Face) Routes() []transport.Route {
-	return append(pageRoutes(), []transport.Route{
+	return slices.Concat(pageRoutes(), f.policyRoutes(), []transport.Route{
 		transport.Get("/api/me", f.viewing(f.me)),
 		transport.Get("/api/questions", f.viewing(f.list)),
 		{Pattern: "/api/questions/{id}", Methods: map[string]http.HandlerFunc{
@@ -45,7 +46,7 @@ func (f *Face) Routes() []transport.Route {
 		{Pattern: "/api/login", Methods: map[string]http.HandlerFunc{http.MethodPost: f.login, http.MethodDelete: f.viewing(f.logout)}},
 		transport.Get("/api/logins", f.viewing(ofAllSites(f.listLogins))),
 		{Pattern: "/api/logins/{id}", Methods: map[string]http.HandlerFunc{http.MethodDelete: f.operating(ofAllSites(f.removeLogin))}},
-	}...)
+	})
 }
 
 func (f *Face) page(w http.ResponseWriter, r *http.Request, _ bridge.Caller) {

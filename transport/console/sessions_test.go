@@ -92,7 +92,7 @@ func TestSessions(t *testing.T) {
 	elsewhere.set(of("aaa", "garden", 0))
 	there := other{transport.Trusted(transport.NewMux(console.New(b, console.Options{Done: over, Node: "there", Pages: elsewhere}).Routes()...), person, transport.Options{})}
 	s := &scripted{state: "running", view: bridgetest.NewView()}
-	p := serveSessions(t, memory(t), console.Options{Pages: s, Peers: func() map[string]http.RoundTripper { return map[string]http.RoundTripper{"there": there} }}, s)
+	p := servePageOf(t, memory(t), console.Options{Pages: s, Peers: func() map[string]http.RoundTripper { return map[string]http.RoundTripper{"there": there} }}, bridge.Options{Sessions: s})
 	s.set(of("a", "shop", 0), of("aa", "shop", 1), of("bank", "bank", 0))
 	stream := p.events(t, viewing, "")
 	if ev := stream.next(t); ev.event != "snapshot" || !strings.Contains(ev.text, `"sessions":[{"node":"here","id":"a"`) {

@@ -178,7 +178,7 @@ func members(object json.RawMessage) map[string]json.RawMessage {
 func (f *Face) listFindings(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	site := r.PathValue("site")
 	if !slices.ContainsFunc(f.b.Sites(c), func(s bridge.Site) bool { return s.Name == site }) {
-		transport.WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "No site with this name is served."))
+		noSite(w, r)
 		return
 	}
 	var all []bridge.Finding

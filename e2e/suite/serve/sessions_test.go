@@ -14,6 +14,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/store"
 	"github.com/pagetools/pagetools/transport/console"
 )
 
@@ -91,7 +92,7 @@ func TestSessionsByKeyboard(t *testing.T) {
 		t.Fatal(err)
 	}
 	pages.png = picture.Bytes()
-	_, login := serveSessions(t, bridgetest.NewRouter().Add("shop"), console.Options{Pages: pages}, pages)
+	_, login := serveRouter(t, bridgetest.NewRouter().Add("shop"), store.Memory(store.Options{}), bridge.Options{Sessions: pages}, console.Options{Pages: pages})
 	page := showInBrowser(t, browserOf(t, 320, 640), login(), "#inbox-title")
 	page.until(t, "document.body.innerText.includes('No call waits')")
 	page.press(t, "g", "e")

@@ -21,22 +21,32 @@ import (
 // address of it that logs a person in.
 func serveSites(t *testing.T, tools ...bridge.Declaration) (router *bridgetest.Router, login func() string) {
 	t.Helper()
-	router = bridgetest.NewRouter().Add("shop", tools...)
-	_, login = serveRouter(t, router, console.Options{})
-	return router, login
+	x := serveKept(t, store.Memory(store.Options{}), bridge.SiteOptions{}, console.Options{}, tools...)
+	return x.Router, x.login
 }
 
-// serveRouter is the operators' page over a bridge of a router.
-func serveRouter(t *testing.T, router bridge.Router, o console.Options) (b *bridge.Bridge, login func() string) {
-	t.Helper()
-	return serveSessions(t, router, o, nil)
+// keptShop is the operators' page over a bridge and what it keeps.
+type keptShop struct {
+	*bridgetest.Router
+
+	b     *bridge.Bridge
+	kept  *store.Store
+	login func() string
 }
 
-// serveSessions is serveRouter with sessions.
-func serveSessions(t *testing.T, router bridge.Router, o console.Options, sessions bridge.Sessions) (b *bridge.Bridge, login func() string) {
+// serveKept is serveSites with a store, what the operator wrote for the shop, and options.
+func serveKept(t *testing.T, kept *store.Store, shop bridge.SiteOptions, o console.Options, tools ...bridge.Declaration) keptShop {
 	t.Helper()
-	kept := store.Memory(store.Options{})
-	b, err := bridge.New(router, bridge.Options{Memory: kept.Memory, Sessions: sessions})
+	router := bridgetest.NewRouter().Add("shop", tools...)
+	b, login := serveRouter(t, router, kept, bridge.Options{Sites: map[string]bridge.SiteOptions{"shop": shop}}, o)
+	return keptShop{router, b, kept, login}
+}
+
+// serveRouter is the operators' page over a bridge of a router, which is closed with the store.
+func serveRouter(t *testing.T, router bridge.Router, kept *store.Store, of bridge.Options, o console.Options) (b *bridge.Bridge, login func() string) {
+	t.Helper()
+	of.Memory = kept.Memory
+	b, err := bridge.New(router, of)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,6 +128,7 @@ func TestSitesByKeyboard(t *testing.T) {
 	page.press(t, "Tab")
 	page.until(t, focused+".matches('textarea')")
 	page.press(t, "x")
+	page.until(t, "document.querySelector('.card textarea').value === 'x'") // before the focus moves
 	check := func(want string) {
 		t.Helper()
 		page.eval(t, "(document.querySelector('.answers button').focus(), '')")
@@ -134,6 +145,7 @@ func TestSitesByKeyboard(t *testing.T) {
 	page.shot(t, "tool")
 	page.eval(t, "(document.querySelector('.card textarea').focus(), '')")
 	page.press(t, "y")
+	page.until(t, "document.querySelector('.card textarea').value.length === 2")
 	page.until(t, "document.querySelector('.answers [role=status]').textContent === ''")
 	check("The arguments fit.")
 
@@ -176,6 +188,10 @@ func TestSitesOfStrangers(t *testing.T) {
 	page.eval(t, "(location.hash = '#/sites/shop/findings', '')")
 	page.until(t, "document.querySelector('.findings')?.innerText.includes('wipe: The description has characters that nobody sees. hidden-characters') ?? false")
 	page.clean(t, "findings")
+	page.eval(t, "(location.hash = '#/policy?site=shop&tool=wipe&caller=agent', '')")
+	page.until(t, "document.querySelector('.decided')?.innerText.includes('would be asked about each time') ?? false")
+	page.clean(t, "policy")
+	page.shot(t, "policy-narrow")
 	page.eval(t, "(location.hash = '#/sites/shop/tools/find?in=' + encodeURIComponent('{\"q\":\"tea\"}'), '')")
 	page.until(t, "document.querySelector('.card textarea')?.value === 'tea'")
 	page.eval(t, "(document.documentElement.style.fontSize = '175%', '')")

@@ -40,8 +40,8 @@ export function keep(text) {
   sessionStorage.setItem(place, text);
 }
 
-/** @param {string} path @param {RequestInit} [how] */
-async function ask(path, how = {}) {
+/** Makes a request with the credential; what is not a success is an ApiError. @param {string} path @param {RequestInit} [how] */
+export async function ask(path, how = {}) {
   const token = credential();
   const reply = await fetch(path, { ...how, cache: 'no-store', headers: { ...how.headers, ...(token === '' ? {} : { Authorization: `Bearer ${token}` }) } });
   if (!reply.ok) {

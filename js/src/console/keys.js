@@ -39,6 +39,7 @@ const places = {
   l: () => go('live'),
   e: () => go('sessions'),
   n: () => go('clients'),
+  p: () => go('policy'),
 };
 
 /** Goes to a link of a list further down, or up. @param {number} by */

@@ -25,6 +25,7 @@ const screens = [
   { name: 'sites', title: 'Sites', Screen: later('Sites') },
   { name: 'live', title: 'Live', Screen: later('Live') },
   { name: 'sessions', title: 'Sessions', Screen: later('Sessions') },
+  { name: 'policy', title: 'Policy', Screen: later('Policy') },
   { name: 'clients', title: 'Clients', Screen: later('Clients') },
 ];
 

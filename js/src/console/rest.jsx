@@ -5,5 +5,6 @@ export { Anywhere } from './screens/anywhere.jsx';
 export { Clients } from './screens/clients.jsx';
 export { Editing } from './screens/edit.jsx';
 export { Live } from './screens/live.jsx';
+export { Policy } from './screens/policy.jsx';
 export { Sessions } from './screens/sessions.jsx';
 export { Sites } from './screens/sites.jsx';

@@ -34,6 +34,16 @@ export function note(...path) {
 }
 
 /**
+ * Notes what is chosen on a screen, without a step back for each.
+ * @param {string} screen @param {Record<string, string>} query members that are '' are left out
+ */
+export function noteQuery(screen, query) {
+  const chosen = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== ''));
+  history.replaceState(null, '', `#/${screen}${chosen.size > 0 ? `?${chosen}` : ''}`);
+  place.value = read();
+}
+
+/**
  * Goes to another place, with a step back to this one.
  * @param {string[]} path
  */

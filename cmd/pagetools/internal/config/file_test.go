@@ -78,7 +78,7 @@ func TestExampleFile(t *testing.T) {
 	two, minute := 2, time.Minute
 	want := Site{
 		Name: "shop", Target: "https://shop.example/", State: "isolated", Engine: "shim", Warm: &two, Line: 5,
-		Approval: Approval{Mode: "ask", Tools: Rules{{Pattern: "list-*", Level: policy.Auto}, {Pattern: "delete-*", Level: policy.Never}}},
+		Approval: Approval{Mode: "ask", Tools: Rules{{Pattern: "list-*", Level: policy.Auto}, {Pattern: "delete-*", Level: policy.Never}}, Lines: []int{10, 10}},
 		Rate:     policy.Rate{N: 600, Per: minute},
 		Rates: Rates{
 			{Pattern: "search", Rate: policy.Rate{N: 10, Per: time.Second}}, {Pattern: "delete-*", Rate: policy.Rate{N: 5, Per: minute}},

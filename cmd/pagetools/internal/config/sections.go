@@ -89,6 +89,7 @@ type Auth struct {
 type Approval struct {
 	Mode  string `key:"default" unnamed:"yes" enum:"auto,ask-once,ask,never,strict,deny" help:"what holds for tools that no rule names"`
 	Tools Rules  `key:"tools" unnamed:"yes" help:"levels of single tools, by patterns of their names; an origin and a space in front name the tools of another origin"`
+	Lines []int  // of the rules, in their order
 }
 
 // Results says what callers get of the results of tools.
@@ -255,7 +256,18 @@ func (c *Config) Rates() map[string]policy.Rate {
 // decode reads a mode, or {default: mode, tools: {pattern: level}}.
 func (a *Approval) decode(d *decoder, key string, n *yaml.Node) error {
 	if n.Kind != yaml.ScalarNode {
-		return d.fields(n, key, a)
+		if err := d.fields(n, key, a); err != nil {
+			return err
+		}
+		return d.pairs(n, key, func(k, v *yaml.Node) error {
+			if v.Kind == yaml.AliasNode {
+				v = v.Alias
+			}
+			for i := 0; k.Value == "tools" && i < len(v.Content); i += 2 {
+				a.Lines = append(a.Lines, v.Content[i].Line)
+			}
+			return nil
+		})
 	}
 	mode := fieldsOf(reflect.ValueOf(a).Elem())[0]
 	mode.key = key

@@ -87,7 +87,7 @@ export function Tool({ site, tool, changed }) {
     }}>
       <h2 id="tool-title" ref={title} tabIndex={-1}><Name text={tool.name} /></h2>
       <p class="stake"><span class="severity"><span aria-hidden="true">{shape}</span> {word}</span></p>
-      <p class="meta">A call {levels[terms.level] ?? terms.level}: {visible(terms.reason)}.{terms.untrusted && ' What it returns are words of strangers.'}{tool.frame && <> Of a frame: <Name text={tool.frame} />.</>}</p>
+      <p class="meta">A call {levels[terms.level] ?? terms.level}: {visible(terms.reason)}. <a href={`#/policy?${new URLSearchParams({ site: site.name, tool: tool.name, node: site.node })}`}>Why</a>.{terms.untrusted && ' What it returns are words of strangers.'}{tool.frame && <> Of a frame: <Name text={tool.frame} />.</>}</p>
       <Findings all={tool.findings} />
       {(tool.title || tool.description) && <Said by={by} text={[tool.title, tool.description].filter(Boolean).join('\n')} />}
       <FormView key={form.id} form={form} errors={errors} label={`Arguments of ${visible(tool.name)}`} />

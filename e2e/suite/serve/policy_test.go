@@ -1,0 +1,101 @@
+package serve_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/bridge/store"
+	"github.com/pagetools/pagetools/transport/console"
+)
+
+// agrees has a person agree to calls of add-item for good.
+func (x keptShop) agrees(t *testing.T) {
+	t.Helper()
+	run := x.b.Start(t.Context(), &bridge.Call{Site: "shop", Tool: "add-item", Caller: bridge.Local(), Input: bridgetest.JSON(`{"items":[]}`)})
+	q, end := run.Next(t.Context())
+	if q == nil {
+		t.Fatalf("it asks nothing: %+v", end)
+	}
+	if err := x.b.Answer(bridge.Caller{Name: "bob", May: []bridge.Right{bridge.MayAnswer}}, q.ID, bridge.Answer{OK: true, Always: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, end := run.Next(t.Context()); end.Err != nil {
+		t.Fatal(end.Err)
+	}
+}
+
+// TestPolicyOnThePage: by keyboard alone, a person finds out why a call would be asked about, takes back consent that
+// stands, and sees which tool nobody has seen; what a page says is text.
+func TestPolicyOnThePage(t *testing.T) {
+	t.Parallel()
+	x := serveKept(t, store.Memory(store.Options{}), bridge.SiteOptions{Approval: policy.Operator{Tools: []policy.Rule{{Pattern: "add-*", Level: policy.Once}}}}, console.Options{
+		Callers: func() []bridge.Caller { return []bridge.Caller{bridge.Local()} },
+		RuleAt:  func(string, policy.Rule) string { return "rules.yaml:7" },
+	}, shopTools()...)
+	page := showInBrowser(t, browserOf(t, 1280, 800), x.login(), "#inbox-title")
+	page.until(t, "document.body.innerText.includes('No call waits')")
+	page.press(t, "g", "p")
+	page.until(t, focused+".id === 'policy-title' && document.title === 'pagetools: policy'")
+	says := func(want string) {
+		t.Helper()
+		page.until(t, "(document.querySelector('.decided')?.innerText ?? '').includes("+quoted(want)+")")
+	}
+	says("◌ This call would be asked about, and the answer can be kept: the operator's rule \"add-*\".")
+	if rows := page.eval(t, "[...document.querySelectorAll('.decided tbody tr')].map((r) => r.innerText.replace(/\\s+/g, ' ').trim()).join('|')"); rows != `Operator asks, and the answer can be kept ✓ decided the operator's rule "add-*": add-* = ask-once, rules.yaml:7 (mode ask)|Terms that the site publishes nothing|What the page says of the tool nothing|The request itself nothing|What the caller has read of strangers nothing|New tool nothing` {
+		t.Errorf("the layers are %s", rows)
+	}
+	page.until(t, "document.body.innerText.includes('None. Where the level is ask-once')")
+	page.clean(t, "a decision")
+
+	x.agrees(t)
+	page.eval(t, "(document.dispatchEvent(new Event('visibilitychange')), '')") // as when the window is seen again
+	says("✓ This call would run: a person agreed to such calls for good.")
+	page.until(t, "document.querySelectorAll('.part li button').length === 1")
+	x.Declare("shop", append(shopTools(), bridgetest.Tool("look", ""))...)
+	page.until(t, "document.body.innerText.includes('look on shop is asked about until somebody agrees to it.')")
+	page.clean(t, "a grant")
+	page.shot(t, "policy")
+	page.eval(t, "(document.documentElement.dataset.theme = 'dark', '')")
+	page.clean(t, "dark")
+	page.shot(t, "policy-dark")
+	page.press(t, "Tab")
+	page.until(t, focused+".matches('select')")
+	page.press(t, "Tab")
+	page.press(t, "w") // the first that begins so
+	says("◌ This call would be asked about each time: nothing says that this tool may run unasked.")
+	page.until(t, "location.hash === '#/policy?site=shop&tool=wipe&caller=local'")
+	if rows := page.eval(t, "document.querySelectorAll('.decided tbody tr')[2].innerText.replace(/\\s+/g, ' ').trim()"); rows != "What the page says of the tool asks each time the site says that the tool destroys something" {
+		t.Errorf("the hints are %s", rows)
+	}
+	page.press(t, "Tab")
+	page.until(t, focused+".matches('input')")
+	page.press(t, "x", "Enter")
+	says("The configuration has no caller x.")
+	page.eval(t, "(location.hash = '#/policy?site=shop&tool=none&caller=local', '')")
+	page.until(t, "document.querySelector('.problem')?.innerText.includes('WEBTOOL_NOT_FOUND') ?? false")
+	page.clean(t, "no such tool")
+
+	page.eval(t, "(document.querySelector('.part li button').focus(), '')")
+	page.press(t, "Enter")
+	page.until(t, focused+".textContent === 'Cancel' && document.querySelector('dialog[open]').innerText.includes('local is asked again about add-item on shop.')")
+	page.clean(t, "revoking")
+	page.shot(t, "policy-revoke")
+	page.press(t, "Enter")
+	page.until(t, focused+".matches('.part li button') && document.querySelector('dialog') === null")
+	page.press(t, "Enter")
+	page.until(t, focused+".textContent === 'Cancel'")
+	page.press(t, "Tab", "Enter")
+	page.until(t, focused+".id === 'grants-title' && document.querySelectorAll('.part li').length === 0 && document.body.innerText.includes('Revoked: local is asked again about add-item.')")
+	page.clean(t, "revoked")
+	if calls := x.Calls(); len(calls) != 1 {
+		t.Errorf("the page of the site was asked: %v", calls)
+	}
+}
+
+// quoted is a text in JavaScript.
+func quoted(s string) string {
+	return "'" + strings.NewReplacer("\\", "\\\\", "'", "\\'").Replace(s) + "'"
+}
