@@ -36,7 +36,7 @@ func ViewSession(ctx context.Context, b *Bridge, by Caller, id string) (*LiveSes
 	return &LiveSession{bridge: b, by: by, view: view, id: id, of: of}, nil
 }
 
-// PictureOfSession shows the page of a session as it is now, as a PNG. Errors are those of ViewSession.
+// PictureOfSession shows the page of a session as it is now, as a PNG. It returns the errors of ViewSession.
 func PictureOfSession(ctx context.Context, b *Bridge, by Caller, id string) ([]byte, error) {
 	if _, e := sessionFor(b, by, id); e != nil {
 		return nil, e
