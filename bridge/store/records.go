@@ -63,6 +63,35 @@ func records(ctx context.Context, a archive, f bridge.CallFilter) (all []Entry, 
 	return all, nil
 }
 
+// RecordsOf returns the records of a call in the order of their time, 1,000 at most. Of a chain that
+// somebody changed it has those before the change.
+func (s *Store) RecordsOf(ctx context.Context, call string) ([]Entry, error) {
+	all, err := s.of(ctx, call)
+	if err != nil {
+		return nil, fmt.Errorf("reading the audit: %w", err)
+	}
+	return all, nil
+}
+
+func recordsOf(ctx context.Context, a archive, call string) (all []Entry, err error) {
+	parts, _, err := a.contents()
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range slices.Sorted(maps.Keys(parts)) {
+		s := &scan{signer: a.signer, id: id, each: func(r *record) {
+			if r.Call == call && len(all) < maxListed {
+				all = append(all, Entry{id, r.Seq, r.Kind, r.Ticket, r.Time, r.AuditRecord})
+			}
+		}}
+		if err := s.run(ctx, a, parts[id]); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Entry) int { return strings.Compare(a.Time, b.Time) })
+	return all, nil
+}
+
 func selects(f bridge.CallFilter, r bridge.AuditRecord) bool {
 	for _, c := range []struct{ want, is string }{{f.Site, r.Site}, {f.Tool, r.Tool},
 		{f.Caller, r.Caller}, {f.Outcome, r.Outcome}} {

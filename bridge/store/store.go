@@ -98,7 +98,8 @@ type Store struct {
 	// Logins serves the operators' page.
 	Logins bridge.Logins
 
-	verify  func(context.Context) (Report, error)
+	verify  func(context.Context, func(read, of int64)) (Report, error)
+	of      func(context.Context, string) ([]Entry, error)
 	records func(context.Context, bridge.CallFilter) ([]Entry, error)
 	flush   func(context.Context) error
 	close   func() error
@@ -156,7 +157,10 @@ func openIn(ctx context.Context, root *os.Root, o Options) (*Store, error) {
 		return nil, errors.Join(err, calls.close(), changes.Close(), db.close(), me.close(true))
 	}
 	s.Audit = j
-	s.verify = func(ctx context.Context) (Report, error) { return verify(ctx, audit, me) }
+	s.verify = func(ctx context.Context, tell func(read, of int64)) (Report, error) {
+		return verify(ctx, audit, me, tell)
+	}
+	s.of = func(ctx context.Context, call string) ([]Entry, error) { return recordsOf(ctx, audit, call) }
 	s.records = func(ctx context.Context, f bridge.CallFilter) ([]Entry, error) {
 		return records(ctx, audit, f)
 	}
@@ -179,7 +183,8 @@ func Memory(o Options) *Store {
 	id, nobody := newID(), func(string) bool { return false }
 	s, calls := newStore(db, o, sqlReplies{id: id, dead: nobody},
 		sqlHomes{id: id, dead: nobody, lives: nobody}, sqlEnded{})
-	s.verify = func(context.Context) (Report, error) { return Report{}, nil }
+	s.verify = func(context.Context, func(read, of int64)) (Report, error) { return Report{}, nil }
+	s.of = func(context.Context, string) ([]Entry, error) { return nil, nil }
 	s.records = func(context.Context, bridge.CallFilter) ([]Entry, error) { return nil, nil }
 	s.flush = calls.flush
 	s.close = func() error { return errors.Join(calls.close(), db.close()) }
@@ -205,8 +210,12 @@ func newStore(db *database, o Options, replies sqlReplies, homes sqlHomes, ended
 
 // Verify reads the whole audit, and names what is not as it was written. The
 // error is about reading; what was found is in the report.
-func (s *Store) Verify(ctx context.Context) (Report, error) {
-	r, err := s.verify(ctx)
+func (s *Store) Verify(ctx context.Context) (Report, error) { return s.VerifyTelling(ctx, nil) }
+
+// VerifyTelling is Verify. tell gets now and then how many records were read, and of how many about; nil
+// is nobody.
+func (s *Store) VerifyTelling(ctx context.Context, tell func(read, of int64)) (Report, error) {
+	r, err := s.verify(ctx, tell)
 	if err != nil {
 		return Report{}, fmt.Errorf("verifying the audit: %w", err)
 	}

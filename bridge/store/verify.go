@@ -34,6 +34,10 @@ type Report struct {
 	// PublicKey verifies checkpoints, in base64. Compare it with a copy that is
 	// kept elsewhere.
 	PublicKey string `json:"publicKey"`
+	// Chains has those of all processes: first those with a fault, then the newest, 1,000 at most.
+	// ChainCount says how many there are.
+	Chains     []ChainState `json:"chains"`
+	ChainCount int          `json:"chainCount"`
 	// Bad has the first record of each chain that is not as it was written, and
 	// the list of checkpoints when it is not.
 	Bad []BadRecord `json:"bad,omitempty"`
@@ -53,6 +57,19 @@ type Report struct {
 	Torn int `json:"torn"`
 	// Others are files that belong to no chain. They are not verified.
 	Others []string `json:"others"`
+}
+
+// ChainState is the chain of one process, as it was found.
+type ChainState struct {
+	Chain string `json:"chain"`
+	// Records counts the good ones, and Checkpoint is the time of the newest mark that signs them
+	// (RFC 3339), "" where no record is signed.
+	Records    int64  `json:"records"`
+	Checkpoint string `json:"checkpoint"`
+	// Living is true while its process has the folder open.
+	Living bool `json:"living"`
+	// Bad is true when one of its records is in Report.Bad.
+	Bad bool `json:"bad"`
 }
 
 // BadRecord names a record and what is wrong with it. Without a Chain it is the
@@ -85,14 +102,15 @@ type OpenIntent struct {
 }
 
 // verify reads all chains. Processes may write at the same time: a mark is always in its
-// file before it is in the list, so the list is read first.
-func verify(ctx context.Context, f archive, me *owner) (Report, error) {
+// file before it is in the list, so the list is read first. tell gets how many records were read, and
+// how many the list knows of.
+func verify(ctx context.Context, f archive, me *owner, tell func(read, of int64)) (Report, error) {
 	living, err := me.living()
 	if err != nil {
 		return Report{}, err
 	}
 	r := Report{PublicKey: f.signer.publicText(),
-		Removed: []RemovedFile{}, Open: []OpenIntent{}, Others: []string{}}
+		Removed: []RemovedFile{}, Open: []OpenIntent{}, Others: []string{}, Chains: []ChainState{}}
 	marks, err := f.list()
 	switch {
 	case errors.Is(err, errList):
@@ -112,10 +130,14 @@ func verify(ctx context.Context, f archive, me *owner) (Report, error) {
 	if err != nil && !errors.Is(err, errList) {
 		return Report{}, err
 	}
+	count := counting(tell, parts, marks)
 	r.Others, living = append(r.Others, others...), append(living, begun...)
 	for _, id := range slices.Sorted(maps.Keys(parts)) {
 		open := map[int64]OpenIntent{}
-		s := &scan{signer: f.signer, id: id, each: func(rec *record) { r.note(open, id, rec) }}
+		s := &scan{signer: f.signer, id: id, each: func(rec *record) {
+			r.note(open, id, rec)
+			count()
+		}}
 		for _, m := range marks {
 			if m.Chain == id {
 				s.listed = append(s.listed, m)
@@ -128,14 +150,67 @@ func verify(ctx context.Context, f archive, me *owner) (Report, error) {
 			s.mustBeListed(ended)
 		}
 		r.add(s, open)
+		r.Chains = append(r.Chains, ChainState{Chain: id, Records: s.records, Checkpoint: s.signedAt(), Living: slices.Contains(living, id)})
 	}
 	r.missing(marks, parts)
+	r.states()
 	slices.SortFunc(r.Open, func(a, b OpenIntent) int {
 		return cmp.Or(strings.Compare(a.Time, b.Time), cmp.Compare(a.Seq, b.Seq))
 	})
 	r.OpenCount = len(r.Open)
 	r.Open = r.Open[:min(len(r.Open), maxListed)]
 	return r, nil
+}
+
+// counting returns a function that counts a record, and tells of the first and of each thousandth.
+func counting(tell func(read, of int64), parts map[string][]int, marks []mark) func() {
+	var read, of int64
+	newest := map[string]int64{}
+	for _, m := range marks {
+		if parts[m.Chain] != nil {
+			newest[m.Chain] = max(newest[m.Chain], m.Seq)
+		}
+	}
+	for _, seq := range newest {
+		of += seq
+	}
+	return func() {
+		if read++; tell != nil && read%1000 == 1 {
+			tell(read, max(of, read))
+		}
+	}
+}
+
+// states marks the chains that are not as they were written, and puts the newest first.
+func (r *Report) states() {
+	for _, b := range r.Bad {
+		i := slices.IndexFunc(r.Chains, func(c ChainState) bool { return c.Chain == b.Chain })
+		switch {
+		case i >= 0:
+			r.Chains[i].Bad = true
+		case b.Chain != "": // all its files are gone
+			r.Chains = append(r.Chains, ChainState{Chain: b.Chain, Bad: true})
+		}
+	}
+	slices.SortFunc(r.Chains, func(a, b ChainState) int {
+		if a.Bad != b.Bad {
+			if a.Bad {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(strings.Compare(b.Checkpoint, a.Checkpoint), strings.Compare(a.Chain, b.Chain))
+	})
+	r.ChainCount = len(r.Chains)
+	r.Chains = r.Chains[:min(len(r.Chains), maxListed)]
+}
+
+// signedAt returns the time of the newest mark.
+func (s *scan) signedAt() string {
+	if s.signed == 0 {
+		return ""
+	}
+	return s.last.Time
 }
 
 // mustBeListed checks that the list has the newest mark of a process that ended:

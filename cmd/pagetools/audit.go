@@ -15,6 +15,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/store"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/transport/console"
 )
 
 func auditCommand(p *program) *cobra.Command {
@@ -51,6 +52,24 @@ func auditCommand(p *program) *cobra.Command {
 type auditReport struct {
 	OK bool `json:"ok"`
 	store.Report
+}
+
+// auditOf returns what the operators' page reads of the audit; nil where there is none.
+func auditOf(kept *store.Store) *console.Audit {
+	if kept == nil || kept.Audit == nil {
+		return nil
+	}
+	return &console.Audit{
+		Healthy: kept.Audit.Healthy,
+		Verify: func(ctx context.Context, tell func(read, of int64)) (any, error) {
+			found, err := kept.VerifyTelling(ctx, tell)
+			return auditReport{len(found.Bad) == 0, found}, err
+		},
+		Of: func(ctx context.Context, call string) (any, error) {
+			all, err := kept.RecordsOf(ctx, call)
+			return slices.Concat([]store.Entry{}, all), err
+		},
+	}
 }
 
 func listAudit(ctx context.Context, p *program, f bridge.CallFilter) error {

@@ -124,7 +124,7 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 	}
 	options := console.Options{Done: o.done, Log: p.log, Words: optionWords, Links: &o.links, Node: o.inbox.node(),
 		Version: ownVersion(), Start: who.plan.start, Facts: who.factsOf(a),
-		Callers: who.faces.Callers, RuleAt: who.ruleAt, Pages: a}
+		Audit: auditOf(a.Memory()), Callers: who.faces.Callers, RuleAt: who.ruleAt, Pages: a}
 	if err != nil {
 		p.say("warning: `pagetools approve` cannot reach this process: %v", err)
 	} else {

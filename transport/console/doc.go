@@ -23,6 +23,10 @@
 //	                          become of such a call now; input, arguments in JSON, may be missing. Nothing comes of asking
 //	GET  /api/policy/unseen   {"items":[{"node","site","tool"}],…}: tools that came after consent was given on their site, and that nobody has seen
 //	GET  /api/callers         {"items":[{"node","name","rights","sites"}],…} of the configuration
+//	GET  /api/audit           {"kept","writers":[{"node","healthy"}],"running":{"since","by","read","of"},"last":{"at","by","took","report"},…}: whether
+//	                          all processes can write, and the verification that runs and the last one; the report is as
+//	                          pagetools audit verify --format json prints it. ?call=ID gives {"items":[…]}, the records of a call
+//	POST /api/audit/verify    begins a verification, unless one runs, and returns 202 at once
 //	GET  /api/grants          {"items":[{"node","id","caller","site","tool","givenBy","givenAt","page","state"}],…}: consent that stands, the newest first
 //	DELETE /api/grants/ID     takes it back
 //	GET  /api/questions/{id}/picture  the page that asks, as a PNG

@@ -41,6 +41,8 @@ type Options struct {
 	RuleAt func(site string, rule policy.Rule) string
 	// Pages tells of the browsers; nil knows none.
 	Pages Pages
+	// Audit reads the audit of the data folder; nil where there is none.
+	Audit *Audit
 	// Logins give out what links are good for; nil lets nobody in.
 	Logins *Logins
 	// Connections are the clients that people let in; nil means none.
@@ -70,6 +72,9 @@ type Face struct {
 	hub     *hub
 	runs    runs
 
+	audit    *Audit
+	auditing auditing
+
 	logins      *Logins
 	connections Connections
 
@@ -79,7 +84,7 @@ type Face struct {
 // New makes the face of a bridge.
 func New(b *bridge.Bridge, o Options) *Face {
 	f := &Face{b: b, done: o.Done, version: o.Version, start: o.Start, facts: o.Facts, peers: o.Peers, named: o.Named, words: o.Words,
-		pages: o.Pages, callers: o.Callers, ruleAt: o.RuleAt, node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
+		pages: o.Pages, audit: o.Audit, callers: o.Callers, ruleAt: o.RuleAt, node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
 	f.hub = &hub{face: f}
 	return f
 }

@@ -1,6 +1,10 @@
 package serve_test
 
 import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,6 +14,21 @@ import (
 	"github.com/pagetools/pagetools/bridge/store"
 	"github.com/pagetools/pagetools/transport/console"
 )
+
+// keptShop is the operators' page over a bridge whose site is the shop.
+type keptShop struct {
+	*bridgetest.Router
+
+	b     *bridge.Bridge
+	login func() string
+}
+
+func newShop(t *testing.T, kept *store.Store, of bridge.SiteOptions, o console.Options) keptShop {
+	t.Helper()
+	x := keptShop{Router: bridgetest.NewRouter().Add("shop", shopTools()...)}
+	x.b, x.login = serveRouter(t, x.Router, kept, bridge.Options{Sites: map[string]bridge.SiteOptions{"shop": of}}, o)
+	return x
+}
 
 // agrees has a person agree to calls of add-item for good.
 func (x keptShop) agrees(t *testing.T) {
@@ -31,10 +50,10 @@ func (x keptShop) agrees(t *testing.T) {
 // stands, and sees which tool nobody has seen; what a page says is text.
 func TestPolicyOnThePage(t *testing.T) {
 	t.Parallel()
-	x := serveKept(t, store.Memory(store.Options{}), bridge.SiteOptions{Approval: policy.Operator{Tools: []policy.Rule{{Pattern: "add-*", Level: policy.Once}}}}, console.Options{
+	x := newShop(t, store.Memory(store.Options{}), bridge.SiteOptions{Approval: policy.Operator{Tools: []policy.Rule{{Pattern: "add-*", Level: policy.Once}}}}, console.Options{
 		Callers: func() []bridge.Caller { return []bridge.Caller{bridge.Local()} },
 		RuleAt:  func(string, policy.Rule) string { return "rules.yaml:7" },
-	}, shopTools()...)
+	})
 	page := showInBrowser(t, browserOf(t, 1280, 800), x.login(), "#inbox-title")
 	page.until(t, "document.body.innerText.includes('No call waits')")
 	page.press(t, "g", "p")
@@ -98,4 +117,74 @@ func TestPolicyOnThePage(t *testing.T) {
 // quoted is a text in JavaScript.
 func quoted(s string) string {
 	return "'" + strings.NewReplacer("\\", "\\\\", "'", "\\'").Replace(s) + "'"
+}
+
+// TestAuditOnThePage: by keyboard alone, a person has the audit verified and sees what is in it, looks up a call, and
+// learns where somebody changed it.
+func TestAuditOnThePage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	kept, err := store.Open(t.Context(), store.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := newShop(t, kept, bridge.SiteOptions{}, console.Options{Audit: &console.Audit{Healthy: kept.Audit.Healthy, Verify: func(ctx context.Context, tell func(read, of int64)) (any, error) {
+		r, err := kept.VerifyTelling(ctx, tell)
+		return struct {
+			OK bool `json:"ok"`
+			store.Report
+		}{len(r.Bad) == 0, r}, err
+	}, Of: func(ctx context.Context, call string) (any, error) {
+		all, err := kept.RecordsOf(ctx, call)
+		return all, err
+	}}})
+	for range 2 {
+		if _, err := x.b.Do(t.Context(), &bridge.Call{ID: "CALL-OF-ADA", Site: "shop", Tool: "find", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := kept.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	page := showInBrowser(t, browserOf(t, 1280, 800), x.login(), "#inbox-title")
+	page.until(t, "document.body.innerText.includes('No call waits')")
+	page.press(t, "g", "a")
+	page.until(t, focused+".id === 'audit-title' && document.body.innerText.includes('Nobody has verified it since this process began.')")
+	page.clean(t, "before")
+	page.press(t, "Tab", "Enter")
+	page.until(t, "document.body.innerText.includes('✓ Unbroken: 4 records in 1 chain are as they were written') && document.body.innerText.includes('Every call that began has an outcome.')")
+	page.until(t, focused+".textContent === 'Verify now'")
+	if row := page.eval(t, "document.querySelector('.list tbody tr').innerText.replace(/\\s+/g, ' ')"); !strings.Contains(row, "✓ unbroken 4 none yet runs") {
+		t.Errorf("the chain is %s", row)
+	}
+	page.press(t, "/")
+	page.until(t, focused+".matches('.filter')")
+	page.press(t, "C", "Tab", "Enter")
+	page.until(t, "document.body.innerText.includes('The audit has no record of this call.')")
+	page.eval(t, "(location.hash = '#/audit?call=CALL-OF-ADA', '')")
+	page.until(t, "document.querySelectorAll('[aria-label^=\"Record\"]').length === 4 && document.body.innerText.includes('It was about to run')")
+	page.clean(t, "records of a call")
+	page.shot(t, "audit")
+
+	files, err := filepath.Glob(filepath.Join(dir, "audit", "*.jsonl"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	content, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := bytes.Replace(content, []byte(`"tool":"find"`), []byte(`"tool":"wipe"`), 1)
+	if err := os.WriteFile(files[0], forged, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	page.eval(t, "(document.querySelector('.answers button').focus(), '')")
+	page.press(t, "Enter")
+	page.until(t, "document.body.innerText.includes('✕ Not as it was written') && document.body.innerText.includes('is altered: it does not have its hash.') && document.body.innerText.includes('✕ broken')")
+	page.eval(t, "(document.documentElement.dataset.theme = 'dark', '')")
+	page.clean(t, "a break")
+	page.shot(t, "audit-broken-dark")
+	if err := os.WriteFile(files[0], content, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }

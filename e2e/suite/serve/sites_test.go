@@ -21,28 +21,12 @@ import (
 // address of it that logs a person in.
 func serveSites(t *testing.T, tools ...bridge.Declaration) (router *bridgetest.Router, login func() string) {
 	t.Helper()
-	x := serveKept(t, store.Memory(store.Options{}), bridge.SiteOptions{}, console.Options{}, tools...)
-	return x.Router, x.login
+	router = bridgetest.NewRouter().Add("shop", tools...)
+	_, login = serveRouter(t, router, store.Memory(store.Options{}), bridge.Options{}, console.Options{})
+	return router, login
 }
 
-// keptShop is the operators' page over a bridge and what it keeps.
-type keptShop struct {
-	*bridgetest.Router
-
-	b     *bridge.Bridge
-	kept  *store.Store
-	login func() string
-}
-
-// serveKept is serveSites with a store, what the operator wrote for the shop, and options.
-func serveKept(t *testing.T, kept *store.Store, shop bridge.SiteOptions, o console.Options, tools ...bridge.Declaration) keptShop {
-	t.Helper()
-	router := bridgetest.NewRouter().Add("shop", tools...)
-	b, login := serveRouter(t, router, kept, bridge.Options{Sites: map[string]bridge.SiteOptions{"shop": shop}}, o)
-	return keptShop{router, b, kept, login}
-}
-
-// serveRouter is the operators' page over a bridge of a router, which is closed with the store.
+// serveRouter is the operators' page over a bridge of a router, which is closed with what it keeps.
 func serveRouter(t *testing.T, router bridge.Router, kept *store.Store, of bridge.Options, o console.Options) (b *bridge.Bridge, login func() string) {
 	t.Helper()
 	of.Memory = kept.Memory
@@ -192,6 +176,9 @@ func TestSitesOfStrangers(t *testing.T) {
 	page.until(t, "document.querySelector('.decided')?.innerText.includes('would be asked about each time') ?? false")
 	page.clean(t, "policy")
 	page.shot(t, "policy-narrow")
+	page.eval(t, "(location.hash = '#/audit', '')")
+	page.until(t, "document.body.innerText.includes('This process keeps no audit: it has no data folder.')")
+	page.clean(t, "no audit")
 	page.eval(t, "(location.hash = '#/sites/shop/tools/find?in=' + encodeURIComponent('{\"q\":\"tea\"}'), '')")
 	page.until(t, "document.querySelector('.card textarea')?.value === 'tea'")
 	page.eval(t, "(document.documentElement.style.fontSize = '175%', '')")

@@ -40,6 +40,7 @@ const places = {
   e: () => go('sessions'),
   n: () => go('clients'),
   p: () => go('policy'),
+  a: () => go('audit'),
 };
 
 /** Goes to a link of a list further down, or up. @param {number} by */

@@ -26,6 +26,7 @@ const screens = [
   { name: 'live', title: 'Live', Screen: later('Live') },
   { name: 'sessions', title: 'Sessions', Screen: later('Sessions') },
   { name: 'policy', title: 'Policy', Screen: later('Policy') },
+  { name: 'audit', title: 'Audit', Screen: later('Audit') },
   { name: 'clients', title: 'Clients', Screen: later('Clients') },
 ];
 

@@ -2,6 +2,7 @@
 // What is not on the first screen: the page loads it when somebody goes there, or has nothing else to do.
 
 export { Anywhere } from './screens/anywhere.jsx';
+export { Audit } from './screens/audit.jsx';
 export { Clients } from './screens/clients.jsx';
 export { Editing } from './screens/edit.jsx';
 export { Live } from './screens/live.jsx';
