@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
 )
@@ -72,6 +73,10 @@ type Sessions interface {
 	// calls run in it, it does nothing unless all is true: then they end with it. It returns how many run,
 	// and whether the session is there.
 	CloseOne(id string, all bool) (running int, there bool)
+	// ViewOne shows the page of a session until it is closed, and PictureOne as it is now, as a PNG.
+	// Errors are *Error.
+	ViewOne(ctx context.Context, id string) (View, error)
+	PictureOne(ctx context.Context, id string) ([]byte, error)
 	// NotifyOf makes changed the function that is called when a session was opened or closed. changed
 	// must not block.
 	NotifyOf(changed func())
@@ -99,13 +104,12 @@ func CloseSession(b *Bridge, by Caller, id string, all bool) error {
 	if !by.Can(MayAnswer) {
 		return mayNotAnswer()
 	}
-	gone := Errorf(WebtoolNotFound, "", NotRun, "This session is not there any more.")
-	if !slices.ContainsFunc(OpenSessions(b, by), func(s SessionState) bool { return s.ID == id }) {
-		return gone
+	if _, e := sessionFor(b, by, id); e != nil {
+		return e
 	}
 	switch running, there := b.sessions.CloseOne(id, all); {
 	case !there:
-		return gone
+		return sessionGone()
 	case running > 0 && !all:
 		return Errorf(Conflict, "", NotRun, "A call runs in this session. It would end with it, and nobody could say whether it did its work.").
 			Detail("running", running)

@@ -27,6 +27,7 @@ func (st *state) closeSession(ses *session) {
 	st.closing++
 	m := st.manager
 	m.background.Go(func() { // ends within the bounds of closeTab and of Free
+		ses.watchers.end()
 		if ses.page != nil {
 			ses.page.close()
 		}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -63,6 +64,36 @@ func (s Sessions) CloseOne(id string, all bool) (running int, there bool) {
 		}
 	})
 	return running, there
+}
+
+// ViewOne implements bridge.Sessions.
+func (s Sessions) ViewOne(ctx context.Context, id string) (bridge.View, error) {
+	ses := s.find(id)
+	if ses == nil {
+		return nil, unseen()
+	}
+	return ses.watchers.view(ctx, ses.page.tab)
+}
+
+// PictureOne implements bridge.Sessions.
+func (s Sessions) PictureOne(ctx context.Context, id string) ([]byte, error) {
+	ses := s.find(id)
+	if ses == nil {
+		return nil, unseen()
+	}
+	return pictureOf(ctx, ses.page.tab)
+}
+
+// find returns a session that has a page, or nil.
+func (s Sessions) find(id string) (found *session) {
+	s.m.with(func(st *state) {
+		for _, ses := range st.sessions {
+			if ses.id == id && ses.page != nil {
+				found = ses
+			}
+		}
+	})
+	return found
 }
 
 // Pool counts the manager's pages.

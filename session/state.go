@@ -58,6 +58,8 @@ type session struct {
 	waiting waiters
 	pace    pace
 
+	watchers watchers // of operators who look at the session
+
 	until <-chan struct{} // ends it; nil is never
 	ended bool            // until is closed
 }

@@ -16,8 +16,10 @@ var (
 )
 
 // Screenshot returns what a person would see of the page.
-func (l *lease) Screenshot(ctx context.Context) ([]byte, error) {
-	shows, ok := l.tab.(Photographer)
+func (l *lease) Screenshot(ctx context.Context) ([]byte, error) { return pictureOf(ctx, l.tab) }
+
+func pictureOf(ctx context.Context, tab Tab) ([]byte, error) {
+	shows, ok := tab.(Photographer)
 	if !ok {
 		return nil, unseen()
 	}
@@ -25,21 +27,24 @@ func (l *lease) Screenshot(ctx context.Context) ([]byte, error) {
 }
 
 // View shows the page to a person, until the call releases it.
-func (l *lease) View(ctx context.Context) (bridge.View, error) {
-	shows, ok := l.tab.(Watchable)
+func (l *lease) View(ctx context.Context) (bridge.View, error) { return l.watchers.view(ctx, l.tab) }
+
+// view shows a tab, until end.
+func (ws *watchers) view(ctx context.Context, tab Tab) (bridge.View, error) {
+	shows, ok := tab.(Watchable)
 	if !ok {
 		return nil, unseen()
 	}
-	if e := l.watchers.enter(); e != nil {
+	if e := ws.enter(); e != nil {
 		return nil, e
 	}
 	inner, err := shows.View(ctx)
 	if err != nil {
-		l.watchers.leave(nil)
+		ws.leave(nil)
 		return nil, err
 	}
-	w := &watcher{View: inner, of: &l.watchers}
-	if !l.watchers.admit(w) {
+	w := &watcher{View: inner, of: ws}
+	if !ws.admit(w) {
 		w.Close()
 		return nil, unseen()
 	}

@@ -349,7 +349,7 @@ func (l *lease) Screenshot(context.Context) ([]byte, error) {
 
 // View returns a view that shows one picture, and records what is done in it.
 func (l *lease) View(context.Context) (bridge.View, error) {
-	v := &View{frames: make(chan bridge.Frame, 1)}
+	v := NewView()
 	v.Show(bridge.Frame{JPEG: []byte("view of " + l.ref.Site), Width: 800, Height: 600})
 	l.router.mu.Lock()
 	defer l.router.mu.Unlock()

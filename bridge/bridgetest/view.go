@@ -18,6 +18,9 @@ type View struct {
 
 var _ bridge.View = (*View)(nil)
 
+// NewView returns a view that shows nothing yet.
+func NewView() *View { return &View{frames: make(chan bridge.Frame, 1)} }
+
 // Show makes f the newest frame.
 func (v *View) Show(f bridge.Frame) {
 	v.mu.Lock()

@@ -47,6 +47,9 @@
 //	                          "title"}],"next"}, the oldest first; session is the caller's name for it, id names it here
 //	DELETE /api/sessions/ID   ends one with its page; its caller's next call is SESSION_EXPIRED. While calls run in it, 409 CONFLICT
 //	                          with details.running, unless ?running=end: then they end with it, with the outcome unknown
+//	GET  /api/sessions/ID/picture  its page, as a PNG
+//	GET  /api/sessions/ID/live     its page, as it changes: a WebSocket. To look does not give the pen, which works while the page
+//	                          waits for a person, as in the view of a question; it ends with the session
 //	GET  /api/browsers        {"items":[{"node","state","kind","version","since","tabs","opened","pss","started","failed","restarts":
 //	                          [{"at","cause"}]}],"pools":[{"node","held","spare","queued","limit","perCaller","most","oldest",
 //	                          "noMemory"}]}; state is running, starting, idle or down; pss is in bytes, 0 where it is not known

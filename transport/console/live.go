@@ -62,21 +62,49 @@ type size struct {
 	Height float64 `json:"height"`
 }
 
+// watched is a page that a person sees, with the call that they may act for.
+type watched interface {
+	Frames() <-chan bridge.Frame
+	Watch(ctx context.Context) <-chan bridge.Event
+	Mine() bool
+	Take() bool
+	Drop()
+	Act(ctx context.Context, in bridge.Input) error
+	Close()
+}
+
+var _, _ watched = (*bridge.Live)(nil), (*bridge.LiveSession)(nil)
+
 // live shows the page that asks, and lets a person act in it.
 func (f *Face) live(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
-	id := r.PathValue("id")
-	view, err := f.b.Live(r.Context(), c, id)
+	view, err := f.b.Live(r.Context(), c, r.PathValue("id"))
 	if err != nil {
 		transport.WriteError(w, r, bridge.AsError(err))
 		return
 	}
+	watchPage(f, w, r, c, view, "question")
+}
+
+// liveSession shows the page of a session.
+func liveSession(f *Face, w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+	view, err := bridge.ViewSession(r.Context(), f.b, c, r.PathValue("id"))
+	if err != nil {
+		transport.WriteError(w, r, bridge.AsError(err))
+		return
+	}
+	watchPage(f, w, r, c, view, "session")
+}
+
+// watchPage shows a page until its view ends. of says whose it is, for the log.
+func watchPage(f *Face, w http.ResponseWriter, r *http.Request, c bridge.Caller, view watched, of string) {
+	id := r.PathValue("id")
 	defer view.Close()
 	conn, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
 		return // it was answered
 	}
-	f.log.InfoContext(r.Context(), "live: begins", "question", id, "by", c.Name)
-	defer f.log.InfoContext(r.Context(), "live: ends", "question", id, "by", c.Name)
+	f.log.InfoContext(r.Context(), "live: begins", of, id, "by", c.Name)
+	defer f.log.InfoContext(r.Context(), "live: ends", of, id, "by", c.Name)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context())) // the server does not watch a connection that was taken over
 	v := &viewer{face: f, conn: conn, view: view, revoked: c.Revoked,
 		refusals: make(chan *bridge.Error, maxRefusals), cancel: cancel}
@@ -92,7 +120,7 @@ func (f *Face) live(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 type viewer struct {
 	face     *Face
 	conn     *websocket.Conn
-	view     *bridge.Live
+	view     watched
 	revoked  <-chan struct{}    // closed when the viewer's credential is revoked
 	refusals chan *bridge.Error // for the viewer to know; one that is slow misses some
 	cancel   context.CancelFunc
@@ -189,7 +217,7 @@ func (v *viewer) write(ctx context.Context) {
 		}
 	}
 	if ok {
-		v.goodbye(websocket.CloseNormalClosure, "the call is over")
+		v.goodbye(websocket.CloseNormalClosure, v.overWords())
 	}
 }
 
@@ -221,7 +249,7 @@ func (v *viewer) end(ctx context.Context, events <-chan bridge.Event) {
 				continue
 			}
 			v.tellState(ev)
-			v.goodbye(websocket.CloseNormalClosure, "the call is over")
+			v.goodbye(websocket.CloseNormalClosure, v.overWords())
 			return
 		case <-bounded.Done():
 			v.goodbye(websocket.CloseNormalClosure, "the page is gone")
@@ -231,6 +259,14 @@ func (v *viewer) end(ctx context.Context, events <-chan bridge.Event) {
 			return
 		}
 	}
+}
+
+// overWords says why nothing is shown any more.
+func (v *viewer) overWords() string {
+	if _, session := v.view.(*bridge.LiveSession); session {
+		return "the session is over"
+	}
+	return "the call is over"
 }
 
 func (v *viewer) goodbye(code int, why string) {

@@ -74,6 +74,11 @@ func (f *Face) answer(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 // picture shows the page that asks.
 func (f *Face) picture(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	png, err := f.b.Screenshot(r.Context(), c, r.PathValue("id"))
+	writePicture(w, r, png, err)
+}
+
+// writePicture writes a picture of a page, or why there is none.
+func writePicture(w http.ResponseWriter, r *http.Request, png []byte, err error) {
 	if err != nil {
 		transport.WriteError(w, r, bridge.AsError(err))
 		return

@@ -14,6 +14,11 @@ import (
 	"github.com/pagetools/pagetools/transport"
 )
 
+// operationOf makes an operation of a function.
+func operationOf(f *Face, serve func(*Face, http.ResponseWriter, *http.Request, bridge.Caller)) operation {
+	return func(w http.ResponseWriter, r *http.Request, c bridge.Caller) { serve(f, w, r, c) }
+}
+
 // Pages tells of the pages and browsers of this process.
 type Pages interface {
 	// Pool counts the pages.
@@ -38,15 +43,15 @@ type sessionJSON struct {
 	Title    string    `json:"title"`
 }
 
-func (f *Face) sessionOf(s bridge.SessionState) sessionJSON {
+func sessionOf(f *Face, s bridge.SessionState) sessionJSON {
 	return sessionJSON{f.node, s.ID, s.Caller, s.Site, s.Session, s.Since, s.Used, s.Calls, s.Running, s.Waiting, s.Address, s.Title}
 }
 
 // listSessions lists the sessions that the caller may see, of all nodes, the oldest first.
-func (f *Face) listSessions(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+func listSessions(f *Face, w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	all := []sessionJSON{}
 	for _, s := range bridge.OpenSessions(f.b, c) {
-		all = append(all, f.sessionOf(s))
+		all = append(all, sessionOf(f, s))
 	}
 	var late []string
 	if f.mayLookElsewhere(c) {
@@ -62,13 +67,13 @@ func (f *Face) listSessions(w http.ResponseWriter, r *http.Request, c bridge.Cal
 }
 
 // answeringAt is atNode for what needs the right to answer: the other process takes it from an operator.
-func (f *Face) answeringAt(serve operation) http.HandlerFunc {
+func answeringAt(f *Face, serve operation) http.HandlerFunc {
 	at := f.atNode(serve)
 	return f.with(bridge.MayAnswer, func(w http.ResponseWriter, r *http.Request, _ bridge.Caller) { at(w, r) })
 }
 
 // closeSession ends a session. With ?running=end it also ends the calls that run in it.
-func (f *Face) closeSession(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+func closeSession(f *Face, w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	id, all := r.PathValue("id"), r.URL.Query().Get("running") == "end"
 	if err := bridge.CloseSession(f.b, c, id, all); err != nil {
 		transport.WriteError(w, r, bridge.AsError(err))
@@ -76,6 +81,12 @@ func (f *Face) closeSession(w http.ResponseWriter, r *http.Request, c bridge.Cal
 	}
 	f.log.InfoContext(r.Context(), "session: closed", "session", id, "by", c.Name)
 	write(w, r, map[string]string{"status": "ok"})
+}
+
+// sessionPicture shows the page of a session.
+func sessionPicture(f *Face, w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+	png, err := bridge.PictureOfSession(r.Context(), f.b, c, r.PathValue("id"))
+	writePicture(w, r, png, err)
 }
 
 // browserJSON is a browser of a node.
@@ -132,10 +143,10 @@ type browsersJSON struct {
 }
 
 // listBrowsers lists the browsers of all nodes, and counts their pages.
-func (f *Face) listBrowsers(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
-	out := browsersJSON{Items: f.browsers(true), Pools: []poolJSON{}}
+func listBrowsers(f *Face, w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+	out := browsersJSON{Items: browsersOf(f, true), Pools: []poolJSON{}}
 	if f.pages != nil {
-		out.Pools = append(out.Pools, f.pool())
+		out.Pools = append(out.Pools, poolOf(f))
 	}
 	if f.mayLookElsewhere(c) {
 		for _, node := range eachPeer(r.Context(), f.peers(), "/api/browsers", func(_ string, resp *http.Response) {
@@ -152,8 +163,8 @@ func (f *Face) listBrowsers(w http.ResponseWriter, r *http.Request, c bridge.Cal
 	write(w, r, out)
 }
 
-// browsers returns those of this process.
-func (f *Face) browsers(weighed bool) []browserJSON {
+// browsersOf returns the browsers of this process.
+func browsersOf(f *Face, weighed bool) []browserJSON {
 	all := []browserJSON{}
 	if f.pages == nil {
 		return all
@@ -172,7 +183,7 @@ func (f *Face) browsers(weighed bool) []browserJSON {
 	return all
 }
 
-func (f *Face) pool() poolJSON {
+func poolOf(f *Face) poolJSON {
 	p := f.pages.Pool()
 	out := poolJSON{Node: f.node, Held: p.Held, Spare: p.Spare, Queued: p.Queued, Limit: p.Limit, PerCaller: p.PerCaller, NoMemory: p.NoMemory}
 	if p.Of > 0 {
@@ -204,7 +215,7 @@ const lookAtBrowsers = 2 * time.Second
 func (o *ownNode) sessionsNow() map[string]item {
 	open := map[string]item{}
 	for _, s := range bridge.OpenSessions(o.face.b, everyone) {
-		open[s.ID] = item{s.Site, mustJSON(o.face.sessionOf(s))}
+		open[s.ID] = item{s.Site, mustJSON(sessionOf(o.face, s))}
 	}
 	return open
 }
@@ -232,14 +243,14 @@ func (h *hub) gatherBrowsers(ctx context.Context) {
 	}
 	tick := time.NewTicker(lookAtBrowsers)
 	defer tick.Stop()
-	was := settledBrowsers(h.face.browsers(false))
+	was := settledBrowsers(browsersOf(h.face, false))
 	for {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}
-		now := settledBrowsers(h.face.browsers(false))
+		now := settledBrowsers(browsersOf(h.face, false))
 		if !reflect.DeepEqual(was, now) {
 			h.note(ctx, h.face.node, event{name: evBrowser, site: everySite, data: mustJSON(browserEvent{h.face.node, now})}, "", "", nil)
 		}

@@ -1,11 +1,15 @@
 package console_test
 
 import (
+	"context"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/gorilla/websocket"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
@@ -19,6 +23,7 @@ type scripted struct {
 	all     []bridge.SessionState
 	changed func()
 	state   string
+	view    *bridgetest.View
 }
 
 func (s *scripted) All() []bridge.SessionState {
@@ -47,6 +52,12 @@ func (s *scripted) CloseOne(id string, all bool) (int, bool) {
 		return x.Running, true
 	}
 	return 0, false
+}
+
+func (s *scripted) ViewOne(context.Context, string) (bridge.View, error) { return s.view, nil }
+
+func (*scripted) PictureOne(_ context.Context, id string) ([]byte, error) {
+	return []byte("picture of " + id), nil
 }
 
 func (s *scripted) NotifyOf(changed func()) { s.changed = changed }
@@ -80,7 +91,7 @@ func TestSessions(t *testing.T) {
 	t.Cleanup(func() { close(over); b.Close() })
 	elsewhere.set(of("aaa", "garden", 0))
 	there := other{transport.Trusted(transport.NewMux(console.New(b, console.Options{Done: over, Node: "there", Pages: elsewhere}).Routes()...), person, transport.Options{})}
-	s := &scripted{state: "running"}
+	s := &scripted{state: "running", view: bridgetest.NewView()}
 	p := servePageOf(t, memory(t), console.Options{Pages: s, Peers: func() map[string]http.RoundTripper { return map[string]http.RoundTripper{"there": there} }}, bridge.Options{Sessions: s})
 	s.set(of("a", "shop", 0), of("aa", "shop", 1), of("bank", "bank", 0))
 	stream := p.events(t, viewing, "")
@@ -124,6 +135,44 @@ func TestSessions(t *testing.T) {
 			t.Errorf("%s: %d %s", x.path, status, body)
 		}
 	}
+	s.all = append(s.all, of("b", "shop", 0))
+	for token, want := range map[string]string{answerer: "picture of b", viewing: `"right":"answer"`, agent: `"right":"answer"`} {
+		resp := p.send(t, token, http.MethodGet, "/api/sessions/b/picture", "")
+		if body, _ := io.ReadAll(resp.Body); !strings.Contains(string(body), want) || resp.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("its picture is %d %s", resp.StatusCode, body)
+		}
+		_ = resp.Body.Close()
+	}
+	s.view.Show(bridge.Frame{JPEG: []byte("jpeg"), Width: 8, Height: 6})
+	header := http.Header{"Authorization": {"Bearer " + viewing}}
+	dialer, at := websocket.Dialer{Subprotocols: []string{console.LiveProtocol}}, strings.Replace(p.url, "http", "ws", 1)+"/api/sessions/b/live"
+	if _, resp, err := dialer.DialContext(t.Context(), at, header); err == nil || resp.StatusCode != http.StatusForbidden {
+		t.Errorf("a viewer looks: %v", err)
+	}
+	header.Set("Authorization", "Bearer "+answerer)
+	conn, resp, err := dialer.DialContext(t.Context(), at, header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	live := &viewer{conn, t}
+	if m := live.next(); m.Type != "state" || m.Question != nil || m.Over {
+		t.Errorf("it begins with %+v", m)
+	}
+	if m := live.next(); m.Type != "size" || m.Width != 8 {
+		t.Errorf("then comes %+v", m)
+	}
+	if m := live.next(); string(m.JPEG) != "jpeg" {
+		t.Errorf("then comes %+v", m)
+	}
+	s.set(s.All()[:1]...)
+	if m := live.next(); m.Type != "state" || !m.Over {
+		t.Errorf("at the end comes %+v", m)
+	}
+	if _, _, err := conn.ReadMessage(); err == nil || !strings.Contains(err.Error(), "the session is over") {
+		t.Errorf("it ends with %v", err)
+	}
+	_ = conn.Close()
 	if len(s.All()) != 1 || len(elsewhere.All()) != 0 {
 		t.Errorf("left are %v and %v", s.All(), elsewhere.All())
 	}

@@ -1,6 +1,7 @@
 package serve_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -194,7 +195,13 @@ func viewer(t *testing.T, s *suite.Server) *websocket.Conn {
 	if r := s.As(t, s.Ready.Console.Token, http.MethodGet, s.Ready.Console.URL+"/api/questions", ""); json.Unmarshal(r.Body, &list) != nil || len(list.Questions) != 1 {
 		t.Fatalf("the questions are %s", r.Body)
 	}
-	config, err := websocket.NewConfig(strings.Replace(s.Ready.Console.URL, "http", "ws", 1)+"/api/questions/"+list.Questions[0].ID+"/live", s.Ready.Console.URL)
+	return viewOf(t, s, "questions/"+list.Questions[0].ID)
+}
+
+// viewOf opens a live view.
+func viewOf(t *testing.T, s *suite.Server, path string) *websocket.Conn {
+	t.Helper()
+	config, err := websocket.NewConfig(strings.Replace(s.Ready.Console.URL, "http", "ws", 1)+"/api/"+path+"/live", s.Ready.Console.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,8 +244,11 @@ func TestWizard(t *testing.T) {
 			t.Errorf("%s is %d %s", path, r.Status, r.Body)
 		}
 	}
+	seen := sessionViewer(t, s)
+	hears(t, seen, "the call that waits, in the view of its session", func(s liveState) bool { return s.Question != nil && s.Question.Kind == "interact" })
 	page.press(t, "l")
 	page.take(t, watching)
+	hears(t, seen, "who holds the pen, in the view of its session", func(s liveState) bool { return s.Pen == "console" })
 	// The first free seat has the focus; then the name, the rules, and Enter.
 	page.press(t, " ", "Enter", "A", "d", "a", "Tab", " ", "Enter")
 	r := <-booked
@@ -247,6 +257,33 @@ func TestWizard(t *testing.T) {
 		t.Errorf("the call gave %d %s", r.Status, r.Body)
 	}
 	hears(t, watching, "the end", func(s liveState) bool { return s.Over })
+	hears(t, seen, "no call, in the view of its session", func(s liveState) bool { return s.Question == nil && !s.Over })
+	if r := s.As(t, s.Ready.Console.Token, http.MethodGet, s.Ready.Console.URL+"/api/sessions/"+sessionOf(t, s)+"/picture", ""); r.Status != http.StatusOK || !bytes.HasPrefix(r.Body, []byte("\x89PNG")) {
+		t.Errorf("its picture is %d", r.Status)
+	}
+	if r := s.As(t, s.Ready.Console.Token, http.MethodDelete, s.Ready.Console.URL+"/api/sessions/"+sessionOf(t, s), ""); r.Status != http.StatusOK {
+		t.Errorf("closing it: %d %s", r.Status, r.Body)
+	}
+	hears(t, seen, "the end of the session", func(s liveState) bool { return s.Over })
+	if r := <-waits(s, "book-seat", `{"play":"tempest"}`); r.Status != http.StatusGone {
+		t.Errorf("the next call: %d %s", r.Status, r.Body)
+	}
+}
+
+// sessionOf returns the id of the only session.
+func sessionOf(t *testing.T, s *suite.Server) string {
+	t.Helper()
+	var list struct{ Items []struct{ ID string } }
+	if r := s.As(t, s.Ready.Console.Token, http.MethodGet, s.Ready.Console.URL+"/api/sessions", ""); json.Unmarshal(r.Body, &list) != nil || len(list.Items) != 1 {
+		t.Fatalf("the sessions are %s", r.Body)
+	}
+	return list.Items[0].ID
+}
+
+// sessionViewer opens a live view of the only session, as a program does.
+func sessionViewer(t *testing.T, s *suite.Server) *websocket.Conn {
+	t.Helper()
+	return viewOf(t, s, "sessions/"+sessionOf(t, s))
 }
 
 // TestFocusStays (U3): who answers by keyboard is at the next question afterwards, and at the

@@ -1,6 +1,11 @@
 package serve_test
 
 import (
+	"bytes"
+	"context"
+	"image"
+	"image/jpeg"
+	"image/png"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +24,8 @@ type scriptedPages struct {
 	all     []bridge.SessionState
 	pool    bridge.Pool
 	changed func()
+
+	jpeg, png []byte // what each page shows
 }
 
 func (p *scriptedPages) All() []bridge.SessionState {
@@ -40,6 +47,14 @@ func (p *scriptedPages) CloseOne(id string, all bool) (running int, there bool) 
 	}
 	return running, true
 }
+
+func (p *scriptedPages) ViewOne(context.Context, string) (bridge.View, error) {
+	view := bridgetest.NewView()
+	view.Show(bridge.Frame{JPEG: p.jpeg, Width: 400, Height: 300})
+	return view, nil
+}
+
+func (p *scriptedPages) PictureOne(context.Context, string) ([]byte, error) { return p.png, nil }
 
 func (p *scriptedPages) NotifyOf(changed func()) { p.changed = changed }
 
@@ -66,6 +81,17 @@ func (p *scriptedPages) set(pool bridge.Pool, all ...bridge.SessionState) {
 func TestSessionsByKeyboard(t *testing.T) {
 	t.Parallel()
 	pages := &scriptedPages{}
+	var picture bytes.Buffer
+	shown := image.NewRGBA(image.Rect(0, 0, 40, 30))
+	if err := jpeg.Encode(&picture, shown, nil); err != nil {
+		t.Fatal(err)
+	}
+	pages.jpeg = bytes.Clone(picture.Bytes())
+	picture.Reset()
+	if err := png.Encode(&picture, shown); err != nil {
+		t.Fatal(err)
+	}
+	pages.png = picture.Bytes()
 	_, login := serveRouter(t, bridgetest.NewRouter().Add("shop"), store.Memory(store.Options{}), bridge.Options{Sessions: pages}, console.Options{Pages: pages})
 	page := showInBrowser(t, browserOf(t, 320, 640), login(), "#inbox-title")
 	page.until(t, "document.body.innerText.includes('No call waits')")
@@ -93,6 +119,16 @@ func TestSessionsByKeyboard(t *testing.T) {
 		page.press(t, "Enter")
 		page.until(t, "document.querySelector('dialog[open]') !== null && document.activeElement.textContent === 'Cancel'")
 	}
+	page.press(t, "g", "l")
+	page.until(t, focused+".id === 'live-title' && document.querySelector('.page canvas')?.width === 40 && document.querySelector('.pictures canvas')?.width === 40")
+	page.until(t, "document.querySelector('.page [role=status]').textContent === 'No call waits for a person in this page.'")
+	page.clean(t, "live")
+	page.shot(t, "live-narrow")
+	page.eval(t, "(document.querySelector('.pictures a').focus(), '')")
+	page.press(t, "Enter")
+	page.until(t, "location.hash.endsWith('/two') && document.querySelector('.pictures a')?.hash.endsWith('/one') && document.querySelector('.page canvas')?.width === 40 && "+focused+" !== document.body")
+	page.press(t, "g", "e")
+	page.until(t, "document.querySelectorAll('[data-session]').length === 2")
 	open("one")
 	page.press(t, "Enter")
 	page.until(t, "document.querySelector('dialog') === null && document.activeElement === "+button("one"))

@@ -267,13 +267,18 @@ export async function disconnect(id) {
   await ask(`/api/connections/${encodeURIComponent(id)}`, { method: 'DELETE' });
 }
 
+/** The page of a session as it is now. @param {{node: string, id: string}} session @returns {Promise<Blob>} a PNG */
+export async function sessionPicture({ node, id }) {
+  return (await ask(`/api/sessions/${encodeURIComponent(id)}/picture?${new URLSearchParams({ node })}`)).blob();
+}
+
 /**
- * Opens the live view of the page that asks.
- * @param {string} id
+ * Opens the live view of a page.
+ * @param {string} of the path of its question, or of its session @param {string} [node] the process that has it
  */
-export function live(id) {
+export function live(of, node) {
   const token = btoa(String.fromCharCode(...new TextEncoder().encode(credential()))).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
-  const url = new URL(`/api/questions/${encodeURIComponent(id)}/live`, location.href);
+  const url = new URL(`/api/${of}/live${node === undefined ? '' : `?${new URLSearchParams({ node })}`}`, location.href);
   url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
   const socket = new WebSocket(url, ['pagetools.live.v1', `pagetools.bearer.${token}`]);
   socket.binaryType = 'arraybuffer';

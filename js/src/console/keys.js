@@ -38,6 +38,7 @@ const places = {
   },
   s: () => go('sites'),
   c: () => go('calls'),
+  l: () => go('live'),
   e: () => go('sessions'),
   n: () => go('clients'),
   p: () => go('policy'),

@@ -12,11 +12,11 @@ const buttons = ['left', 'middle', 'right'];
 const modifiers = (e) => (e.altKey ? 1 : 0) | (e.ctrlKey ? 2 : 0) | (e.metaKey ? 4 : 0) | (e.shiftKey ? 8 : 0);
 
 /**
- * Shows the page of a question until its call ends or close is called.
- * @param {string} id
+ * Shows the page of a question, until its call ends or close is called; or that of a session, whatever calls run in it.
+ * @param {string} of the path of the question, or of the session @param {{node?: string, session?: boolean}} [more]
  */
-export function show(id) {
-  const socket = live(id);
+export function show(of, { node, session = false } = {}) {
+  const socket = live(of, node);
   const canvas = make('canvas', { tabIndex: 0, width: 0, height: 0 });
   canvas.setAttribute('role', 'application');
   canvas.setAttribute('aria-label', 'The page that asks');
@@ -59,16 +59,16 @@ export function show(id) {
     mine = message.mine;
     wanted &&= !mine && message.pen === '' && !message.over;
     const acts = message.question?.kind === 'interact';
-    pen.disabled = message.over || (message.pen !== '' && !mine);
+    pen.disabled = message.over || (message.pen !== '' && !mine) || (session && !acts);
     pen.textContent = mine ? 'Give the pen away' : 'Take the pen';
-    if (!offered && !pen.disabled) passFocus(view, pen);
+    if (!offered && !pen.disabled && !session) passFocus(view, pen);
     offered = true;
     canvas.classList.toggle('mine', mine && acts);
     if (!(mine && acts)) passFocus(type, pen.disabled ? view : pen);
     type.hidden = !(mine && acts);
-    state.textContent = message.over ? 'The call is over.'
-      : !message.question ? 'The call goes on.'
-        : !acts ? 'The page waits for the answer above.'
+    state.textContent = message.over ? session ? 'The session is over.' : 'The call is over.'
+      : !message.question ? session ? 'No call waits for a person in this page.' : 'The call goes on.'
+        : !acts ? session ? 'The page waits for an answer in the inbox.' : 'The page waits for the answer above.'
           : mine ? 'You hold the pen: mouse and keys go to the page. Shift+Escape leaves it.'
             : message.pen === '' ? 'Nobody holds the pen.' : `${message.pen} holds the pen.`;
   };

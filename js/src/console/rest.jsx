@@ -6,6 +6,7 @@ export { Audit } from './screens/audit.jsx';
 export { Calls } from './screens/calls.jsx';
 export { Clients } from './screens/clients.jsx';
 export { Editing } from './screens/edit.jsx';
+export { Live } from './screens/live.jsx';
 export { Policy } from './screens/policy.jsx';
 export { Sessions } from './screens/sessions.jsx';
 export { Sites } from './screens/sites.jsx';

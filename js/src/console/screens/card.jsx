@@ -162,7 +162,7 @@ function Answers({ q, edit, refused }) {
       <button type="button" class="no" aria-disabled={sent || offline} onClick={(e) => { if (e.isTrusted) say(false); }}>{no}</button>
       {q.kind === 'approve' && <button type="button" class="plain because" aria-expanded={why !== undefined} onClick={() => setWhy(why === undefined ? '' : undefined)}>{no} with a reason</button>}
       {q.always && !other && <label class="always"><input type="checkbox" checked={always} onChange={(e) => setAlways(e.currentTarget.checked)} /> for all further calls of this tool, with any arguments</label>}
-      {q.picture && q.kind === 'interact' && !view && <button type="button" class="open-live" onClick={() => setView(show(q.id))}>Open live</button>}
+      {q.picture && q.kind === 'interact' && !view && <button type="button" class="open-live" onClick={() => setView(show(`questions/${encodeURIComponent(q.id)}`))}>Open live</button>}
       {offline && <p class="meta">Not connected: answers wait until the connection is back.</p>}
       <p class="problem" role="alert" hidden={problem === ''}>{visible(problem)}</p>
     </form>

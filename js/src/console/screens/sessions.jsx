@@ -23,7 +23,7 @@ const soon = 300; // milliseconds after an event
 const look = signal(0);
 
 /** Looks again every few seconds while the page is seen, and soon after each change. */
-function useLooks() {
+export function useLooks() {
   const changes = pagesChanged.value;
   useEffect(() => {
     const timer = setTimeout(() => { look.value++; }, soon);
@@ -118,7 +118,7 @@ function Table({ all, several, close }) {
       <div class="frame" tabIndex={0} role="region" aria-label="Table of sessions">
         <table class="list">
           <caption>Sessions ({all.length})</caption>
-          <thead><tr>{['Caller', 'Site', 'Session', 'Since', 'Last use', 'Calls', 'Now', 'Page', ...(several ? ['Process'] : []), 'Close'].map((h) => <th scope="col">{h}</th>)}</tr></thead>
+          <thead><tr>{['Caller', 'Site', 'Session', 'Since', 'Last use', 'Calls', 'Now', 'Page', ...(several ? ['Process'] : []), 'Act'].map((h) => <th scope="col">{h}</th>)}</tr></thead>
           <tbody>
             {all.map((s) => (
               <tr key={s.node + s.id} data-session={s.id}>
@@ -126,7 +126,7 @@ function Table({ all, several, close }) {
                 <td><Time at={s.since} /></td><td><Time at={s.lastUsed} /></td><td>{s.calls}</td>
                 <td>{s.running > 0 ? `◌ ${s.running === 1 ? 'a call runs' : `${s.running} calls run`}` : 'idle'}{s.waiting > 0 && `, ${s.waiting} wait`}</td>
                 <td class="address"><Address of={s.address} /></td>{several && <td>{visible(s.node)}</td>}
-                <td><button type="button" aria-disabled={!may || link.value.state !== 'live'} aria-label={`Close session ${visible(s.session).slice(0, 64)} of ${visible(s.caller)}`}
+                <td>{may && <><a href={liveOf(s)} aria-label={`Live view of session ${visible(s.session).slice(0, 64)} of ${visible(s.caller)}`}>Live</a> </>}<button type="button" aria-disabled={!may || link.value.state !== 'live'} aria-label={`Close session ${visible(s.session).slice(0, 64)} of ${visible(s.caller)}`}
                   onClick={() => { if (may && link.value.state === 'live') close(s); }}>Close</button></td>
               </tr>
             ))}
@@ -136,6 +136,9 @@ function Table({ all, several, close }) {
     </>
   );
 }
+
+/** The address of the live view of a session, in this page. @param {Session} s */
+export const liveOf = (s) => `#/${['live', s.node, s.id].map(encodeURIComponent).join('/')}`;
 
 /** What closing means, once more. @param {{of: Session, done: () => void, stop: () => void}} props */
 function Sure({ of: s, done, stop }) {
@@ -175,7 +178,7 @@ function Sure({ of: s, done, stop }) {
 }
 
 /** An address, with its host in bold. It is no link: its page is a stranger's. @param {{of: string}} props */
-function Address({ of }) {
+export function Address({ of }) {
   if (!URL.canParse(of) || !/^https?:$/.test(new URL(of).protocol)) return <code>{visible(of)}</code>;
   const { protocol, host, pathname, search } = new URL(of);
   const rest = pathname + search;

@@ -1,0 +1,130 @@
+// @ts-check
+// The pages of sessions as they are now: one large and as it changes, the others as pictures.
+
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+
+import { pagesNow, sessionPicture } from '../api.js';
+import { show } from '../live.js';
+import { place } from '../route.js';
+import { me } from '../store.js';
+import { visible } from '../text.js';
+import { useKeptFocus } from '../ui/focus.js';
+import { Awaited, useLoaded } from '../ui/load.jsx';
+import { Name } from '../ui/said.jsx';
+import { Address, liveOf, useLooks } from './sessions.jsx';
+
+/** @typedef {import('../pages.js').Session} Session */
+
+const often = 5000; // milliseconds between two pictures
+const rests = 30_000; // milliseconds after which a page that nobody sees shows nothing more
+const mostPictures = 12;
+
+/** Whether the tab is seen, or was a moment ago. */
+function useSeen() {
+  const [seen, setSeen] = useState(true);
+  useEffect(() => {
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let soon;
+    const look = () => {
+      clearTimeout(soon);
+      if (document.hidden) soon = setTimeout(setSeen, rests, false);
+      else setSeen(true);
+    };
+    document.addEventListener('visibilitychange', look);
+    look();
+    return () => {
+      clearTimeout(soon);
+      document.removeEventListener('visibilitychange', look);
+    };
+  }, []);
+  return seen;
+}
+
+export function Live() {
+  const title = useRef(/** @type {HTMLElement | null} */ (null));
+  const loaded = useLoaded(pagesNow, [useLooks()]);
+  const seen = useSeen();
+  useEffect(() => title.current?.focus(), []);
+  useKeptFocus('live-title');
+  const may = me.value?.rights.includes('answer') ?? true;
+  const [node, id] = place.value.rest;
+  const all = loaded.value?.sessions ?? [];
+  const chosen = all.find((s) => s.node === node && s.id === id) ?? (id === undefined ? all[0] : undefined);
+  const others = all.filter((s) => s !== chosen);
+  return (
+    <section aria-labelledby="live-title">
+      <h1 id="live-title" ref={title} tabIndex={-1}>Live</h1>
+      {!may && <p class="problem" role="status">Not allowed: to see the pages of callers, you need the right answer.</p>}
+      {may && <Awaited of={loaded} />}
+      {may && loaded.value && all.length === 0 && <p>No caller has a page of its own now. A call with a <code>sessionId</code> opens one.</p>}
+      {may && loaded.value && id !== undefined && chosen === undefined && <p class="problem" role="status">This session is not there any more.</p>}
+      {may && chosen && <Large key={`${chosen.node} ${chosen.id}`} of={chosen} seen={seen} />}
+      {may && others.length > 0 && (
+        <>
+          <h2>Other sessions</h2>
+          {others.length > mostPictures && <p class="meta">The first {mostPictures} of {others.length} are shown: <a href="#/sessions">all sessions</a></p>}
+          <ul class="pictures">
+            {others.slice(0, mostPictures).map((s) => <li key={s.node + s.id}><Small of={s} seen={seen} /></li>)}
+          </ul>
+        </>
+      )}
+    </section>
+  );
+}
+
+/** @param {{of: Session, seen: boolean}} props */
+function Large({ of: s, seen }) {
+  const at = useRef(/** @type {HTMLDivElement | null} */ (null));
+  const [whole, setWhole] = useState(false);
+  useLayoutEffect(() => {
+    if (!seen) return undefined;
+    const { view, close } = show(`sessions/${encodeURIComponent(s.id)}`, { node: s.node, session: true });
+    at.current?.replaceChildren(view);
+    return close;
+  }, [seen]);
+  return (
+    <section aria-label="Page">
+      <p><Name text={s.caller} /> on <Name text={s.site} />, session <Name text={s.session} />. <Address of={s.address} /></p>
+      <p class="bar-of"><strong class="of-page">page</strong> <span class="meta">What is in the frame is the page's, also where it looks like pagetools.</span> <button type="button" aria-pressed={whole} onClick={() => setWhole(!whole)}>100 %</button></p>
+      {!seen && <p class="meta">Nothing is shown while nobody looks.</p>}
+      <div ref={at} class={whole ? 'frame whole' : ''} {...(whole ? { tabIndex: 0, role: 'region', 'aria-label': 'The page, in its own size' } : {})} />
+    </section>
+  );
+}
+
+/** @param {{of: Session, seen: boolean}} props */
+function Small({ of: s, seen }) {
+  const at = useRef(/** @type {HTMLCanvasElement | null} */ (null));
+  const [problem, setProblem] = useState(false);
+  useEffect(() => {
+    if (!seen) return undefined;
+    let over = false;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let next;
+    const look = async () => {
+      try {
+        const picture = await createImageBitmap(await sessionPicture(s));
+        if (at.current) {
+          Object.assign(at.current, { width: picture.width, height: picture.height });
+          at.current.getContext('2d')?.drawImage(picture, 0, 0);
+        }
+        picture.close();
+        setProblem(false);
+      } catch {
+        setProblem(true); // the next one may come
+      }
+      if (!over) next = setTimeout(look, often);
+    };
+    look();
+    return () => {
+      over = true;
+      clearTimeout(next);
+    };
+  }, [seen, s.id]);
+  return (
+    <a class="row-link" href={liveOf(s)} aria-label={`Live: ${visible(s.caller)} on ${visible(s.site)}, session ${visible(s.session).slice(0, 64)}`}>
+      <canvas ref={at} width={0} height={0} aria-hidden="true" />
+      <span>{visible(s.caller)} on {visible(s.site)}{problem && ': no picture'}</span>
+    </a>
+  );
+}
