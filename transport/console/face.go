@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -39,6 +40,9 @@ type Options struct {
 	// RuleAt returns the file and the line of an operator's rule, such as "pagetools.yaml:12", or "";
 	// nil knows none.
 	RuleAt func(site string, rule policy.Rule) string
+	// Compare returns how the tools of one webtool document differ from those of another, by meaning;
+	// nil finds no difference.
+	Compare func(before, now json.RawMessage) ([]Change, error)
 	// Audit reads the audit of the data folder; nil where there is none.
 	Audit *Audit
 	// Logins give out what links are good for; nil lets nobody in.
@@ -69,6 +73,7 @@ type Face struct {
 	hub     *hub
 	runs    runs
 
+	compare  func(before, now json.RawMessage) ([]Change, error)
 	audit    *Audit
 	auditing auditing
 
@@ -81,7 +86,7 @@ type Face struct {
 // New makes the face of a bridge.
 func New(b *bridge.Bridge, o Options) *Face {
 	f := &Face{b: b, done: o.Done, version: o.Version, start: o.Start, facts: o.Facts, peers: o.Peers, named: o.Named, words: o.Words,
-		audit: o.Audit, callers: o.Callers, ruleAt: o.RuleAt, node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
+		compare: o.Compare, audit: o.Audit, callers: o.Callers, ruleAt: o.RuleAt, node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
 	f.hub = &hub{face: f}
 	return f
 }
