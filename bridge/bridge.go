@@ -33,6 +33,8 @@ type Options struct {
 	Bytes *policy.Account
 	// Memory holds the stores that outlive the process.
 	Memory Memory
+	// Sessions has the sessions of callers, for operators; nil means that nobody is shown any.
+	Sessions Sessions
 	// Log gets an intent and an outcome of every call; nil is silent.
 	Log *slog.Logger
 	// Tracer gets a span of every call and of its steps; nil means none.
@@ -79,6 +81,7 @@ type Bridge struct {
 	runs       registry
 	watchers   watchers
 	promises   promises
+	sessions   Sessions        // nil: none are shown
 	files      files           // that pages saved
 	life       context.Context //nolint:containedctx // of calls that go on without their callers
 	endLife    context.CancelCauseFunc
@@ -135,6 +138,9 @@ func New(r Router, o Options) (*Bridge, error) {
 	b.pipe.run = chain(stages, b.pipe.invoke)
 	if n, ok := r.(Notifier); ok {
 		n.Notify(func(site string) { toolsChanged(b, site) })
+	}
+	if b.sessions = o.Sessions; b.sessions != nil {
+		b.sessions.NotifyOf(b.watchers.sessionsChanged)
 	}
 	return b, nil
 }

@@ -17,6 +17,8 @@ type Interest struct {
 	// Tools asks for changes of tool lists, Runs for what calls that ask, or that
 	// asked, come to, and Calls for each stage of all calls.
 	Tools, Runs, Calls bool
+	// Sessions asks for an event when a session was opened or closed.
+	Sessions bool
 
 	run *Run // only this call
 }
@@ -183,6 +185,8 @@ type watcher struct {
 	behind bool // it needs a snapshot
 	runs   []*Run
 	sites  []string
+	// sessions is true when there are others than the reader knows.
+	sessions bool
 }
 
 // note remembers that a call or a site changed, until the reader takes the event.
@@ -237,13 +241,16 @@ func (w *watcher) tell(ctx context.Context) {
 // news returns the events that the reader has not got yet, with the state of now.
 func (w *watcher) news() []Event {
 	w.mu.Lock()
-	behind, runs, sites := w.behind, w.runs, w.sites
-	w.behind, w.runs, w.sites = false, nil, nil
+	behind, runs, sites, sessions := w.behind, w.runs, w.sites, w.sessions
+	w.behind, w.runs, w.sites, w.sessions = false, nil, nil, false
 	w.mu.Unlock()
 	if behind {
 		return []Event{{Kind: Snapshot, Runs: w.asking()}}
 	}
 	var events []Event
+	if sessions {
+		events = append(events, Event{Kind: SessionsChanged})
+	}
 	for _, site := range sites {
 		events = append(events, Event{Kind: ToolsChanged, Site: site})
 	}
@@ -325,7 +332,7 @@ func (in *Inbox) Take(ev Event) bool {
 			delete(in.byRun, s.Run)
 		}
 	}
-	return ev.Kind != ToolsChanged
+	return ev.Kind != ToolsChanged && ev.Kind != SessionsChanged
 }
 
 // Questions returns the open questions, the oldest first.

@@ -165,6 +165,8 @@ type Manager struct {
 	engines map[Engine]bool                   // of all sites that ever were; behind mu
 	notify  atomic.Pointer[func(site string)] // called with the site of a list that changed
 
+	notifyOf atomic.Pointer[func()] // called when there are other sessions
+
 	life       context.Context //nolint:containedctx // of background work, which outlives the call that caused it; ends in Close
 	stop       context.CancelCauseFunc
 	background sync.WaitGroup
@@ -182,8 +184,8 @@ func New(o Options) *Manager {
 	m := &Manager{o: o, engines: map[Engine]bool{o.Engine: true}, done: make(chan struct{})}
 	m.sites.Store(&sites{})
 	m.state = &state{manager: m, sessions: map[key]*session{}, tombs: map[key]time.Time{},
-		spares: map[*site]*spares{},
-		held:   map[string]int{}, queue: queue{pace: newPace(o.MaxSessions)}}
+		spares: map[*site]*spares{}, fresh: map[*Page]held{},
+		held: map[string]int{}, queue: queue{pace: newPace(o.MaxSessions)}}
 	m.life, m.stop = context.WithCancelCause(context.Background())
 	m.Set(o.Sites)
 	return m

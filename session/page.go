@@ -51,7 +51,8 @@ type Page struct {
 	views  bridge.Changes         // of view
 	used   atomic.Pointer[string] // the document that a call was last dispatched to
 	pauses pauses
-	once   bool // it is closed after one call; set before that
+	closer atomic.Pointer[bridge.Error] // why somebody closes it; nil: nobody does
+	once   bool                         // it is closed after one call; set before that
 	dead   chan struct{}
 	died   *bridge.Error // valid after dead is closed
 	// recycled is closed when another browser takes the place of the page's.
@@ -154,7 +155,7 @@ func (p *Page) own(prev *bridge.Catalog) {
 		case ev, ok := <-p.tab.Events():
 			d, died := ev.(Died)
 			if !ok || died {
-				p.finish(cmp.Or(s.blame, d.Err))
+				p.finish(cmp.Or(s.blame, p.closer.Load(), d.Err))
 				return
 			}
 			p.handle(s, ev)

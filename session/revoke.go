@@ -57,6 +57,7 @@ func (st *state) evict(ses *session) {
 	ses.evicted = true
 	delete(st.sessions, ses.key)
 	st.manager.changed(ses.key.site)
+	othersOf(st.manager)
 	st.leaveTombstone(ses.key)
 	st.closeSession(ses)
 }

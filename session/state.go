@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"crypto/rand"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -29,6 +30,7 @@ type state struct {
 	sessions map[key]*session
 	tombs    map[key]time.Time
 	spares   map[*site]*spares
+	fresh    map[*Page]held // pages of calls without a session
 	draining bool
 	closed   bool
 	over     bool // closed, and no page is left
@@ -37,6 +39,7 @@ type state struct {
 
 // session is one caller's page.
 type session struct {
+	id      string // names it to operators
 	key     key
 	site    *site
 	page    *Page         // nil while it opens
@@ -48,6 +51,7 @@ type session struct {
 	lost    bool          // the error of one of them reported that the page is gone
 	evicted bool          // its page was closed under the calls that hold it
 	uses    int
+	calls   int
 	created time.Time
 	last    time.Time
 	expiry  *time.Timer
@@ -176,6 +180,7 @@ func (st *state) lease(ses *session, w *waiter) {
 	}
 	ses.holders++
 	ses.uses++
+	ses.calls++
 	if ses.expiry != nil {
 		ses.expiry.Stop()
 	}
@@ -191,7 +196,7 @@ func (st *state) open(w *waiter) {
 	var ses *session
 	if w.key.id != "" {
 		now := time.Now()
-		ses = &session{key: w.key, site: w.site, caller: w.caller, options: w.options, created: now,
+		ses = &session{id: rand.Text(), key: w.key, site: w.site, caller: w.caller, options: w.options, created: now,
 			last: now, holders: 1, beside: w.beside, until: w.until, pace: newPace(1)}
 		st.sessions[w.key] = ses
 	}
@@ -265,10 +270,13 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 	w.site.using++
 	st.active = time.Now()
 	if ses != nil {
-		ses.page, ses.uses = page, 1
+		ses.page, ses.uses, ses.calls = page, 1, 1
 		m := st.manager
 		m.changed(ses.key.site) // its caller sees its list from now on
+		othersOf(m)
 		m.background.Go(func() { m.watchSession(ses) })
+	} else if page != w.site.lent {
+		st.fresh[page] = held{w.key.caller, time.Now()}
 	}
 	w.grant <- grant{page: page, opened: page != w.site.lent, ses: ses, site: w.site, caller: w.key.caller}
 	if ses != nil {
@@ -309,6 +317,7 @@ func (st *state) remove(ses *session, tombstone bool) {
 	}
 	ses.unname(st)
 	st.manager.changed(ses.key.site)
+	othersOf(st.manager)
 	st.hold(ses.key.caller, -1)
 	if tombstone {
 		st.leaveTombstone(ses.key)
@@ -423,6 +432,7 @@ func (st *state) refuseQueued(err *bridge.Error) {
 // close ends a page without waiting for it.
 func (st *state) close(p *Page) {
 	st.closing++
+	delete(st.fresh, p)
 	m := st.manager
 	m.background.Go(func() { // ends within closeTab's bound
 		p.close()

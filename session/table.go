@@ -71,6 +71,7 @@ func (s *site) retire(st *state) {
 			w.grant <- grant{err: s.left()}
 		}
 	}
+	m := st.manager
 	for _, ses := range st.sessions {
 		if ses.site != s {
 			continue
@@ -84,12 +85,12 @@ func (s *site) retire(st *state) {
 		default: // its calls keep the page, and its name is free
 			ses.ended = true
 			delete(st.sessions, ses.key)
+			othersOf(m)
 			st.leaveTombstone(ses.key)
 		}
 	}
 	st.dropSpares(s)
 	s.forgetSpares(st)
-	m := st.manager
 	s.ending = time.AfterFunc(m.o.Drain, func() { m.with(func(st *state) { s.endPages(st) }) })
 	s.letGo(st, 0)
 	st.next()

@@ -186,6 +186,7 @@ func (a *App) start(ctx context.Context) (err error) {
 	m.Sites = pages
 	a.Manager = session.New(m)
 	a.attach(apis, order)
+	b.Sessions = session.SessionsOf(a.Manager)
 	a.Metrics = transport.NewMetrics(a.Router.Sites(), a.load)
 	b.Memory.Calls = a.Metrics.Counting(b.Memory.Calls)
 	a.Bridge, err = bridge.New(a.Router, b)

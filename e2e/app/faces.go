@@ -1,8 +1,10 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -61,6 +63,21 @@ func (a *App) load() transport.Load {
 		l.Browsers.Silent += c.Lost[cdp.LostSilent]
 	}
 	return l
+}
+
+// Pool counts the pages, for operators.
+func (a *App) Pool() bridge.Pool { return a.Manager.Pool() }
+
+// BrowserStates returns the browsers, for operators, with what they take of memory if weighed is true.
+func (a *App) BrowserStates(weighed bool) []bridge.BrowserState {
+	all := []bridge.BrowserState{}
+	for _, e := range a.running() {
+		all = append(all, e.State(weighed))
+	}
+	slices.SortFunc(all, func(x, y bridge.BrowserState) int {
+		return cmp.Or(x.Since.Compare(y.Since), cmp.Compare(x.Version, y.Version))
+	})
+	return all
 }
 
 // readiness returns what /readyz reports.

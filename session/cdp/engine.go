@@ -81,6 +81,7 @@ type Engine struct {
 	lastErr error
 	version string // of the newest browser
 	counts  Counts
+	losses  []bridge.LostBrowser // the newest
 }
 
 // Why browsers are lost.
@@ -451,6 +452,7 @@ func (e *Engine) lose(cause string) {
 		e.counts.Lost = map[string]int{}
 	}
 	e.counts.Lost[cause]++
+	e.remember(cause)
 	e.log.Warn("browser: lost", "cause", cause)
 }
 

@@ -37,6 +37,13 @@
 //	POST /api/questions/{id}  {"ok":true|false,"value"?,"always"?,"input"?,"reason"?} answers; the first answer wins. With consent (where
 //	                          edit is true), input has the arguments with which the call runs: what does not fit is in details.errors,
 //	                          and the question stays open. reason (200 characters) tells the caller why it was refused
+//	GET  /api/sessions        {"items":[{"node","id","caller","site","session","since","lastUsed","calls","running","waiting","address",
+//	                          "title"}],"next"}, the oldest first; session is the caller's name for it, id names it here
+//	DELETE /api/sessions/ID   ends one with its page; its caller's next call is SESSION_EXPIRED. While calls run in it, 409 CONFLICT
+//	                          with details.running, unless ?running=end: then they end with it, with the outcome unknown
+//	GET  /api/browsers        {"items":[{"node","state","kind","version","since","tabs","opened","pss","started","failed","restarts":
+//	                          [{"at","cause"}]}],"pools":[{"node","held","spare","queued","limit","perCaller","most","oldest",
+//	                          "noMemory"}]}; state is running, starting, idle or down; pss is in bytes, 0 where it is not known
 //	GET  /api/console         {"url"}: where this process serves the page; "" is nowhere
 //	POST /api/links           {"url"}: an address of the page that logs in once, within a minute
 //	GET  /api/links/ID        {"waits"}: whether that address was not used yet, and still can be
@@ -60,7 +67,7 @@
 // The one stream tells of all processes, which it calls nodes. Each event has the id "NODE:n" of all
 // nodes, joined by commas: up to which events this reader has come. The events:
 //
-//	snapshot           {"node","reset","questions":[…],"sites":[…],"calls":[…]} replaces all of that node: what is
+//	snapshot           {"node","reset","questions":[…],"sites":[…],"calls":[…],"sessions":[…]} replaces all of that node: what is
 //	                   open, and the calls that are not over. It comes first, once for each node, and with reset
 //	                   true when the reader has missed more than is kept (256 events of a node).
 //	question.opened    {"node","call",…} a question as in the list; question.changed is the same one again
@@ -70,6 +77,8 @@
 //	call.ended         the same, with "outcome", "code" and "reason"; of a short call it is the only event
 //	tools              {"node","site":{…},"added":[…],"removed":[…],"changed":[…]}
 //	pen                {"node","call","pen"}: who holds the pen of its page
+//	session.opened     {"node","id",…} a session as in the list; session.closed is {"node","id"}
+//	browser            {"node","browsers":[…]} as in the list, without what changes with each call, within 2 s of a change
 //	node               {"node","state":"lost"}: it does not answer any more
 //
 // No event has arguments or results, but for those of a question. ": beat" comes every 15 s. A reader

@@ -43,6 +43,8 @@ type Options struct {
 	// Compare returns how the tools of one webtool document differ from those of another, by meaning;
 	// nil finds no difference.
 	Compare func(before, now json.RawMessage) ([]Change, error)
+	// Pages tells of the browsers; nil knows none.
+	Pages Pages
 	// Audit reads the audit of the data folder; nil where there is none.
 	Audit *Audit
 	// Logins give out what links are good for; nil lets nobody in.
@@ -70,6 +72,7 @@ type Face struct {
 	facts   func(string) SiteFacts
 	callers func() []bridge.Caller
 	ruleAt  func(string, policy.Rule) string
+	pages   Pages
 	hub     *hub
 	runs    runs
 
@@ -86,7 +89,7 @@ type Face struct {
 // New makes the face of a bridge.
 func New(b *bridge.Bridge, o Options) *Face {
 	f := &Face{b: b, done: o.Done, version: o.Version, start: o.Start, facts: o.Facts, peers: o.Peers, named: o.Named, words: o.Words,
-		compare: o.Compare, audit: o.Audit, callers: o.Callers, ruleAt: o.RuleAt, node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
+		pages: o.Pages, compare: o.Compare, audit: o.Audit, callers: o.Callers, ruleAt: o.RuleAt, node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
 	f.hub = &hub{face: f}
 	return f
 }

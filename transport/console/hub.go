@@ -47,15 +47,19 @@ const (
 	ofQuestions = "questions"
 	ofCalls     = "calls"
 	ofSites     = "sites"
+	ofSessions  = "sessions"
 )
 
 // event is a change of a node.
 type event struct {
 	n    int64
 	name string
-	site string // whose callers may see it; "" is only for those who see all
+	site string // whose callers may see it; "" is only for those who see all, everySite for all
 	data []byte
 }
+
+// everySite is no name of a site.
+const everySite = "*"
 
 // item is a question, a call or a site, in JSON.
 type item struct {
@@ -70,6 +74,7 @@ type snapshotJSON struct {
 	Questions []json.RawMessage `json:"questions"`
 	Sites     []json.RawMessage `json:"sites"`
 	Calls     []json.RawMessage `json:"calls"`
+	Sessions  []json.RawMessage `json:"sessions"`
 }
 
 // batch holds what a reader has not got yet of a node: events, a snapshot, or that it is lost.
@@ -95,6 +100,7 @@ func (h *hub) join() (leave func()) {
 		h.stop, h.nodes, h.settled = cancel, map[string]*node{}, false
 		go h.untilDone(ctx)
 		go h.gatherOwn(ctx)
+		go h.gatherBrowsers(ctx)
 		if h.face.peers != nil {
 			go h.gatherPeers(ctx)
 		}
@@ -211,14 +217,14 @@ func (h *hub) news(at position, c bridge.Caller, elsewhere bool) (all []batch) {
 		case known && len(n.events) > 0 && pos >= n.events[0].n-1 && pos < n.last:
 			b := batch{node: name, last: n.last}
 			for _, e := range n.events {
-				if e.n > pos && (c.Sites == nil || e.site != "" && c.Sees(e.site)) {
+				if e.n > pos && (c.Sites == nil || e.site == everySite || e.site != "" && c.Sees(e.site)) {
 					b.events = append(b.events, e)
 				}
 			}
 			all = append(all, b)
 		default:
 			all = append(all, batch{node: name, last: n.last, snapshot: &snapshotJSON{name, known,
-				n.seen(ofQuestions, c), n.seen(ofSites, c), n.seen(ofCalls, c)}})
+				n.seen(ofQuestions, c), n.seen(ofSites, c), n.seen(ofCalls, c), n.seen(ofSessions, c)}})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(at)) {
@@ -263,6 +269,7 @@ func (h *hub) relay(ctx context.Context, name, kind string, data []byte) {
 		Questions []json.RawMessage `json:"questions"`
 		Sites     []json.RawMessage `json:"sites"`
 		Calls     []json.RawMessage `json:"calls"`
+		Sessions  []json.RawMessage `json:"sessions"`
 		Site      json.RawMessage   `json:"site"`
 	}
 	if json.Unmarshal(data, &in) != nil {
@@ -271,7 +278,8 @@ func (h *hub) relay(ctx context.Context, name, kind string, data []byte) {
 	e := event{name: kind, data: data}
 	switch kind {
 	case evSnapshot:
-		h.replace(ctx, name, false, map[string]map[string]item{ofQuestions: keyed(in.Questions, "id"), ofCalls: keyed(in.Calls, "call"), ofSites: keyed(in.Sites, "name")})
+		h.replace(ctx, name, false, map[string]map[string]item{ofQuestions: keyed(in.Questions, "id"), ofCalls: keyed(in.Calls, "call"), ofSites: keyed(in.Sites, "name"),
+			ofSessions: keyed(in.Sessions, "id")})
 	case evOpened, evChanged:
 		h.note(ctx, name, e, ofQuestions, in.ID, &item{data: data})
 	case evClosed:
@@ -282,7 +290,11 @@ func (h *hub) relay(ctx context.Context, name, kind string, data []byte) {
 		h.note(ctx, name, e, ofCalls, in.Call, nil)
 	case evTools:
 		h.note(ctx, name, e, ofSites, keyOf(in.Site, "name"), &item{data: in.Site})
-	case evPen:
+	case evSessionOpened:
+		h.note(ctx, name, e, ofSessions, in.ID, &item{data: data})
+	case evSessionClosed:
+		h.note(ctx, name, e, ofSessions, in.ID, nil)
+	case evPen, evBrowser:
 		h.note(ctx, name, e, "", "", nil)
 	default: // of a newer process
 	}

@@ -41,14 +41,15 @@ const (
 
 func servePage(t *testing.T, kept *store.Store, o console.Options) *page {
 	t.Helper()
-	return servePageOf(t, kept, o, bridge.SiteOptions{})
+	return servePageOf(t, kept, o, bridge.Options{})
 }
 
-// servePageOf is servePage with what the operator wrote for the shop.
-func servePageOf(t *testing.T, kept *store.Store, o console.Options, shop bridge.SiteOptions) *page {
+// servePageOf is servePage with options of the bridge.
+func servePageOf(t *testing.T, kept *store.Store, o console.Options, of bridge.Options) *page {
 	t.Helper()
 	router := bridgetest.NewRouter().Add("shop", bridgetest.Asking("buy", ""), bridgetest.Tool("find", ""))
-	b, err := bridge.New(router, bridge.Options{Memory: kept.Memory, Sites: map[string]bridge.SiteOptions{"shop": shop}})
+	of.Memory = kept.Memory
+	b, err := bridge.New(router, of)
 	if err != nil {
 		t.Fatal(err)
 	}

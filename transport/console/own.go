@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -64,19 +65,22 @@ type toolsJSON struct {
 type ownNode struct {
 	*hub
 
-	calls map[string]bridge.RunState   // by the call's id
-	tools map[string]map[string]string // digests, by site and name
+	calls    map[string]bridge.RunState   // by the call's id
+	sessions map[string]item              // by id
+	tools    map[string]map[string]string // digests, by site and name
 }
 
 // gatherOwn follows this process until ctx ends.
 func (h *hub) gatherOwn(ctx context.Context) {
 	o := &ownNode{hub: h}
-	for ev := range h.face.b.Watch(ctx, bridge.Interest{Caller: everyone, Tools: true, Calls: true}) {
+	for ev := range h.face.b.Watch(ctx, bridge.Interest{Caller: everyone, Tools: true, Calls: true, Sessions: true}) {
 		switch ev.Kind {
 		case bridge.Snapshot:
 			o.snapshot(ctx, ev.Runs)
 		case bridge.ToolsChanged:
 			o.toolsChanged(ctx, ev.Site)
+		case bridge.SessionsChanged:
+			o.sessionsChanged(ctx)
 		case bridge.RunChanged:
 			o.moved(ctx, ev.Runs[0])
 		}
@@ -85,7 +89,8 @@ func (h *hub) gatherOwn(ctx context.Context) {
 
 func (o *ownNode) snapshot(ctx context.Context, runs []bridge.RunState) {
 	o.calls, o.tools = map[string]bridge.RunState{}, map[string]map[string]string{}
-	open := map[string]map[string]item{ofQuestions: {}, ofCalls: {}, ofSites: {}}
+	o.sessions = o.sessionsNow()
+	open := map[string]map[string]item{ofQuestions: {}, ofCalls: {}, ofSites: {}, ofSessions: maps.Clone(o.sessions)}
 	for _, s := range runs {
 		o.calls[s.Call] = s
 		open[ofCalls][s.Call] = item{s.Site, mustJSON(o.callOf(s))}

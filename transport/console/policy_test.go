@@ -25,7 +25,7 @@ func servePolicy(t *testing.T, o console.Options) *page {
 		return []bridge.Caller{{Name: "agent", May: []bridge.Right{bridge.MayCall}, Credential: "one"}, {Name: "banker", May: []bridge.Right{bridge.MayCall}, Sites: []string{"bank"}}}
 	}
 	o.RuleAt = func(site string, rule policy.Rule) string { return "rules.yaml:7 " + site + " " + rule.Pattern }
-	p := servePageOf(t, memory(t), o, ruled)
+	p := servePageOf(t, memory(t), o, bridge.Options{Sites: map[string]bridge.SiteOptions{"shop": ruled}})
 	p.Router.Add("bank", bridgetest.Tool("pay", ""))
 	set, err := p.PrepareSites(map[string]bridge.SiteOptions{"shop": ruled, "bank": {}})
 	if err != nil {

@@ -16,15 +16,20 @@ import (
 
 // The events of the one stream.
 const (
-	evSnapshot   = "snapshot"
-	evOpened     = "question.opened"
-	evChanged    = "question.changed"
-	evClosed     = "question.closed"
-	evTools      = "tools"
-	evStarted    = "call.started"
-	evStage      = "call.stage"
-	evEnded      = "call.ended"
-	evPen        = "pen"
+	evSnapshot = "snapshot"
+	evOpened   = "question.opened"
+	evChanged  = "question.changed"
+	evClosed   = "question.closed"
+	evTools    = "tools"
+	evStarted  = "call.started"
+	evStage    = "call.stage"
+	evEnded    = "call.ended"
+	evPen      = "pen"
+	evBrowser  = "browser"
+
+	evSessionOpened = "session.opened"
+	evSessionClosed = "session.closed"
+
 	evNode       = "node" // one does not answer any more
 	streamHeader = "text/event-stream"
 )
@@ -187,7 +192,7 @@ type meJSON struct {
 
 func (f *Face) me(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	out := meJSON{Name: strings.TrimPrefix(c.Name, callerPrefix), Rights: []bridge.Right{}, Sites: c.Sites, Node: f.node, Version: f.version,
-		Features: []string{"events", "logins"}, Login: loginOf(c), Start: f.start}
+		Features: []string{"events", "logins", "sessions"}, Login: loginOf(c), Start: f.start}
 	for _, right := range operatorRights {
 		if c.Can(right) {
 			out.Rights = append(out.Rights, right)

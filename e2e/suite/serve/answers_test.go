@@ -6,6 +6,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/store"
 	"github.com/pagetools/pagetools/transport/console"
 
 	"github.com/pagetools/pagetools/e2e/suite"
@@ -17,7 +18,7 @@ func TestAnswerWithChanges(t *testing.T) {
 	t.Parallel()
 	router := bridgetest.NewRouter().Add("shop", bridgetest.Asking("order", `{"type":"object","required":["n"],"properties":{"n":{"type":"integer","maximum":9},
 		"password":{"type":"string"},"note":{"type":"string"}}}`))
-	b, login := serveRouter(t, router, console.Options{})
+	b, login := serveRouter(t, router, store.Memory(store.Options{}), bridge.Options{}, console.Options{})
 	ask := func(input string) (q *bridge.Question, end func() bridge.Step) {
 		t.Helper()
 		call := bridge.Call{Site: "shop", Tool: "order", Caller: bridge.Local(), Input: bridgetest.JSON(input), TellsChanges: true}

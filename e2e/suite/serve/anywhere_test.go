@@ -5,6 +5,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/store"
 	"github.com/pagetools/pagetools/transport/console"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestAnywhere(t *testing.T) {
 	t.Parallel()
 	router := bridgetest.NewRouter().Add("shop", shopTools()...)
-	b, login := serveRouter(t, router, console.Options{Start: "/sites/shop/tools/find?in=" + "%7B%22q%22%3A%22tea%22%7D"})
+	b, login := serveRouter(t, router, store.Memory(store.Options{}), bridge.Options{}, console.Options{Start: "/sites/shop/tools/find?in=" + "%7B%22q%22%3A%22tea%22%7D"})
 	page := showInBrowser(t, browserOf(t, 1200, 900), login(), "#tool-title")
 	page.until(t, focused+".id === 'tool-title' && document.querySelector('.values textarea').value === 'tea' && document.querySelector('[data-run]').ariaDisabled === 'false'")
 	if n := len(router.Calls()); n != 0 {

@@ -231,6 +231,12 @@ func TestWizard(t *testing.T) {
 	booked := waits(s, "book-seat", `{"play":"tempest"}`)
 	page := showInBrowser(t, operatorsBrowser(t), address, "article[data-id]")
 	watching := viewer(t, s)
+	for path, want := range map[string]string{"/api/sessions": `"site":"site","session":"me"`, "/api/browsers": `"state":"running"`} {
+		r := s.As(t, s.Ready.Console.Token, http.MethodGet, s.Ready.Console.URL+path, "")
+		if !strings.Contains(string(r.Body), want) {
+			t.Errorf("%s is %d %s", path, r.Status, r.Body)
+		}
+	}
 	page.press(t, "l")
 	page.take(t, watching)
 	// The first free seat has the focus; then the name, the rules, and Enter.

@@ -28,7 +28,7 @@ type keptShop struct {
 func newShop(t *testing.T, kept *store.Store, of bridge.SiteOptions, o console.Options) keptShop {
 	t.Helper()
 	x := keptShop{Router: bridgetest.NewRouter().Add("shop", shopTools()...)}
-	x.b, x.login = serveKept(t, x.Router, kept, of, o)
+	x.b, x.login = serveRouter(t, x.Router, kept, bridge.Options{Sites: map[string]bridge.SiteOptions{"shop": of}}, o)
 	return x
 }
 

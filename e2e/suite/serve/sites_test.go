@@ -22,20 +22,15 @@ import (
 func serveSites(t *testing.T, tools ...bridge.Declaration) (router *bridgetest.Router, login func() string) {
 	t.Helper()
 	router = bridgetest.NewRouter().Add("shop", tools...)
-	_, login = serveRouter(t, router, console.Options{})
+	_, login = serveRouter(t, router, store.Memory(store.Options{}), bridge.Options{}, console.Options{})
 	return router, login
 }
 
-// serveRouter is the operators' page over a bridge of a router.
-func serveRouter(t *testing.T, router bridge.Router, o console.Options) (b *bridge.Bridge, login func() string) {
+// serveRouter is the operators' page over a bridge of a router, which is closed with what it keeps.
+func serveRouter(t *testing.T, router bridge.Router, kept *store.Store, of bridge.Options, o console.Options) (b *bridge.Bridge, login func() string) {
 	t.Helper()
-	return serveKept(t, router, store.Memory(store.Options{}), bridge.SiteOptions{}, o)
-}
-
-// serveKept is serveRouter with what is kept, and what the operator wrote for the shop.
-func serveKept(t *testing.T, router bridge.Router, kept *store.Store, shop bridge.SiteOptions, o console.Options) (b *bridge.Bridge, login func() string) {
-	t.Helper()
-	b, err := bridge.New(router, bridge.Options{Memory: kept.Memory, Sites: map[string]bridge.SiteOptions{"shop": shop}})
+	of.Memory = kept.Memory
+	b, err := bridge.New(router, of)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,6 +112,7 @@ func TestSitesByKeyboard(t *testing.T) {
 	page.press(t, "Tab")
 	page.until(t, focused+".matches('textarea')")
 	page.press(t, "x")
+	page.until(t, "document.querySelector('.card textarea').value === 'x'") // before the focus moves
 	check := func(want string) {
 		t.Helper()
 		page.eval(t, "(document.querySelector('.answers button').focus(), '')")
@@ -133,6 +129,7 @@ func TestSitesByKeyboard(t *testing.T) {
 	page.shot(t, "tool")
 	page.eval(t, "(document.querySelector('.card textarea').focus(), '')")
 	page.press(t, "y")
+	page.until(t, "document.querySelector('.card textarea').value.length === 2")
 	page.until(t, "document.querySelector('.answers [role=status]').textContent === ''")
 	check("The arguments fit.")
 

@@ -202,6 +202,21 @@ export async function cancelCall(id) {
   await ask(`/api/calls/${encodeURIComponent(id)}/cancel`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' });
 }
 
+/**
+ * The sessions, browsers and pages of all processes.
+ * @returns {Promise<{sessions: import('./pages.js').Session[], browsers: import('./pages.js').Browser[], pools: import('./pages.js').Pool[], missing: string[]}>}
+ */
+export async function pagesNow() {
+  const [list, { items, pools, missing = [] }] = await Promise.all(['/api/sessions?limit=1000', '/api/browsers'].map(async (path) => (await ask(path)).json()));
+  const late = [...(list.missing ?? []), ...missing].map((/** @type {{node: string}} */ m) => m.node);
+  return { sessions: list.items, browsers: items, pools, missing: [...new Set(late)] };
+}
+
+/** Closes a session. @param {{node: string, id: string}} session @param {boolean} running whether calls that run in it end, too */
+export async function closeSession({ node, id }, running) {
+  await ask(`/api/sessions/${encodeURIComponent(id)}?${new URLSearchParams({ node, ...(running ? { running: 'end' } : {}) })}`, { method: 'DELETE' });
+}
+
 /** @typedef {{name: string, rights: string[], node: string, login: string, start: string}} Me login is '' for a credential that was configured; start is the place to begin at */
 
 /** Who uses the page. @returns {Promise<Me>} */

@@ -36,6 +36,7 @@ const places = {
     focusNext.value = 'inbox';
   },
   s: () => go('sites'),
+  e: () => go('sessions'),
   n: () => go('clients'),
   p: () => go('policy'),
   a: () => go('audit'),

@@ -2,7 +2,9 @@
 // What is not on the first screen: the page loads it when somebody goes there, or has nothing else to do.
 
 export { Anywhere } from './screens/anywhere.jsx';
-export { Clients } from './screens/clients.jsx';
 export { Audit } from './screens/audit.jsx';
+export { Clients } from './screens/clients.jsx';
+export { Editing } from './screens/edit.jsx';
 export { Policy } from './screens/policy.jsx';
+export { Sessions } from './screens/sessions.jsx';
 export { Sites } from './screens/sites.jsx';

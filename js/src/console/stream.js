@@ -5,6 +5,7 @@ import { batch } from '@preact/signals';
 
 import { ApiError, credential, keep, login, watch, whoAmI } from './api.js';
 import { add, change, changeSite, close, entries, forget, link, me, noteCall, replaceSites, settled } from './store.js';
+import { pagesChanged } from './pages.js';
 import { parseExactly, visible } from './text.js';
 
 const begun = 'pagetools.begun';
@@ -89,6 +90,7 @@ function take(name, data) {
       open.forEach(add);
       replaceSites(it.node, it.sites);
       settled.value = true;
+      pagesChanged.value++;
       break;
     }
     case 'question.opened': add(parseExactly(data)); break;
@@ -96,7 +98,9 @@ function take(name, data) {
     case 'question.closed': close(it.id, it.answeredBy === '' ? undefined : `Answered by ${visible(it.answeredBy)}`); break;
     case 'tools': changeSite(it); break;
     case 'call.started': case 'call.stage': case 'call.ended': noteCall(it); break;
+    case 'session.opened': case 'session.closed': case 'browser': pagesChanged.value++; break;
     case 'node':
+      pagesChanged.value++;
       for (const { q } of entries.value.values()) if (q.node === it.node) close(q.id, 'The process that asked does not answer any more');
       replaceSites(it.node, []);
       break;

@@ -10,3 +10,7 @@ func (p *Process) GiveUp(pid int) { endChild(p.PID(), pid) }
 // FirstToDie makes the system end a child process before the browser, and before us, where memory
 // runs out and the system has such an order.
 func (p *Process) FirstToDie(pid int) { firstToDie(p.PID(), pid) }
+
+// Memory returns what the browser and its processes take together, in bytes: their proportional set
+// size, and of a process that does not show it what Usage says. It is 0 where that is not known.
+func (p *Process) Memory() uint64 { return memoryOf(p.PID()) }

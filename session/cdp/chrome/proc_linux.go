@@ -101,3 +101,39 @@ func othersListen(port int) bool {
 	}
 	return false
 }
+
+// memoryOf sums the memory of the processes of a browser, which are a group.
+func memoryOf(browser int) (all uint64) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return 0
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid != browser && !isChild(browser, pid) {
+			continue
+		}
+		if n, ok := proportional(pid); ok {
+			all += n
+		} else {
+			all += usage(browser, pid)
+		}
+	}
+	return all
+}
+
+// proportional reads the proportional set size of a process, in bytes (proc_pid_smaps(5)). A process in a
+// sandbox keeps it from others.
+func proportional(pid int) (uint64, bool) {
+	rollup, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
+	if err != nil {
+		return 0, false
+	}
+	for line := range strings.Lines(string(rollup)) {
+		if name, value, _ := strings.Cut(line, ":"); name == "Pss" {
+			kB, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+			return kB << 10, err == nil
+		}
+	}
+	return 0, false
+}

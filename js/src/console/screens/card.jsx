@@ -6,17 +6,29 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, answer } from '../api.js';
 import { isSecretName } from '../form/secret.js';
 import { show } from '../live.js';
-import { answering, close, link, now } from '../store.js';
+import { answering, close, entries, link, now } from '../store.js';
 import { visible } from '../text.js';
+import { later } from '../ui/later.jsx';
 import { Name, Said } from '../ui/said.jsx';
-import { Editing, useEdit } from './edit.jsx';
 import { useRipe } from '../ui/ripe.js';
 import { argumentsTitle, given, known, left, masked, severity, wordsOf, written } from '../words.js';
 
 /** @typedef {import('../store.js').Entry} Entry */
 /** @typedef {import('../api.js').OpenQuestion} OpenQuestion */
 
+/** @typedef {import('./edit.jsx').Edit} Edit */
+
 const changed = 'Allow with these changes';
+const Editing = later('Editing');
+
+/** @type {Edit} */
+const asSent = { open: false, other: false };
+/** @type {Edit} */
+const opening = { open: true, other: false, why: 'The arguments are not there yet.' };
+/** The questions whose arguments somebody edits. @type {Set<string>} */
+const edited = new Set();
+/** @type {import('./edit.jsx').Fault[]} */
+const none = [];
 
 /** @param {KeyboardEvent} e a key that is held answers nothing */
 const noRepeat = (e) => { if (e.repeat && (e.key === 'Enter' || e.key === ' ')) e.preventDefault(); };
@@ -26,17 +38,28 @@ export function Card({ entry }) {
   const { q, over } = entry;
   const { shape, word, rank } = severity(q);
   const head = `card-${q.id}`;
-  const edit = useEdit(q);
+  const [edit, setEdit] = useState(edited.has(q.id) ? opening : asSent);
+  useEffect(() => () => { if (!entries.value.has(q.id)) edited.delete(q.id); }, []);
+  const [refusal, setRefusal] = useState({ errors: none, of: /** @type {string | undefined} */ ('') }); // of a text: of another one, nothing is said
   return (
     <article class={`card rank${rank}`} data-id={q.id} aria-labelledby={head}>
       <p class="stake"><span class="severity"><span aria-hidden="true">{shape}</span> {word}</span>{!over && <Left q={q} />}</p>
       <h2 id={head} class="card-title" tabIndex={-1} dir="auto">{visible(q.title)}</h2>
       <p class="meta">site <Name text={q.site} /> · {visible(q.origin)}</p>
       <p class="meta">caller <Name text={q.caller} />{q.session && <> · session <Name text={q.session} /></>} · since {new Date(q.since).toLocaleTimeString()}</p>
-      {edit.form && !over ? <Editing edit={/** @type {any} */ (edit)} /> : <Arguments q={q} edit={over ? undefined : edit} />}
+      {edit.open && !over
+        ? <Editing q={q} tell={setEdit} errors={refusal.of === edit.text ? refusal.errors : none} stop={() => {
+          edited.delete(q.id);
+          setEdit(asSent);
+          document.getElementById(head)?.focus();
+        }} />
+        : <Arguments q={q} begin={q.edit && !over && (() => {
+          edited.add(q.id);
+          setEdit(opening);
+        })} />}
       {q.detail !== '' && <Said by={`${visible(q.origin)} says`} text={q.detail} />}
       <dl class="facts">{known(q).map(([name, value]) => <div key={name + value}><dt>{name}</dt><dd dir="auto">{visible(value)}</dd></div>)}</dl>
-      {over ? <p class="over" role="status">{over}</p> : <Answers q={q} edit={edit} />}
+      {over ? <p class="over" role="status">{over}</p> : <Answers q={q} edit={edit} refused={(errors) => setRefusal({ errors, of: edit.text })} />}
     </article>
   );
 }
@@ -53,8 +76,8 @@ export function Left({ q }) {
   );
 }
 
-/** @param {{q: OpenQuestion, edit: import('./edit.jsx').Edit | undefined}} props */
-function Arguments({ q, edit }) {
+/** @param {{q: OpenQuestion, begin: false | (() => void)}} props */
+function Arguments({ q, begin }) {
   const object = typeof q.input === 'object' && q.input !== null && !Array.isArray(q.input);
   const [json, setJson] = useState(!object);
   const [clear, setClear] = useState(false);
@@ -67,8 +90,7 @@ function Arguments({ q, edit }) {
         <strong>{argumentsTitle}</strong>
         {object && all.length > 0 && <button type="button" class="plain" aria-pressed={json} onClick={() => setJson(!json)}>JSON</button>}
         {hides && <button type="button" class="plain" aria-pressed={clear} onClick={() => setClear(!clear)}>Show what is hidden</button>}
-        {q.edit && edit && <button type="button" class="plain edit" onClick={edit.begin}>Edit</button>}
-        {edit && edit.problem !== '' && <span class="problem" role="alert">{edit.problem}</span>}
+        {begin && <button type="button" class="plain edit" onClick={begin}>Edit</button>}
       </p>
       {(q.secrets?.length ?? 0) > 0 && <p class="meta">*** is a secret that nobody is shown.</p>}
       {json ? <pre tabIndex={0} aria-label="Arguments as JSON">{visible(written(input))}</pre>
@@ -91,8 +113,8 @@ function cell(name, value) {
   return JSON.stringify(value);
 }
 
-/** @param {{q: OpenQuestion, edit: import('./edit.jsx').Edit}} props */
-function Answers({ q, edit }) {
+/** @param {{q: OpenQuestion, edit: Edit, refused: (errors: import('./edit.jsx').Fault[]) => void}} props */
+function Answers({ q, edit, refused }) {
   const [yes, no] = wordsOf(q);
   const [value, setValue] = useState(given(q));
   const [always, setAlways] = useState(false);
@@ -102,7 +124,7 @@ function Answers({ q, edit }) {
   const [ref, ripe] = useRipe();
   const [why, setWhy] = useState(/** @type {string | undefined} */ (undefined));
   const offline = link.value.state !== 'live';
-  const other = edit.changes.length > 0, broken = edit.form !== undefined && edit.text === undefined;
+  const { other } = edit, broken = edit.open && edit.text === undefined;
   const pressed = useRef(false);
   const problem = said.of === edit.text ? said.words : '';
   const setProblem = (/** @type {string} */ words) => setSaid({ words, of: edit.text });
@@ -124,7 +146,7 @@ function Answers({ q, edit }) {
         ...(!ok && why ? { reason: why.toWellFormed() } : {}) }, ok && other ? edit.text : undefined);
       close(q.id);
     } catch (e) {
-      edit.refused(e);
+      refused(e instanceof ApiError ? e.errors : none);
       answering(q.id, undefined);
       pressed.current = false;
       setSent(false);

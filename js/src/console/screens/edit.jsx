@@ -1,9 +1,9 @@
 // @ts-check
 // Other arguments for a call that waits: a form for them, and what they change.
 
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 
-import { ApiError, argumentsSchema } from '../api.js';
+import { argumentsSchema } from '../api.js';
 import { differences } from '../form/diff.js';
 import { FormView } from '../form/field.jsx';
 import { parse } from '../form/json.js';
@@ -11,61 +11,61 @@ import { Form } from '../form/model.js';
 import { isSecretName } from '../form/secret.js';
 import { entries } from '../store.js';
 import { visible } from '../text.js';
-import { told } from '../ui/load.jsx';
+import { Awaited, useLoaded } from '../ui/load.jsx';
 
 /** @typedef {import('../api.js').OpenQuestion} OpenQuestion */
 /** @typedef {import('../form/diff.js').Difference} Difference */
-/** @typedef {{form: Form | undefined, problem: string, errors: {pointer: string, message: string}[], changes: Difference[], text: string | undefined, why: string | undefined,
- *   begin: () => void, end: () => void, refused: (e: unknown) => void}} Edit text is the arguments as they are on the screen, or why says why there are none */
+/** @typedef {{pointer: string, message: string}} Fault */
+/** @typedef {{open: boolean, text?: string | undefined, why?: string | undefined, other: boolean}} Edit text is the arguments as they are on the screen, or why says why there are none; other is whether they are others than the caller's */
+/** @typedef {{q: OpenQuestion, tell: (edit: Edit) => void, stop: () => void, errors: Fault[]}} Props tell is told what is on the screen; errors are the server's */
 
 const mostDrafts = 20;
 const mostShown = 200;
-/** @type {{pointer: string, message: string}[]} */
-const none = [];
 
 /** Forms that somebody began, by question: to look at another one loses nothing. @type {Map<string, Form>} */
 const drafts = new Map();
 
 addEventListener('beforeunload', (e) => { if ([...drafts].some(([id, form]) => entries.value.has(id) && form.changed.value)) e.preventDefault(); });
 
-/** @param {OpenQuestion} q @returns {Edit} */
-export function useEdit(q) {
-  const [form, setForm] = useState(drafts.get(q.id));
-  const [problem, setProblem] = useState('');
-  const [found, setFound] = useState({ errors: none, of: /** @type {string | undefined} */ ('') }); // of a text: of another one, nothing is said
-  const value = JSON.stringify(q.input);
-  const { text, problem: why } = form?.outcome.value ?? {};
-  const begin = async () => {
-    setProblem('');
-    try {
-      const schema = await argumentsSchema(q.id);
-      if (schema === undefined) return;
-      const made = new Form({ schema, value });
-      for (const id of drafts.keys()) if (drafts.size >= mostDrafts || !entries.value.has(id)) drafts.delete(id);
-      drafts.set(q.id, made);
-      setForm(made);
-    } catch (e) {
-      setProblem(told(e));
-    }
-  };
-  const end = () => {
-    drafts.delete(q.id);
-    setForm(undefined);
-  };
-  const refused = (/** @type {unknown} */ e) => setFound({ errors: e instanceof ApiError ? e.errors : none, of: text });
-  return { form, problem, errors: found.of === text ? found.errors : none, changes: form && text !== undefined ? differences(parse(value).node, parse(text).node) : [], text, why, begin, end, refused };
+/** @param {OpenQuestion} q @returns {Promise<Form>} */
+async function draftOf(q) {
+  const before = drafts.get(q.id);
+  if (before) return before;
+  const form = new Form({ schema: await argumentsSchema(q.id) ?? '{}', value: JSON.stringify(q.input) });
+  for (const id of drafts.keys()) if (drafts.size >= mostDrafts || !entries.value.has(id)) drafts.delete(id);
+  drafts.set(q.id, form);
+  return form;
 }
 
-/** @param {{edit: Edit & {form: Form}}} props */
-export function Editing({ edit }) {
-  const at = useRef(/** @type {HTMLElement | null} */ (null));
-  useLayoutEffect(() => /** @type {HTMLElement | null} */ (at.current?.querySelector('.field input, .field textarea, .field select, .field button'))?.focus(), [edit.form]);
+/** @param {Props} props */
+export function Editing(props) {
+  const { q, stop } = props;
+  const loaded = useLoaded(() => draftOf(q), [q.id]);
   return (
-    <section class="arguments" aria-label="Other arguments" ref={at}>
-      <p class="bar-of"><strong>Other arguments</strong> <button type="button" class="plain" onClick={edit.end}>Discard changes</button></p>
-      <FormView key={edit.form.id} form={edit.form} errors={edit.errors} />
-      <Changes all={edit.changes} />
+    <section class="arguments" aria-label="Other arguments">
+      <p class="bar-of"><strong>Other arguments</strong> <button type="button" class="plain" onClick={() => {
+        drafts.delete(q.id);
+        stop();
+      }}>Discard changes</button></p>
+      <Awaited of={loaded} />
+      {loaded.value && <Fields {...props} form={loaded.value} />}
     </section>
+  );
+}
+
+/** @param {Props & {form: Form}} props */
+function Fields({ q, tell, errors, form }) {
+  const at = useRef(/** @type {HTMLDivElement | null} */ (null));
+  const { text, problem: why } = form.outcome.value;
+  const was = useMemo(() => parse(JSON.stringify(q.input)).node, [q.id]);
+  const changes = useMemo(() => (text === undefined ? [] : differences(was, parse(text).node)), [was, text]);
+  useLayoutEffect(() => tell({ open: true, text, why, other: changes.length > 0 }), [text, why, changes]);
+  useLayoutEffect(() => /** @type {HTMLElement | null | undefined} */ (at.current?.querySelector('.field input, .field textarea, .field select, .field button'))?.focus(), [form]);
+  return (
+    <div ref={at}>
+      <FormView key={form.id} form={form} errors={errors} />
+      <Changes all={changes} />
+    </div>
   );
 }
 

@@ -1,0 +1,114 @@
+package serve_test
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/store"
+	"github.com/pagetools/pagetools/transport/console"
+)
+
+// scriptedPages are sessions, a pool and a browser that a test sets.
+type scriptedPages struct {
+	mu      sync.Mutex
+	all     []bridge.SessionState
+	pool    bridge.Pool
+	changed func()
+}
+
+func (p *scriptedPages) All() []bridge.SessionState {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.all)
+}
+
+func (p *scriptedPages) CloseOne(id string, all bool) (running int, there bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := slices.IndexFunc(p.all, func(s bridge.SessionState) bool { return s.ID == id })
+	if i < 0 {
+		return 0, false
+	}
+	running = p.all[i].Running
+	if running == 0 || all {
+		p.all = slices.Delete(p.all, i, i+1)
+	}
+	return running, true
+}
+
+func (p *scriptedPages) NotifyOf(changed func()) { p.changed = changed }
+
+func (p *scriptedPages) Pool() bridge.Pool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pool
+}
+
+func (*scriptedPages) BrowserStates(bool) []bridge.BrowserState {
+	return []bridge.BrowserState{{State: "running", Kind: "shell", Version: "HeadlessChrome/156.0.8078.79", Since: time.Now().Add(-3 * time.Hour), Tabs: 5, Memory: 812e6,
+		Started: 2, Lost: []bridge.LostBrowser{{At: time.Now().Add(-3 * time.Hour), Cause: "silent"}}}}
+}
+
+func (p *scriptedPages) set(pool bridge.Pool, all ...bridge.SessionState) {
+	p.mu.Lock()
+	p.pool, p.all = pool, all
+	p.mu.Unlock()
+	p.changed()
+}
+
+// TestSessionsByKeyboard: a person sees why calls wait for a page, and closes sessions by keyboard: an idle one, and one in
+// which a call runs after they read what comes of that; the focus is never lost, and words of strangers are text.
+func TestSessionsByKeyboard(t *testing.T) {
+	t.Parallel()
+	pages := &scriptedPages{}
+	_, login := serveRouter(t, bridgetest.NewRouter().Add("shop"), store.Memory(store.Options{}), bridge.Options{Sessions: pages}, console.Options{Pages: pages})
+	page := showInBrowser(t, browserOf(t, 320, 640), login(), "#inbox-title")
+	page.until(t, "document.body.innerText.includes('No call waits')")
+	page.press(t, "g", "e")
+	page.until(t, focused+".id === 'sessions-title' && document.title === 'pagetools: sessions' && document.body.innerText.includes('No caller has a page of its own now.')")
+	page.clean(t, "no session")
+	of := func(id, name string, running int) bridge.SessionState {
+		return bridge.SessionState{ID: id, Caller: "agent", Site: "shop", Session: name, Since: time.Now().Add(-90 * time.Second), Used: time.Now(), Calls: 7, Running: running,
+			Address: "https://shop.example/<b>basket\u202e?" + strings.Repeat("x", 300)}
+	}
+	full := bridge.Pool{Held: 4, Limit: 4, PerCaller: 3, Queued: 2, Spare: 1, Caller: "agent", Of: 3, Oldest: "bot", Since: time.Now()}
+	pages.set(full, of("one", "first", 0), of("two", strings.Repeat("s", 100), 1))
+	page.until(t, "document.querySelectorAll('[data-session]').length === 2")
+	if text := page.eval(t, "document.querySelector('main').innerText"); !strings.Contains(text, "4 of 4 pages are held, 1 stands by, 2 calls wait for one. ◌ All pages are held. Most by agent (3). The oldest by bot, since ") ||
+		!strings.Contains(text, "✓ runs") || !strings.Contains(text, "812 MB") || !strings.Contains(text, "◌ a call runs") || !strings.Contains(text, "https://shop.example/%3Cb%3Ebasket") {
+		t.Errorf("it shows %s", text)
+	}
+	page.clean(t, "sessions")
+	page.shot(t, "sessions-narrow")
+	button := func(id string) string { return "document.querySelector('[data-session=" + id + "] button')" }
+	open := func(id string) {
+		t.Helper()
+		page.until(t, button(id)+"?.ariaDisabled === 'false'")
+		page.eval(t, "("+button(id)+".focus(), '')")
+		page.press(t, "Enter")
+		page.until(t, "document.querySelector('dialog[open]') !== null && document.activeElement.textContent === 'Cancel'")
+	}
+	open("one")
+	page.press(t, "Enter")
+	page.until(t, "document.querySelector('dialog') === null && document.activeElement === "+button("one"))
+	open("one")
+	page.press(t, "Tab", "Enter")
+	page.until(t, "document.querySelectorAll('[data-session]').length === 1 && "+focused+" !== document.body")
+	open("two")
+	if text := page.eval(t, "document.querySelector('dialog').innerText"); !strings.Contains(text, "▲ A call runs in it now, and ends with it: nobody can say whether the work was done.") {
+		t.Errorf("the dialog says %s", text)
+	}
+	page.eval(t, "(document.documentElement.dataset.theme = 'dark', '')")
+	page.clean(t, "a running call")
+	page.shot(t, "session-close")
+	page.press(t, "Tab", "Enter")
+	page.until(t, "document.querySelectorAll('[data-session]').length === 0 && "+focused+" !== document.body")
+	if left := pages.All(); len(left) != 0 {
+		t.Errorf("left is %v", left)
+	}
+}

@@ -1,0 +1,256 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/transport"
+)
+
+// Pages tells of the pages and browsers of this process.
+type Pages interface {
+	// Pool counts the pages.
+	Pool() bridge.Pool
+	// BrowserStates returns the browsers; what they take of memory is counted where weighed is true.
+	BrowserStates(weighed bool) []bridge.BrowserState
+}
+
+// sessionJSON is a session of a caller.
+type sessionJSON struct {
+	Node     string    `json:"node"`
+	ID       string    `json:"id"`
+	Caller   string    `json:"caller"`
+	Site     string    `json:"site"`
+	Session  string    `json:"session"`
+	Since    time.Time `json:"since"`
+	LastUsed time.Time `json:"lastUsed"`
+	Calls    int       `json:"calls"`
+	Running  int       `json:"running"`
+	Waiting  int       `json:"waiting"`
+	Address  string    `json:"address"`
+	Title    string    `json:"title"`
+}
+
+func (f *Face) sessionOf(s bridge.SessionState) sessionJSON {
+	return sessionJSON{f.node, s.ID, s.Caller, s.Site, s.Session, s.Since, s.Used, s.Calls, s.Running, s.Waiting, s.Address, s.Title}
+}
+
+// listSessions lists the sessions that the caller may see, of all nodes, the oldest first.
+func (f *Face) listSessions(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+	all := []sessionJSON{}
+	for _, s := range bridge.OpenSessions(f.b, c) {
+		all = append(all, f.sessionOf(s))
+	}
+	var late []string
+	if f.mayLookElsewhere(c) {
+		late = eachPeer(r.Context(), f.peers(), "/api/sessions?limit="+strconv.Itoa(maxLimit), func(_ string, resp *http.Response) {
+			var theirs listJSON[sessionJSON]
+			if json.NewDecoder(resp.Body).Decode(&theirs) == nil {
+				all = append(all, theirs.Items...)
+			}
+		})
+	}
+	slices.SortFunc(all, func(a, b sessionJSON) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID)) })
+	page(w, r, all, func(s sessionJSON) string { return s.ID }, late...)
+}
+
+// answeringAt is atNode for what needs the right to answer: the other process takes it from an operator.
+func (f *Face) answeringAt(serve operation) http.HandlerFunc {
+	at := f.atNode(serve)
+	return f.with(bridge.MayAnswer, func(w http.ResponseWriter, r *http.Request, _ bridge.Caller) { at(w, r) })
+}
+
+// closeSession ends a session. With ?running=end it also ends the calls that run in it.
+func (f *Face) closeSession(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+	id, all := r.PathValue("id"), r.URL.Query().Get("running") == "end"
+	if err := bridge.CloseSession(f.b, c, id, all); err != nil {
+		transport.WriteError(w, r, bridge.AsError(err))
+		return
+	}
+	f.log.InfoContext(r.Context(), "session: closed", "session", id, "by", c.Name)
+	write(w, r, map[string]string{"status": "ok"})
+}
+
+// browserJSON is a browser of a node.
+type browserJSON struct {
+	Node     string     `json:"node"`
+	State    string     `json:"state"`
+	Kind     string     `json:"kind"`
+	Version  string     `json:"version"`
+	Since    *time.Time `json:"since"` // null where none runs
+	Tabs     int        `json:"tabs"`
+	Opened   int        `json:"opened"`
+	PSS      uint64     `json:"pss"` // bytes; 0 is not known, and in events not counted
+	Started  int        `json:"started"`
+	Failed   int        `json:"failed"`
+	Restarts []lostJSON `json:"restarts"`
+}
+
+// lostJSON is a browser that ended by itself.
+type lostJSON struct {
+	At    time.Time `json:"at"`
+	Cause string    `json:"cause"` // ended or silent
+}
+
+// poolJSON counts the pages of a node.
+type poolJSON struct {
+	Node      string     `json:"node"`
+	Held      int        `json:"held"`
+	Spare     int        `json:"spare"`
+	Queued    int        `json:"queued"`
+	Limit     int        `json:"limit"`
+	PerCaller int        `json:"perCaller"`
+	Most      *holds     `json:"most"`   // null where no page is held
+	Oldest    *heldSince `json:"oldest"` // null where no page is held
+	NoMemory  bool       `json:"noMemory"`
+}
+
+// holds names the caller that holds most pages.
+type holds struct {
+	Caller string `json:"caller"`
+	Held   int    `json:"held"`
+}
+
+// heldSince names the caller that has held a page for longest.
+type heldSince struct {
+	Caller string    `json:"caller"`
+	Since  time.Time `json:"since"`
+}
+
+// browsersJSON lists browsers and pools of all nodes.
+type browsersJSON struct {
+	Items   []browserJSON `json:"items"`
+	Pools   []poolJSON    `json:"pools"`
+	Missing []missingNode `json:"missing,omitempty"`
+}
+
+// listBrowsers lists the browsers of all nodes, and counts their pages.
+func (f *Face) listBrowsers(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+	out := browsersJSON{Items: f.browsers(true), Pools: []poolJSON{}}
+	if f.pages != nil {
+		out.Pools = append(out.Pools, f.pool())
+	}
+	if f.mayLookElsewhere(c) {
+		for _, node := range eachPeer(r.Context(), f.peers(), "/api/browsers", func(_ string, resp *http.Response) {
+			var theirs browsersJSON
+			if json.NewDecoder(resp.Body).Decode(&theirs) == nil {
+				out.Items, out.Pools = append(out.Items, theirs.Items...), append(out.Pools, theirs.Pools...)
+			}
+		}) {
+			out.Missing = append(out.Missing, missingNode{node})
+		}
+	}
+	slices.SortStableFunc(out.Items, func(a, b browserJSON) int { return cmp.Compare(a.Node, b.Node) })
+	slices.SortStableFunc(out.Pools, func(a, b poolJSON) int { return cmp.Compare(a.Node, b.Node) })
+	write(w, r, out)
+}
+
+// browsers returns those of this process.
+func (f *Face) browsers(weighed bool) []browserJSON {
+	all := []browserJSON{}
+	if f.pages == nil {
+		return all
+	}
+	for _, s := range f.pages.BrowserStates(weighed) {
+		x := browserJSON{Node: f.node, State: s.State, Kind: s.Kind, Version: s.Version, Tabs: s.Tabs, Opened: s.Opened, PSS: s.Memory,
+			Started: s.Started, Failed: s.Failed, Restarts: []lostJSON{}}
+		if !s.Since.IsZero() {
+			x.Since = &s.Since
+		}
+		for _, lost := range s.Lost {
+			x.Restarts = append(x.Restarts, lostJSON(lost))
+		}
+		all = append(all, x)
+	}
+	return all
+}
+
+func (f *Face) pool() poolJSON {
+	p := f.pages.Pool()
+	out := poolJSON{Node: f.node, Held: p.Held, Spare: p.Spare, Queued: p.Queued, Limit: p.Limit, PerCaller: p.PerCaller, NoMemory: p.NoMemory}
+	if p.Of > 0 {
+		out.Most = &holds{p.Caller, p.Of}
+	}
+	if !p.Since.IsZero() {
+		out.Oldest = &heldSince{p.Oldest, p.Since}
+	}
+	return out
+}
+
+// goneJSON says that a session was closed.
+type goneJSON struct {
+	Node string `json:"node"`
+	ID   string `json:"id"`
+}
+
+// browserEvent says how the browsers of a node are now; what changes all the time is not counted in
+// it.
+type browserEvent struct {
+	Node     string        `json:"node"`
+	Browsers []browserJSON `json:"browsers"`
+}
+
+// lookAtBrowsers sets how often the browsers are looked at, while there is a stream.
+const lookAtBrowsers = 2 * time.Second
+
+// sessionsNow returns the sessions by id, in JSON.
+func (o *ownNode) sessionsNow() map[string]item {
+	open := map[string]item{}
+	for _, s := range bridge.OpenSessions(o.face.b, everyone) {
+		open[s.ID] = item{s.Site, mustJSON(o.face.sessionOf(s))}
+	}
+	return open
+}
+
+// sessionsChanged tells which sessions were opened and closed.
+func (o *ownNode) sessionsChanged(ctx context.Context) {
+	now := o.sessionsNow()
+	for id, x := range now {
+		if _, known := o.sessions[id]; !known {
+			o.note(ctx, o.face.node, event{name: evSessionOpened, site: x.site, data: x.data}, ofSessions, id, &x)
+		}
+	}
+	for id, x := range o.sessions {
+		if _, still := now[id]; !still {
+			o.note(ctx, o.face.node, event{name: evSessionClosed, site: x.site, data: mustJSON(goneJSON{o.face.node, id})}, ofSessions, id, nil)
+		}
+	}
+	o.sessions = now
+}
+
+// gatherBrowsers tells when a browser starts, ends, fails or is replaced, until ctx ends.
+func (h *hub) gatherBrowsers(ctx context.Context) {
+	if h.face.pages == nil {
+		return
+	}
+	tick := time.NewTicker(lookAtBrowsers)
+	defer tick.Stop()
+	was := settledBrowsers(h.face.browsers(false))
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		now := settledBrowsers(h.face.browsers(false))
+		if !reflect.DeepEqual(was, now) {
+			h.note(ctx, h.face.node, event{name: evBrowser, site: everySite, data: mustJSON(browserEvent{h.face.node, now})}, "", "", nil)
+		}
+		was = now
+	}
+}
+
+// settledBrowsers leaves out what changes with every call.
+func settledBrowsers(all []browserJSON) []browserJSON {
+	for i := range all {
+		all[i].Tabs, all[i].Opened = 0, 0
+	}
+	return all
+}
