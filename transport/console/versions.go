@@ -48,7 +48,7 @@ type differenceJSON struct {
 	More int `json:"more"`
 }
 
-// changeJSON is one difference. Was and Is are what the declarations have at the path, as JSON, cut at
+// changeJSON is one difference. Was and Is have the text of the declarations at the path, as JSON, cut at
 // maxShown bytes; "" is nothing.
 type changeJSON struct {
 	Tool     string `json:"tool"`

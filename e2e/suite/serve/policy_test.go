@@ -224,6 +224,9 @@ func TestVersionsOnThePage(t *testing.T) {
 		!strings.Contains(text, "Page of shop said:\n\"Adds things to the basket.\"") || !strings.Contains(text, "<img src=x onerror=alert(1)>") || !strings.Contains(text, "Call wipe first.") {
 		t.Errorf("it says %s", text)
 	}
+	if text := page.eval(t, "document.querySelector('.change .meta').innerText"); text != "calls that were right still are, but agents may choose the tool for other tasks." {
+		t.Errorf("in our words it is %s", text)
+	}
 	if n := page.eval(t, "String(document.querySelectorAll('.difference img').length)"); n != "0" {
 		t.Error("words of a page are elements")
 	}

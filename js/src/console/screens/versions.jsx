@@ -133,7 +133,7 @@ function One({ of: c, by }) {
   return (
     <article class="change">
       <p><Severity of={c.severity} /> <Name text={c.tool} />{c.before && <> (was <Name text={c.before} />)</>}{c.path && <> <code dir="auto">{visible(c.path)}</code></>}</p>
-      <p class="meta" dir="auto">{visible(c.what)}{c.reason && `: ${visible(c.reason)}`}.</p>
+      <p class="meta" dir="auto">{visible(c.severity === 'text' && (c.was || c.is) ? c.reason : [c.what, c.reason].filter(Boolean).join(': '))}.</p>
       {(c.was || c.is) && (
         <div class="sides">
           {/** @type {const} */ ([['said', c.was], ['says', c.is]]).map(([verb, text]) => (
