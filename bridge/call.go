@@ -165,6 +165,15 @@ type Observed struct {
 	End      Step
 }
 
+// Shown returns the arguments as whoever is asked about them reads them: without those that the schema
+// marks as secret, and with the size and the digest of files. It is false where the tool is not known.
+func (o *Observed) Shown() (Value, bool) {
+	if o.Tool == nil || !o.Call.Input.Exists() {
+		return Value{}, false
+	}
+	return o.Tool.shown(o.Call.Input), true
+}
+
 // observe reports how a question of the run, or the run itself, ended.
 func (r *Run) observe(o Observed) {
 	if r.pass.bridge.pipe.observer == nil || r.pass.call.Steps != nil {

@@ -331,8 +331,7 @@ func (pl *pipeline) invoke(ctx context.Context, r *Run) Step {
 	}
 	return pl.inPage(r, func() Step {
 		r.pass.outcome = Unknown
-		r.ran.Store(true)
-		r.pass.bridge.watchers.moved(r)
+		dispatched(r)
 		pl.taints.read(ctx, r, pl.now())
 		defer pl.step(ctx, "page")()
 		return source.Invoke(ctx, Invocation{

@@ -59,6 +59,7 @@ type Run struct {
 	delivering int    // replies with the outcome that are being written
 	pen        *Live  // whose input reaches the page; nil: nobody's
 	actor      string // who acted in the page last, since the question is open
+	facts      Facts  // for watchers
 
 	entered  atomic.Bool              // it is no repetition of another call
 	ran      atomic.Bool              // it was dispatched
@@ -84,6 +85,8 @@ func (b *Bridge) refused(ctx context.Context, in *Call, e *Error) *Run {
 	r := &Run{pass: b.enter(in), done: true}
 	r.result = r.refuse(ctx, e)
 	r.observe(Observed{End: r.result})
+	learn(r) // nobody has it yet
+	r.facts.over(r.result, b.pipe.now())
 	b.watchers.moved(r)
 	return r
 }
@@ -95,8 +98,7 @@ func (r *Run) refuse(ctx context.Context, e *Error) Step {
 
 // begin runs the call until it ends or stops at its first question, or in the background.
 func (r *Run) begin(ctx context.Context) {
-	r.entered.Store(true)
-	r.pass.bridge.watchers.moved(r)
+	entered(r)
 	if r.pass.call.Detached {
 		detach(ctx, r)
 		return
@@ -299,7 +301,10 @@ func (r *Run) ask(p *Pause, token string) {
 	r.page, _ = r.pass.source.(Page)
 	r.expiry = time.AfterFunc(r.pass.bridge.pipe.limits.Question,
 		func() { _ = r.answer(id, &Answer{}, nobody) })
-	r.tally.count(r.pass.bridge.pipe.now())
+	now := r.pass.bridge.pipe.now()
+	r.tally.count(now)
+	learn(r)
+	r.facts.asked(now)
 	r.changes.Signal()
 	answered, cancelled := r.changes.Next(), r.cancelled
 	r.mu.Unlock()
@@ -380,6 +385,7 @@ func (r *Run) close(id string, a *Answer, by string) (*Pause, *Error) {
 	r.expiry.Stop()
 	r.pause, r.page, r.since = nil, nil, r.pass.bridge.pipe.now()
 	r.tally.count(r.since)
+	r.facts.answered(r.since)
 	r.changes.Signal()
 	r.mu.Unlock()
 	r.pass.bridge.runs.answeredBy(id, by, r)
@@ -438,7 +444,10 @@ func (r *Run) end(s Step) {
 		s = r.pass.ofCall(e).Step()
 	}
 	r.done, r.result = true, s
-	r.tally.count(r.pass.bridge.pipe.now())
+	now := r.pass.bridge.pipe.now()
+	r.tally.count(now)
+	learn(r)
+	r.facts.over(s, now)
 	r.changes.Signal()
 	r.mu.Unlock()
 	r.pass.bridge.runs.ended(r, token)

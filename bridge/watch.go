@@ -19,6 +19,9 @@ type Interest struct {
 	Tools, Runs, Calls bool
 	// Sessions asks for an event when a session was opened or closed.
 	Sessions bool
+	// Every gathers changes for that long before it reports them, so that a short call is one event,
+	// and costs less. Zero reports at once.
+	Every time.Duration
 
 	run *Run // only this call
 }
@@ -82,6 +85,8 @@ type RunState struct {
 	// Outcome is "ok" or that of the error, Code and Reason those of the error. They are empty
 	// before the end.
 	Outcome, Code, Reason string
+
+	Facts
 }
 
 // Watch reports changes until ctx ends; then the channel is closed. A Snapshot comes
@@ -107,7 +112,7 @@ func (ws *watchers) watched(r *Run) {
 
 // moved tells those who watch all calls that a call got to another stage.
 func (ws *watchers) moved(r *Run) {
-	if ws.calls.Load() == 0 {
+	if ws.calls.Load() == 0 || r.pass.call.Steps != nil {
 		return
 	}
 	ws.each(func(w *watcher) {
@@ -171,7 +176,7 @@ func (ws *watchers) each(f func(*watcher)) {
 }
 
 // maxNoted bounds what a reader is behind with, and maxCallsNoted one who watches all calls.
-const maxNoted, maxCallsNoted = 64, 256
+const maxNoted, maxCallsNoted = 64, 1024
 
 type watcher struct {
 	bridge *Bridge
@@ -197,7 +202,7 @@ func (w *watcher) note(r *Run, site string) {
 	}
 	w.mu.Lock()
 	switch {
-	case w.behind:
+	case w.behind && !w.what.Calls: // the snapshot has it, but for calls that ended
 	case len(w.runs)+len(w.sites) >= most:
 		w.behind, w.runs, w.sites = true, nil, nil
 	case r != nil && !slices.Contains(w.runs, r):
@@ -226,6 +231,9 @@ func (w *watcher) tell(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+		if w.what.Every > 0 && !w.rest(ctx) {
+			return
+		}
 		for _, ev := range w.news() {
 			w.seq++
 			ev.Seq = w.seq
@@ -238,16 +246,28 @@ func (w *watcher) tell(ctx context.Context) {
 	}
 }
 
+// rest waits while changes are gathered, and reports whether the watch goes on.
+func (w *watcher) rest(ctx context.Context) bool {
+	timer := time.NewTimer(w.what.Every)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // news returns the events that the reader has not got yet, with the state of now.
 func (w *watcher) news() []Event {
 	w.mu.Lock()
 	behind, runs, sites, sessions := w.behind, w.runs, w.sites, w.sessions
 	w.behind, w.runs, w.sites, w.sessions = false, nil, nil, false
 	w.mu.Unlock()
-	if behind {
-		return []Event{{Kind: Snapshot, Runs: w.asking()}}
-	}
 	var events []Event
+	if behind {
+		events = append(events, Event{Kind: Snapshot, Runs: w.asking()})
+	}
 	if sessions {
 		events = append(events, Event{Kind: SessionsChanged})
 	}
@@ -275,7 +295,7 @@ func (w *watcher) asking() []RunState {
 	}
 	var all []RunState
 	for _, r := range of {
-		if s := r.state(); !s.Over && (s.Question != nil || w.what.Calls && r.entered.Load()) && w.what.Caller.Sees(r.pass.call.Site) {
+		if s := r.state(); !s.Over && (s.Question != nil || w.what.Calls && r.entered.Load() && r.pass.call.Steps == nil) && w.what.Caller.Sees(r.pass.call.Site) {
 			all = append(all, s)
 		}
 	}
@@ -297,14 +317,17 @@ func (r *Run) state() RunState {
 	defer r.mu.Unlock()
 	call := &r.pass.call
 	s := RunState{Run: r.number, Question: r.openQuestion(), Over: r.done,
-		Call: call.ID, Site: call.Site, Tool: cmp.Or(r.named, call.Tool), Caller: call.Caller.Name, Session: call.Session,
-		Stage: StageQueued, Began: r.pass.started, At: r.pass.bridge.pipe.now()}
+		Call: call.ID, Site: call.Site, Tool: cmp.Or(r.facts.tool, r.named, call.Tool), Caller: call.Caller.Name, Session: call.Session,
+		Stage: StageQueued, Began: r.pass.started, At: r.pass.bridge.pipe.now(), Facts: r.facts}
 	if r.pen != nil {
 		s.Pen = r.pen.by.Name
 	}
 	switch {
 	case r.done:
 		s.Stage, s.Outcome = StageEnded, "ok"
+		if !s.Ended.IsZero() {
+			s.At = s.Ended
+		}
 		if e := r.result.Err; e != nil {
 			s.Outcome, s.Code, s.Reason = string(e.Outcome), string(e.Code), string(e.Reason)
 		}

@@ -136,7 +136,10 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 	}
 	options := console.Options{Done: o.done, Log: p.log, Words: optionWords, Links: &o.links, Node: o.inbox.node(),
 		Version: ownVersion(), Start: who.plan.start, Facts: who.factsOf(a),
-		Compare: compareVersions, Audit: auditOf(a.Memory()), Callers: who.faces.Callers, RuleAt: who.ruleAt, Pages: a}
+		Compare: compareVersions, Audit: auditOf(a.Memory()), Callers: who.faces.Callers, RuleAt: who.ruleAt, Pages: a, Records: &p.records}
+	if err == nil || p.conf.ConsoleListen != "off" { // somebody can read them
+		options.Records.Gather(ctx, a.Bridge, options.Node)
+	}
 	if err != nil {
 		p.say("warning: `pagetools approve` cannot reach this process: %v", err)
 	} else {

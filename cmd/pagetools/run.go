@@ -16,6 +16,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/transport/console"
 )
 
 // program is one run of the command line.
@@ -30,6 +31,7 @@ type program struct {
 	log            *slog.Logger
 	logFile        *os.File
 	hangups        hangups
+	records        console.Records          // of calls, for the operators' page
 	spans          *sdktrace.TracerProvider // nil: nobody asked for traces
 }
 

@@ -247,7 +247,7 @@ func options(p *program, pl plan) (app.Options, error) {
 			MaxSessions: c.MaxSessions, Queue: c.Limits.Queue, Several: len(c.Callers) > 1,
 			FirstIdle: c.Limits.FirstIdle, Idle: c.Limits.Idle, MaxAge: c.Limits.MaxAge,
 		},
-		Bridge: bridge.Options{Rates: c.Rates(), Observe: pl.observe},
+		Bridge: bridge.Options{Rates: c.Rates(), Observe: observers(p, pl)},
 	}
 	if o.Own, err = ownBrowser(p, pl); err != nil {
 		return o, err
@@ -475,4 +475,19 @@ func (p *program) following(format string, args ...any) (say func(string), done 
 		return func(string) {}, func() {}
 	}
 	return p.stderr.Follow("pagetools: " + fmt.Sprintf(format, args...))
+}
+
+// observers returns who gets the calls of all callers; nil is nobody.
+func observers(p *program, pl plan) func(bridge.Observed) {
+	keeps := p.conf.ConsolePayloads == "all"
+	switch {
+	case !keeps:
+		return pl.observe
+	case pl.observe == nil:
+		return p.records.Observe
+	}
+	return func(o bridge.Observed) {
+		pl.observe(o)
+		p.records.Observe(o)
+	}
 }

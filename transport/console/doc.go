@@ -19,8 +19,17 @@
 //	                          tool, as console:NAME; the same key is the same call. confirm {"definition","arguments","level"}
 //	                          has the tool's digest, the hex SHA-256 of the text of input, and the level of the terms, as they
 //	                          were on the screen: it is the consent to this call. It counts from a login by a link only
-//	GET  /api/calls/{id}      {…,"input","result","error"}: a call that its reader made, as in call.started. The newest 100 are kept
+//	GET  /api/calls?q=…       {"items":[{…}],"next","missing"}: the newest 10,000 calls of each process since its start, newest first,
+//	                          as in call.started. q has words, which are looked for in names, and site: tool: caller: session:
+//	                          status:ok|error|refused|running code: duration:>500ms waited:>1s since:1h until:1h version: id:. A dash
+//	                          in front excludes, a comma in a value means or, a star stands for anything; all must hold
+//	GET  /api/calls/{id}      {…,"kept","input","result","error"}: a call of any process. Arguments and results are kept of the newest
+//	                          100 calls that people made on the page, and with Records.Observe of the newest 100 others, without
+//	                          secrets; they are for who may answer, and the former for these people
 //	POST /api/calls/{id}/cancel   ends one
+//	GET  /api/stats           {"items":[{"node","samples":[{"at","ok","refused","error","p50","p95","questions","running"}],
+//	                          "sites":{NAME:[{"at","calls","errors"}]}}],"next","missing"}: the calls that ended in each second and, of
+//	                          each site, in each minute of the last 15; p50 and p95 are of how long they took, in milliseconds
 //	GET  /files/{id}          a file that a page saved in a call that its reader made
 //	GET  /api/policy          ?site=&tool=&caller=&input=: {"level","layer","reason","mode","rule","layers","standing","refused",…}, what would
 //	                          become of such a call now; input, arguments in JSON, may be missing. Nothing comes of asking
@@ -72,13 +81,18 @@
 //	                   true when the reader has missed more than is kept (256 events of a node).
 //	question.opened    {"node","call",…} a question as in the list; question.changed is the same one again
 //	question.closed    {"node","id","call","answeredBy"}: "" where it expired, or that its page took it back
-//	call.started       {"node","call","site","tool","caller","session","stage","began","at"}; stage is queued, asked, runs or ended
+//	call.started       {"node","call","site","tool","caller","session","stage","status","began","at"}; stage is queued, asked, runs or
+//	                   ended, status is running, ok, refused or error. As far as they are known by then: "asked" and "answered" (the
+//	                   first question, the last answer), "ran" (dispatched), "waited" (for persons, ms), "decision", "layer" and
+//	                   "rule" (why), "approval" and "approver", "version", "trace", "argumentBytes", "resultBytes"
 //	call.stage         the same, with "question" while it asks
 //	call.ended         the same, with "outcome", "code" and "reason"; of a short call it is the only event
 //	tools              {"node","site":{…},"added":[…],"removed":[…],"changed":[…]}
 //	pen                {"node","call","pen"}: who holds the pen of its page
 //	session.opened     {"node","id",…} a session as in the list; session.closed is {"node","id"}
 //	browser            {"node","browsers":[…]} as in the list, without what changes with each call, within 2 s of a change
+//	stats              {"node","samples":[{…}],"sites":{…}}: the newest second, and the two newest minutes of each site, in the
+//	                   place of those with the same "at"; once a second, when they changed
 //	node               {"node","state":"lost"}: it does not answer any more
 //
 // No event has arguments or results, but for those of a question. ": beat" comes every 15 s. A reader

@@ -49,6 +49,8 @@ type Options struct {
 	Audit *Audit
 	// Logins give out what links are good for; nil lets nobody in.
 	Logins *Logins
+	// Records remember calls; nil remembers only those that are made on the page.
+	Records *Records
 	// Connections are the clients that people let in; nil means none.
 	Connections Connections
 	// Words words refusals for whoever may call again.
@@ -74,7 +76,7 @@ type Face struct {
 	ruleAt  func(string, policy.Rule) string
 	pages   Pages
 	hub     *hub
-	runs    runs
+	records *Records
 
 	compare  func(before, now json.RawMessage) ([]Change, error)
 	audit    *Audit
@@ -90,7 +92,7 @@ type Face struct {
 func New(b *bridge.Bridge, o Options) *Face {
 	f := &Face{b: b, done: o.Done, version: o.Version, start: o.Start, facts: o.Facts, peers: o.Peers, named: o.Named, words: o.Words,
 		pages: o.Pages, compare: o.Compare, audit: o.Audit, callers: o.Callers, ruleAt: o.RuleAt, node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
-	f.hub = &hub{face: f}
+	f.hub, f.records = &hub{face: f}, cmp.Or(o.Records, &Records{})
 	return f
 }
 

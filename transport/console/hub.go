@@ -294,7 +294,7 @@ func (h *hub) relay(ctx context.Context, name, kind string, data []byte) {
 		h.note(ctx, name, e, ofSessions, in.ID, &item{data: data})
 	case evSessionClosed:
 		h.note(ctx, name, e, ofSessions, in.ID, nil)
-	case evPen, evBrowser:
+	case evPen, evBrowser, evStats:
 		h.note(ctx, name, e, "", "", nil)
 	default: // of a newer process
 	}

@@ -49,11 +49,17 @@ func servePageOf(t *testing.T, kept *store.Store, o console.Options, of bridge.O
 	t.Helper()
 	router := bridgetest.NewRouter().Add("shop", bridgetest.Asking("buy", ""), bridgetest.Tool("find", ""))
 	of.Memory = kept.Memory
+	if o.Records != nil {
+		of.Observe = o.Records.Observe
+	}
 	b, err := bridge.New(router, of)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &page{Bridge: b, Router: router, kept: kept, links: &console.Links{}}
+	if o.Records != nil {
+		o.Records.Gather(t.Context(), b, "here")
+	}
 	done := make(chan struct{})
 	logins := console.NewLogins(kept.Logins)
 	o.Done, o.Links, o.Logins = done, p.links, logins

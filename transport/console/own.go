@@ -28,23 +28,6 @@ type closedJSON struct {
 	AnsweredBy string `json:"answeredBy"`
 }
 
-// callJSON is a call and how far it is.
-type callJSON struct {
-	Node     string       `json:"node"`
-	Call     string       `json:"call"`
-	Site     string       `json:"site"`
-	Tool     string       `json:"tool"`
-	Caller   string       `json:"caller"`
-	Session  string       `json:"session"`
-	Stage    bridge.Stage `json:"stage"`
-	Began    time.Time    `json:"began"`
-	At       time.Time    `json:"at"`
-	Question string       `json:"question,omitempty"` // the id of the one that is open
-	Outcome  string       `json:"outcome,omitempty"`
-	Code     string       `json:"code,omitempty"`
-	Reason   string       `json:"reason,omitempty"`
-}
-
 // penJSON says who holds the pen of a live view.
 type penJSON struct {
 	Node string `json:"node"`
@@ -73,17 +56,33 @@ type ownNode struct {
 // gatherOwn follows this process until ctx ends.
 func (h *hub) gatherOwn(ctx context.Context) {
 	o := &ownNode{hub: h}
-	for ev := range h.face.b.Watch(ctx, bridge.Interest{Caller: everyone, Tools: true, Calls: true, Sessions: true}) {
-		switch ev.Kind {
-		case bridge.Snapshot:
-			o.snapshot(ctx, ev.Runs)
-		case bridge.ToolsChanged:
-			o.toolsChanged(ctx, ev.Site)
-		case bridge.SessionsChanged:
-			o.sessionsChanged(ctx)
-		case bridge.RunChanged:
-			o.moved(ctx, ev.Runs[0])
+	tick := time.NewTicker(statsEvery)
+	defer tick.Stop()
+	_, told := h.face.records.statsOf("", time.Now(), 0, 0)
+	events := h.face.b.Watch(ctx, bridge.Interest{Caller: everyone, Tools: true, Calls: true, Sessions: true})
+	for {
+		select {
+		case ev, more := <-events:
+			if !more {
+				return
+			}
+			o.take(ctx, ev)
+		case now := <-tick.C:
+			told = o.tellStats(ctx, now, told)
 		}
+	}
+}
+
+func (o *ownNode) take(ctx context.Context, ev bridge.Event) {
+	switch ev.Kind {
+	case bridge.Snapshot:
+		o.snapshot(ctx, ev.Runs)
+	case bridge.ToolsChanged:
+		o.toolsChanged(ctx, ev.Site)
+	case bridge.SessionsChanged:
+		o.sessionsChanged(ctx)
+	case bridge.RunChanged:
+		o.moved(ctx, ev.Runs[0])
 	}
 }
 
@@ -93,7 +92,7 @@ func (o *ownNode) snapshot(ctx context.Context, runs []bridge.RunState) {
 	open := map[string]map[string]item{ofQuestions: {}, ofCalls: {}, ofSites: {}, ofSessions: maps.Clone(o.sessions)}
 	for _, s := range runs {
 		o.calls[s.Call] = s
-		open[ofCalls][s.Call] = item{s.Site, mustJSON(o.callOf(s))}
+		open[ofCalls][s.Call] = item{s.Site, mustJSON(callOf(o.face.node, &s))}
 		if s.Question != nil {
 			open[ofQuestions][s.Question.ID] = item{s.Site, mustJSON(questionJSON{o.face.node, s.Call, *s.Question})}
 		}
@@ -106,15 +105,6 @@ func (o *ownNode) snapshot(ctx context.Context, runs []bridge.RunState) {
 	o.replace(ctx, o.face.node, true, open)
 }
 
-func (o *ownNode) callOf(s bridge.RunState) callJSON {
-	c := callJSON{Node: o.face.node, Call: s.Call, Site: s.Site, Tool: s.Tool, Caller: s.Caller, Session: s.Session, Stage: s.Stage, Began: s.Began, At: s.At,
-		Outcome: s.Outcome, Code: s.Code, Reason: s.Reason}
-	if s.Question != nil {
-		c.Question = s.Question.ID
-	}
-	return c
-}
-
 // moved tells what became of a call. A call that ended before anybody looked has call.ended alone.
 func (o *ownNode) moved(ctx context.Context, s bridge.RunState) {
 	was, known := o.calls[s.Call]
@@ -122,7 +112,7 @@ func (o *ownNode) moved(ctx context.Context, s bridge.RunState) {
 	if s.Pen != was.Pen {
 		o.note(ctx, o.face.node, event{name: evPen, site: s.Site, data: mustJSON(penJSON{o.face.node, s.Call, s.Pen})}, "", "", nil)
 	}
-	x := &item{s.Site, mustJSON(o.callOf(s))}
+	x := &item{s.Site, mustJSON(callOf(o.face.node, &s))}
 	e := event{name: evStage, site: s.Site, data: x.data}
 	switch {
 	case s.Over:

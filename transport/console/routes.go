@@ -26,13 +26,15 @@ func (f *Face) Routes() []transport.Route {
 		transport.Get("/api/sites/{site}/findings", f.atNode(f.listFindings)),
 		transport.Get("/api/sites/{site}/config", f.atNode(f.config)),
 		{Pattern: "/api/sites/{site}/validate", Methods: map[string]http.HandlerFunc{http.MethodPost: f.atNode(f.validate)}},
-		{Pattern: "/api/calls", Methods: map[string]http.HandlerFunc{http.MethodPost: f.running(f.run)}},
-		transport.Get("/api/calls/{id}", f.running(f.made)),
+		{Pattern: "/api/calls", Methods: map[string]http.HandlerFunc{
+			http.MethodGet: f.viewing(f.listCalls), http.MethodPost: f.running(f.run)}},
+		transport.Get("/api/calls/{id}", f.viewing(f.call)),
 		{Pattern: "/api/calls/{id}/cancel", Methods: map[string]http.HandlerFunc{http.MethodPost: f.running(f.cancel)}},
 		transport.Get("/api/sessions", f.viewing(f.listSessions)),
 		{Pattern: "/api/sessions/{id}", Methods: map[string]http.HandlerFunc{http.MethodDelete: f.answeringAt(f.closeSession)}},
 		transport.Get("/api/browsers", f.viewing(f.listBrowsers)),
 		transport.Get("/files/{id}", f.running(func(w http.ResponseWriter, r *http.Request, c bridge.Caller) { transport.ServeFile(f.b, w, r, c) })),
+		transport.Get("/api/stats", f.viewing(f.listStats)),
 		transport.Get("/api/events", f.viewing(f.stream)),
 		transport.Get("/api/console", f.viewing(f.page)),
 		{Pattern: "/api/links", Methods: map[string]http.HandlerFunc{

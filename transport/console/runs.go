@@ -66,6 +66,14 @@ func (rs *runs) begin(m *madeCall) (known *madeCall, ok bool) {
 	return nil, true
 }
 
+// keep notes a call that is over.
+func (rs *runs) keep(m *madeCall) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.all = append(rs.all, m)
+	rs.makeRoom()
+}
+
 // makeRoom drops calls that are over until the rest is within the bounds.
 func (rs *runs) makeRoom() bool {
 	sum := 0
@@ -83,12 +91,12 @@ func (rs *runs) makeRoom() bool {
 	return true
 }
 
-// find returns a copy of a call of that person.
-func (rs *runs) find(caller, id string) (madeCall, bool) {
+// find returns a copy of a call.
+func (rs *runs) find(id string) (madeCall, bool) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	for _, x := range rs.all {
-		if x.caller == caller && x.call.Call == id {
+		if x.call.Call == id {
 			return *x, true
 		}
 	}
@@ -102,11 +110,11 @@ func (rs *runs) note(m *madeCall, s *bridge.State) {
 	m.token, m.call.At = s.ID, s.Updated
 	switch {
 	case s.IsOver():
-		m.end, m.call.Stage, m.call.Outcome = &s.End, bridge.StageEnded, "ok"
+		m.end, m.call.Stage, m.call.Outcome = &s.End, bridge.StageEnded, statusOK
 		if e := s.End.Err; e != nil {
 			m.call.Outcome, m.call.Code, m.call.Reason = string(e.Outcome), string(e.Code), string(e.Reason)
 		}
-		m.call.Question = ""
+		m.call.Question, m.call.Status = "", statusOf(m.call.Outcome, m.call.Code)
 		rs.makeRoom()
 	case s.Question != nil:
 		m.call.Stage, m.call.Question = bridge.StageAsked, s.Question.ID
@@ -115,10 +123,11 @@ func (rs *runs) note(m *madeCall, s *bridge.State) {
 	}
 }
 
-// runJSON is a call that a person made, with its arguments and what it came to.
+// runJSON is a call with its arguments and what it came to, where Kept is true.
 type runJSON struct {
 	callJSON
 
+	Kept   bool                 `json:"kept"`
 	Input  json.RawMessage      `json:"input"`
 	Result json.RawMessage      `json:"result"` // null before its end, and of one that failed
 	Error  any                  `json:"error"`  // null where there is none
@@ -136,11 +145,14 @@ func (f *Face) running(serve operation) http.HandlerFunc {
 		if !may(w, r, c, bridge.MayCall) {
 			return
 		}
-		if !strings.HasPrefix(c.Name, callerPrefix) { // own rates and sessions, never those of a program
-			c.Name = callerPrefix + c.Name
-		}
+		c.Name = ownName(c)
 		serve(w, r, c)
 	})
+}
+
+// ownName names a caller who runs tools here: with own rates and sessions, never those of a program.
+func ownName(c bridge.Caller) string {
+	return callerPrefix + strings.TrimPrefix(c.Name, callerPrefix)
 }
 
 // run is POST /api/calls: a person runs a tool. What it comes to is told by the stream, and by madeCall.
@@ -152,11 +164,11 @@ func (f *Face) run(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	}
 	in.ID = cmp.Or(transport.RequestID(r.Context()), rand.Text())
 	m := &madeCall{caller: c.Name, key: key, input: in.Input.Text(), call: callJSON{Node: f.node, Call: in.ID, Site: in.Site, Tool: in.Tool,
-		Caller: c.Name, Session: in.Session, Stage: bridge.StageQueued, Began: time.Now(), At: time.Now()}}
+		Caller: c.Name, Session: in.Session, Stage: bridge.StageQueued, Status: statusRunning, Began: time.Now(), At: time.Now()}}
 	w.Header().Set("Cache-Control", "no-store")
-	known, ok := f.runs.begin(m)
+	known, room := f.records.runs.begin(m)
 	switch {
-	case !ok:
+	case !room:
 		transport.WriteError(w, r, bridge.Errorf(bridge.RateLimit, "", bridge.NotRun, "Too many calls of this page are not over."))
 		return
 	case known != nil:
@@ -164,7 +176,7 @@ func (f *Face) run(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 		return
 	}
 	_, s := f.b.Detach(context.WithoutCancel(r.Context()), in, 0)
-	f.runs.note(m, &s)
+	f.records.runs.note(m, &s)
 	if !s.IsOver() {
 		go f.followRun(c, m, s.ID) // ends with the call, or with the program
 	}
@@ -177,11 +189,11 @@ func (f *Face) followRun(c bridge.Caller, m *madeCall, token string) {
 	for {
 		long, err := f.b.LongCall(c, token)
 		if err != nil {
-			f.runs.note(m, &bridge.State{ID: token, Status: bridge.Completed, Updated: time.Now(), End: bridge.AsError(err).Step()})
+			f.records.runs.note(m, &bridge.State{ID: token, Status: bridge.Completed, Updated: time.Now(), End: bridge.AsError(err).Step()})
 			return
 		}
 		s, changed := long.State()
-		f.runs.note(m, &s)
+		f.records.runs.note(m, &s)
 		if s.IsOver() {
 			return
 		}
@@ -244,32 +256,11 @@ func readConfirm(v bridge.Value, c bridge.Caller) (*bridge.ByHand, error) {
 	return saw, nil
 }
 
-// made is GET /api/calls/{id}: a call that the person made, with its arguments and what it came to.
-func (f *Face) made(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
-	m, ok := f.runs.find(c.Name, r.PathValue("id"))
-	if !ok {
-		noCall(w, r)
-		return
-	}
-	out := runJSON{callJSON: m.call, Input: m.input}
-	if m.end != nil {
-		out.Result, out.Files = m.end.Data, transport.FilesOf(r, m.end.Files)
-		if m.end.Err != nil {
-			out.Result, out.Error = nil, transport.NewErrorBody(m.end.Err)
-		}
-	}
-	write(w, r, out)
-}
-
-func noCall(w http.ResponseWriter, r *http.Request) {
-	transport.WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "You made no call with this id on this page, or it made room for others."))
-}
-
 // cancel is POST /api/calls/{id}/cancel: it ends a call that the person made, and does not wait for that.
 func (f *Face) cancel(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
-	m, ok := f.runs.find(c.Name, r.PathValue("id"))
-	if !ok {
-		noCall(w, r)
+	m, made := f.records.runs.find(r.PathValue("id"))
+	if !made || m.caller != c.Name {
+		transport.WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "You made no call with this id on this page, or it made room for others."))
 		return
 	}
 	ended := false

@@ -68,7 +68,12 @@ func TestRunByHand(t *testing.T) {
 	if again := p.made(t, ada, `{"site":"shop","tool":"find","input":`+input+`,"key":"k1"}`); again != id || len(p.Router.Calls()) != 1 {
 		t.Errorf("pressed twice: %s and %s, %v", id, again, p.Router.Calls())
 	}
-	for name, token := range map[string]string{"bob": bob, "the answerer": answerer, "the viewer": viewing, "an agent": agent} {
+	for name, token := range map[string]string{"bob": bob, "the answerer": answerer} {
+		if status, body := p.as(t, token, http.MethodGet, "/api/calls/"+id, ""); status != http.StatusOK || !strings.Contains(body, `"input":`+input) {
+			t.Errorf("%s reads %d %s", name, status, body)
+		}
+	}
+	for name, token := range map[string]string{"the viewer": viewing, "an agent": agent} {
 		if status, body := p.as(t, token, http.MethodGet, "/api/calls/"+id, ""); status != http.StatusNotFound && status != http.StatusForbidden {
 			t.Errorf("%s reads %d %s", name, status, body)
 		}

@@ -26,6 +26,7 @@ const (
 	evEnded    = "call.ended"
 	evPen      = "pen"
 	evBrowser  = "browser"
+	evStats    = "stats"
 
 	evSessionOpened = "session.opened"
 	evSessionClosed = "session.closed"

@@ -177,7 +177,7 @@ func (p *shownPage) ctrl(t *testing.T, key string) {
 func (p *shownPage) until(t *testing.T, expression string) {
 	t.Helper()
 	if !suite.Within(20*time.Second, func() bool { return p.eval(t, "String("+expression+")") == "true" }) {
-		t.Fatalf("it does not become true: %s\n%s", expression, p.eval(t, "document.body.innerText.slice(0, 500)"))
+		t.Fatalf("it does not become true: %s\n%s", expression, p.eval(t, "document.body.innerText.slice(0, 1500)"))
 	}
 }
 

@@ -35,6 +35,9 @@ func serveRouter(t *testing.T, router bridge.Router, kept *store.Store, of bridg
 		t.Fatal(err)
 	}
 	done, links, logins := make(chan struct{}), &console.Links{}, console.NewLogins(kept.Logins)
+	records := &console.Records{}
+	records.Gather(t.Context(), b, "here")
+	o.Records = records
 	o.Done, o.Node, o.Links, o.Logins, o.Facts = done, "here", links, logins, func(string) console.SiteFacts {
 		return console.SiteFacts{State: "open", Engine: "native", Endpoint: "http://127.0.0.1:7300", Token: true, Findings: []bridge.Finding{{Rule: "hidden-characters", Tool: "wipe", Message: "The description has characters that nobody sees."}}}
 	}

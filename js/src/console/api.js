@@ -157,8 +157,7 @@ export async function validate(site, node, tool, input) {
   return (await reply.json()).errors;
 }
 
-/** @typedef {{call: string, site: string, tool: string, caller: string, stage: string, began: string, at: string, question?: string, outcome?: string, code: string, reason?: string,
- *   result?: string, message?: string, input: string, files?: {id?: string, name: string, type: string, bytes?: number, url?: string}[]}} MadeCall result and input are texts */
+/** @typedef {import('./calls/filter.js').Call & {kept: boolean, input?: string, result?: string, message?: string, files?: {id?: string, name: string, type: string, bytes?: number, url?: string}[]}} MadeCall input and result are their text */
 
 /**
  * Runs a tool. Returns the id of the call.
@@ -181,15 +180,32 @@ export async function makeCall(site, tool, input, { session, config, confirm }) 
 const hex = (bytes) => [...bytes].map((b) => b.toString(16).padStart(2, '0')).join('');
 
 /**
- * A call that this person made.
+ * A call, with its arguments and what it came to where they are kept.
  * @param {string} id
  * @returns {Promise<MadeCall>}
  */
 export async function madeCall(id) {
   const { node } = parse(await (await ask(`/api/calls/${encodeURIComponent(id)}`)).text());
   const made = /** @type {any} */ (plain(node));
-  const result = member(node, 'result'), input = member(node, 'input');
-  return { ...made, input: input === undefined ? '' : print(input), result: result === undefined || made.result === null ? undefined : print(result), message: made.error?.message };
+  const text = (/** @type {'input' | 'result'} */ name) => {
+    const value = member(node, name);
+    return value === undefined || made[name] === null ? undefined : print(value);
+  };
+  return { ...made, input: text('input'), result: text('result'), message: made.error?.message };
+}
+
+/** What each process did in the last minutes. @returns {Promise<import('./calls/stats.js').Stats[]>} */
+export async function callStats() {
+  return (await (await ask('/api/stats?limit=1000')).json()).items;
+}
+
+/**
+ * A part of the list of calls.
+ * @param {string} q @param {string} before where it goes on; '' is its beginning
+ * @returns {Promise<{items: import('./calls/filter.js').Call[], next: string | null, missing?: {node: string}[]}>}
+ */
+export async function callRecords(q, before) {
+  return (await ask(`/api/calls?${new URLSearchParams({ q, limit: before === '' ? '200' : '1000', ...(before === '' ? {} : { before }) })}`)).json();
 }
 
 /** A file that a page saved in a call that this person made. @param {string} id */

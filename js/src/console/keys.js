@@ -1,6 +1,7 @@
 // @ts-check
 // The keys of the page. Single letters go to places and never answer.
 
+import { keysOf } from './lent.js';
 import { go, place } from './route.js';
 import { focusNext } from './store.js';
 import { letters } from './ui/help.jsx';
@@ -36,6 +37,7 @@ const places = {
     focusNext.value = 'inbox';
   },
   s: () => go('sites'),
+  c: () => go('calls'),
   e: () => go('sessions'),
   n: () => go('clients'),
   p: () => go('policy'),
@@ -80,14 +82,14 @@ document.addEventListener('keydown', (e) => {
   if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || e.isComposing || document.querySelector('dialog[open]')) return;
   if (e.key === 'Escape' && !e.shiftKey && !(at instanceof Element && at.closest('[role=application]'))) {
     if (place.value.screen === 'inbox') shut();
-    else leave();
+    else (keysOf[place.value.screen]?.Escape ?? leave)();
     return;
   }
   const arrow = e.key.startsWith('Arrow');
-  if (writes || !letters.value && !arrow || arrow && !(at instanceof Element && at.closest('.row, .row-link'))) return;
+  if (writes || !letters.value && !arrow || arrow && !(at instanceof Element && at.closest('.row, .row-link, .call'))) return;
   const goes = performance.now() - went < 1500;
   went = -Infinity;
-  const act = goes ? places[e.key] : e.key === '?' ? () => { helpOpen.value = true; } : place.value.screen === 'inbox' ? inbox[e.key] : lists[e.key];
+  const act = goes ? places[e.key] : e.key === '?' ? () => { helpOpen.value = true; } : place.value.screen === 'inbox' ? inbox[e.key] : (keysOf[place.value.screen] ?? lists)[e.key];
   if (e.key === 'g' && !goes) went = performance.now();
   if (!act) return;
   e.preventDefault();

@@ -23,6 +23,7 @@ import { left } from './words.js';
 const screens = [
   { name: 'inbox', title: 'Inbox', Screen: Inbox },
   { name: 'sites', title: 'Sites', Screen: later('Sites') },
+  { name: 'calls', title: 'Calls', Screen: later('Calls') },
   { name: 'sessions', title: 'Sessions', Screen: later('Sessions') },
   { name: 'policy', title: 'Policy', Screen: later('Policy') },
   { name: 'audit', title: 'Audit', Screen: later('Audit') },

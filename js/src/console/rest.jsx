@@ -3,6 +3,7 @@
 
 export { Anywhere } from './screens/anywhere.jsx';
 export { Audit } from './screens/audit.jsx';
+export { Calls } from './screens/calls.jsx';
 export { Clients } from './screens/clients.jsx';
 export { Editing } from './screens/edit.jsx';
 export { Policy } from './screens/policy.jsx';

@@ -29,8 +29,7 @@ addEventListener('hashchange', () => { place.value = read(); });
  * @param {string[]} path
  */
 export function note(...path) {
-  history.replaceState(null, '', `#/${path.map(encodeURIComponent).join('/')}`);
-  place.value = read();
+  rewrite(`#/${path.map(encodeURIComponent).join('/')}`);
 }
 
 /**
@@ -49,5 +48,11 @@ export function noteQuery(screen, query) {
  */
 export function go(...path) {
   location.hash = `#/${path.map(encodeURIComponent).join('/')}`;
+  place.value = read();
+}
+
+/** Shows another address without a step back. @param {string} hash */
+export function rewrite(hash) {
+  history.replaceState(null, '', hash);
   place.value = read();
 }

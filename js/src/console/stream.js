@@ -4,6 +4,7 @@
 import { batch } from '@preact/signals';
 
 import { ApiError, credential, keep, login, watch, whoAmI } from './api.js';
+import { heard } from './lent.js';
 import { add, change, changeSite, close, entries, forget, link, me, noteCall, replaceSites, settled } from './store.js';
 import { pagesChanged } from './pages.js';
 import { parseExactly, visible } from './text.js';
@@ -82,6 +83,7 @@ function live() {
  */
 function take(name, data) {
   const it = JSON.parse(data);
+  for (const hear of heard) hear(name, it);
   switch (name) {
     case 'snapshot': {
       const open = parseExactly(data).questions;

@@ -18,7 +18,7 @@ import { Result } from './result.jsx';
 /** @typedef {import('../api.js').MadeCall} MadeCall */
 
 /** What an outcome means for who thinks of trying again. @type {Record<string, string>} */
-const outcomes = {
+export const outcomes = {
   not_run: 'It did not run: it is safe to repeat it.',
   failed: 'It ran, and failed.', unknown: 'Nobody knows whether it ran: look before you repeat it.',
 };
@@ -148,7 +148,7 @@ function Made({ id, changed }) {
   return (
     <section class="result" aria-label="Result" data-stage={call.stage}>
       <p role="status">
-        <strong class={call.stage === 'ended' && !ok ? 'problem' : ''}>{call.stage !== 'ended' ? call.stage === 'asked' ? '◌ waits for a person' : '◌ runs' : ok ? '✓ ok' : `✕ ${visible(call.code)}`}</strong>
+        <strong class={call.stage === 'ended' && !ok ? 'problem' : ''}>{call.stage !== 'ended' ? call.stage === 'asked' ? '◌ waits for a person' : '◌ runs' : ok ? '✓ ok' : `✕ ${visible(call.code ?? '')}`}</strong>
         {call.stage === 'ended' && ` · ${ms} ms`}{ok && call.result !== undefined && ` · ${size(call.result)}`} · as {visible(call.caller)}
       </p>
       {call.stage === 'asked' && <p><a href={`#/inbox/${encodeURIComponent(call.question ?? '')}`}>Open the question</a></p>}

@@ -5,9 +5,11 @@ import { computed } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { siteFindings, siteTools } from '../api.js';
+import { callsOf, loadStats, minutes } from '../calls/stats.js';
 import { place } from '../route.js';
 import { link, now, settled, sites } from '../store.js';
 import { visible } from '../text.js';
+import { Sparkline } from '../ui/chart.jsx';
 import { useKeptFocus } from '../ui/focus.js';
 import { Awaited, useLoaded } from '../ui/load.jsx';
 import { Name } from '../ui/said.jsx';
@@ -69,9 +71,26 @@ function moved(s) {
   return [sum.added ? `+${sum.added}` : '', sum.removed ? `−${sum.removed}` : ''].filter(Boolean).join(' ');
 }
 
+/** The calls of a site in the last minutes, and its errors. @param {{site: Site}} props */
+function Traffic({ site }) {
+  const at = Math.max(now.value, Date.now());
+  const { each, calls, errors } = callsOf(site.node, site.name, at);
+  if (calls === 0) return <><td /><td /></>;
+  const q = new URLSearchParams({ q: `site:${site.name} status:error since:${minutes}m` });
+  return (
+    <>
+      <td><Sparkline of={each} label={`${calls} ${calls === 1 ? 'call' : 'calls'} in ${minutes} minutes`} /> {each.at(-1)}</td>
+      <td>{errors === 0 ? '0 %' : <a href={`#/calls?${q}`}>{errors < calls && errors * 100 < calls ? '<1' : Math.round(errors * 100 / calls)} %</a>}</td>
+    </>
+  );
+}
+
 function All() {
   const title = useRef(/** @type {HTMLElement | null} */ (null));
-  useEffect(() => title.current?.focus(), []);
+  useEffect(() => {
+    title.current?.focus();
+    loadStats();
+  }, []);
   useKeptFocus('sites-title');
   const all = sorted.value;
   return (
@@ -82,7 +101,7 @@ function All() {
       {all.length > 0 && (
         <div class="frame" tabIndex={0} role="region" aria-label="Table of sites">
           <table class="list">
-            <thead><tr>{['State', 'Site', 'Origin', 'Tools', 'Version', 'Findings', 'Engine', ...(nodes.value > 1 ? ['Process'] : [])].map((h) => <th scope="col">{h}</th>)}</tr></thead>
+            <thead><tr>{['State', 'Site', 'Origin', 'Tools', 'Version', 'Findings', 'Calls a minute', 'Errors', 'Engine', ...(nodes.value > 1 ? ['Process'] : [])].map((h) => <th scope="col">{h}</th>)}</tr></thead>
             <tbody>
               {all.map((s) => (
                 <tr key={`${s.node} ${s.name}`}>
@@ -90,7 +109,7 @@ function All() {
                   <th scope="row"><a class="row-link" dir="auto" href={addressOf(s)}>{visible(s.name)}</a></th>
                   <td><Origin of={s.origin || s.target} />{s.kind !== 'page' && ` ${s.kind === 'api' ? 'API' : s.kind}`}</td>
                   <td>{s.error ? <span class="problem">unknown</span> : s.tools} {moved(s)}</td>
-                  <td>{visible(s.version)}</td><td>{s.findings}</td><td>{visible(s.engine)}</td>{nodes.value > 1 && <td>{visible(s.node)}</td>}
+                  <td>{visible(s.version)}</td><td>{s.findings}</td><Traffic site={s} /><td>{visible(s.engine)}</td>{nodes.value > 1 && <td>{visible(s.node)}</td>}
                 </tr>
               ))}
             </tbody>

@@ -59,7 +59,10 @@ export function Tool({ site, tool, changed }) {
   const title = useRef(/** @type {HTMLElement | null} */ (null));
   const [errors, setErrors] = useState(/** @type {{pointer: string, message: string}[]} */ ([]));
   const [said, setSaid] = useState({ words: '', of: /** @type {string | undefined} */ ('') }); // of a value: of another one, nothing is said
-  useEffect(() => title.current?.focus(), []);
+  useEffect(() => {
+    const run = place.value.query.get('at') === 'run' ? title.current?.closest('.card')?.querySelector('[data-run]') : null;
+    (/** @type {HTMLElement | null | undefined} */ (run) ?? title.current)?.focus();
+  }, []);
   const { text, problem } = form.outcome.value;
   const check = async () => {
     const say = (/** @type {string} */ words) => setSaid({ words, of: text });

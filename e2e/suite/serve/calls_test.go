@@ -1,0 +1,150 @@
+package serve_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/store"
+	"github.com/pagetools/pagetools/transport/console"
+)
+
+// doCall makes a call as an agent does.
+func doCall(t *testing.T, b *bridge.Bridge, tool, id string) {
+	t.Helper()
+	_, _ = b.Do(t.Context(), &bridge.Call{Site: "shop", Tool: tool, ID: id, Session: "s1", Caller: bridge.Caller{Name: "agent\u202e", May: []bridge.Right{bridge.MayCall}}, Input: bridgetest.JSON(`{"q":"in-the-arguments"}`)})
+}
+
+// TestCallsOnThePage: a person finds, by keyboard alone, why a call was refused; new calls do not move what
+// they read; a call of their own is run again; the focus is never lost, also on a narrow screen.
+func TestCallsOnThePage(t *testing.T) {
+	t.Parallel()
+	router := bridgetest.NewRouter().Add("shop", shopTools()...)
+	b, login := serveRouter(t, router, store.Memory(store.Options{}), bridge.Options{}, console.Options{})
+	page := showInBrowser(t, browserOf(t, 1280, 800), login(), "#inbox-title")
+	page.eval(t, `(() => { window.lost = []; document.addEventListener('focusout', () => setTimeout(() => { if (document.activeElement === document.body) lost.push(location.hash); }, 50)); return ''; })()`)
+	page.press(t, "g", "c")
+	page.until(t, focused+".id === 'calls-title' && document.body.innerText.includes('No call came since pagetools began.') && document.title === 'pagetools: calls'")
+	page.clean(t, "no calls")
+	for n := range 40 {
+		doCall(t, b, "find", fmt.Sprintf("F%02d", n))
+	}
+	doCall(t, b, "wipe", "REFUSED")
+	doCall(t, b, "none", "NONE")
+	bob := bridge.Caller{Name: "bob", May: []bridge.Right{bridge.MayAnswer}}
+	for _, q := range bridgetest.Questions(b, bob) {
+		if err := b.Answer(bob, q.ID, bridge.Answer{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page.until(t, "document.querySelector('.call-head') !== null && document.body.innerText.includes('42 calls') && document.body.innerText.includes('APPROVAL_DENIED')")
+	if rows := page.eval(t, "[...document.querySelectorAll('.call')].slice(0, 3).map((r) => r.innerText.split('\\n').slice(1).join(' ')).join('|')"); !strings.Contains(rows, "✕ error shop none agent s1") || !strings.Contains(rows, "✕ refused shop wipe") || !strings.Contains(rows, "APPROVAL_DENIED") || !strings.Contains(rows, "✓ ok shop find") {
+		t.Errorf("the first rows are %s", rows)
+	}
+	page.clean(t, "calls")
+	page.shot(t, "calls")
+	page.press(t, "g", "s")
+	page.until(t, "document.querySelector('.sparkline')?.ariaLabel === '42 calls in 15 minutes' && document.querySelector('.list tbody').innerText.includes('2 %')")
+	doCall(t, b, "none", "NONE2")
+	page.until(t, "document.querySelector('.sparkline').ariaLabel === '43 calls in 15 minutes' && document.querySelector('.list tbody').innerText.includes('5 %')")
+	page.clean(t, "sites with calls")
+	page.shot(t, "sites-calls")
+	page.press(t, "g", "c")
+	page.until(t, focused+".id === 'calls-title'")
+
+	page.press(t, "/", "s", "t", "a")
+	page.until(t, "document.querySelectorAll('.completions li').length === 1")
+	page.clean(t, "completion")
+	page.press(t, "ArrowDown", "Enter", "r", "e", "f", "ArrowDown", "Enter")
+	page.until(t, "document.getElementById('calls-filter').value === 'status:refused ' && document.querySelectorAll('.call').length === 1 && location.hash === '#/calls?q=status%3Arefused+'")
+	page.press(t, "Tab", "Tab", "Tab")
+	page.until(t, focused+".matches('.call')")
+	page.press(t, "Enter")
+	page.until(t, focused+".id === 'call-title' && document.querySelector('.card').innerText.includes('keeps no arguments')")
+	if text := page.eval(t, "document.querySelector('.card').innerText"); !strings.Contains(text, "It did not run: it is safe to repeat it.") || !strings.Contains(text, "A person is asked each time: nothing says that this tool may run unasked") ||
+		!strings.Contains(text, "Refused by bob.") || !strings.Contains(text, "keeps no arguments") || strings.Contains(text, "in-the-arguments") {
+		t.Errorf("the call is %s", text)
+	}
+	page.clean(t, "a call")
+	page.shot(t, "call")
+	page.press(t, "Escape")
+	page.until(t, focused+".matches('.call') && document.querySelector('.card') === null")
+
+	// Another filter, and news that wait while the list is read.
+	page.eval(t, "(document.querySelector('.chips button').focus(), '')")
+	page.press(t, "Enter")
+	page.until(t, focused+".id === 'calls-filter' && document.getElementById('calls-filter').value === '' && document.body.innerText.includes('43 calls')")
+	page.press(t, "f", "o", "o", ":", "x")
+	page.until(t, "document.body.innerText.includes('unknown word \"foo\" in the filter')")
+	page.clean(t, "a wrong filter")
+	page.eval(t, "(document.querySelector('.chips button').click(), '')")
+	page.until(t, "document.body.innerText.includes('43 calls') && document.querySelectorAll('.call').length > 10")
+	page.eval(t, "new Promise((heard) => { const list = document.querySelector('.virtual'); list.addEventListener('scroll', () => setTimeout(heard, 0, ''), {once: true}); list.scrollTop = 200; })")
+	doCall(t, b, "find", "NEW1")
+	page.until(t, "document.body.innerText.includes('1 new') && document.body.innerText.includes('43 calls')")
+	page.eval(t, "(document.querySelector('.virtual').scrollTop = 0, '')")
+	page.until(t, "document.body.innerText.includes('44 calls') && document.querySelector('.call[data-id=NEW1]') !== null")
+	page.eval(t, "(document.getElementById('calls-title').focus(), '')")
+	page.press(t, ".")
+	page.until(t, "document.body.innerText.includes('paused')")
+	doCall(t, b, "find", "NEW2")
+	page.press(t, ".")
+	page.until(t, "document.querySelector('.call[data-id=NEW2]') !== null")
+
+	// A call of their own, again.
+	page.eval(t, "(location.hash = '#/sites/shop/tools/find?in=%7B%22q%22%3A%22tea%22%2C%22n%22%3A1.10%7D', '')")
+	page.until(t, "document.querySelector('[data-run]')?.ariaDisabled === 'false' && document.activeElement.id === 'tool-title'")
+	page.eval(t, "(document.querySelector('[data-run]').focus(), '')")
+	page.press(t, "Enter")
+	page.until(t, "document.querySelector('.result')?.dataset.stage === 'ended'")
+	page.press(t, "g", "c")
+	page.until(t, focused+".id === 'calls-title' && document.body.innerText.includes('46 calls')")
+	page.press(t, "j", "Enter")
+	page.until(t, "document.querySelector('.card pre')?.textContent === '{\"q\":\"tea\",\"n\":1.10}' && document.querySelector('.card .returned') !== null")
+	page.clean(t, "an own call")
+	page.shot(t, "call-own")
+	page.eval(t, "(document.querySelector('.card .answers a').focus(), '')")
+	page.press(t, "Enter")
+	page.until(t, focused+".matches('[data-run]') && document.querySelector('.result') === null")
+	page.press(t, "Enter")
+	page.until(t, "document.querySelector('.result')?.dataset.stage === 'ended'")
+	if ran := len(router.Calls()); ran != 40+2+2 {
+		t.Errorf("%d calls ran", ran)
+	}
+	if lost := page.eval(t, "JSON.stringify(lost)"); lost != "[]" {
+		t.Errorf("the focus was lost at %s", lost)
+	}
+}
+
+// TestCallsOnNarrowScreens: the list has one column, the call takes its place, large text fits, and a
+// thousand calls are some rows of the document; the row that has the focus stays in it.
+func TestCallsOnNarrowScreens(t *testing.T) {
+	t.Parallel()
+	b, login := serveRouter(t, bridgetest.NewRouter().Add("shop", shopTools()...), store.Memory(store.Options{}), bridge.Options{}, console.Options{})
+	for n := range 1000 {
+		doCall(t, b, "find", fmt.Sprintf("F%03d", n))
+	}
+	page := showInBrowser(t, browserOf(t, 320, 640), login(), "#inbox-title")
+	page.eval(t, "(location.hash = '#/calls?q=tool:find&sel=F998', '')")
+	page.until(t, focused+".id === 'call-title' && document.querySelector('.calls-list').offsetParent === null")
+	page.clean(t, "a call")
+	page.shot(t, "call-narrow")
+	page.press(t, "Escape")
+	page.until(t, focused+".dataset.id === 'F998'")
+	page.clean(t, "calls")
+	page.shot(t, "calls-narrow")
+	page.eval(t, "(document.querySelector('.virtual').scrollTop = 1e6, '')")
+	page.until(t, "document.querySelector('[role=grid]').ariaRowCount === '1001'")
+	page.eval(t, "(document.querySelector('.virtual').scrollTop = 1e6, '')")
+	page.until(t, "document.querySelector('.call[data-id=F000]') !== null")
+	if rows := page.eval(t, "String(document.querySelectorAll('.call').length)"); len(rows) > 2 || rows > "60" {
+		t.Errorf("%s rows are in the document", rows)
+	}
+	page.until(t, focused+".dataset.id === 'F998'")
+	page.press(t, "j")
+	page.until(t, focused+".dataset.id === 'F997' && document.querySelector('.virtual').scrollTop < 100")
+	page.eval(t, "(document.documentElement.style.fontSize = '175%', '')")
+	page.clean(t, "large text")
+}
