@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/kit"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/transport"
@@ -77,6 +79,16 @@ func (c *callers) factsOf(a *app.App) func(site string) console.SiteFacts {
 	}
 }
 
+// compareVersions compares two versions of a site's tools for the operators' page.
+func compareVersions(before, now json.RawMessage) ([]console.Change, error) {
+	found, err := kit.CompareVersions(before, now)
+	all := make([]console.Change, len(found))
+	for i, c := range found {
+		all[i] = console.Change{Tool: c.Tool, Was: c.Was, Pointer: c.Pointer, Change: c.Change, What: c.What, Reason: c.Reason}
+	}
+	return all, err
+}
+
 // userName returns the name of who runs this command, or "".
 func userName() string {
 	u, err := user.Current()
@@ -124,7 +136,7 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 	}
 	options := console.Options{Done: o.done, Log: p.log, Words: optionWords, Links: &o.links, Node: o.inbox.node(),
 		Version: ownVersion(), Start: who.plan.start, Facts: who.factsOf(a),
-		Audit: auditOf(a.Memory()), Callers: who.faces.Callers, RuleAt: who.ruleAt, Pages: a, Records: &p.records}
+		Compare: compareVersions, Audit: auditOf(a.Memory()), Callers: who.faces.Callers, RuleAt: who.ruleAt, Pages: a, Records: &p.records}
 	if err == nil || p.conf.ConsoleListen != "off" { // somebody can read them
 		options.Records.Gather(ctx, a.Bridge, options.Node)
 	}

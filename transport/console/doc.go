@@ -11,6 +11,9 @@
 //	GET  /api/sites/{s}/tools     {"items":[{"name","title","description","schema","terms","findings",…}],"next"}, as they are known now
 //	GET  /api/sites/{s}/findings  {"items":[{"rule","tool","message","refused"}],"next"}: what its author should know
 //	GET  /api/sites/{s}/config    {"schema"}: what config of a call may have, with the defaults of the site
+//	GET  /api/sites/{s}/versions  {"items":[{"version","severity","since","current"}],"next"}: those that are kept, the newest first
+//	GET  /api/sites/{s}/versions/{a}..{b}  {"severity","changes":[{"tool","path","was","is","severity","what","reason"}],"more"}: what differs, by
+//	                          meaning; severity is breaking, addition or text
 //	POST /api/sites/{s}/validate  {"tool","input"} gives {"errors":[{"pointer","message"}]}; nothing reaches the page
 //	POST /api/calls           {"site","tool","input","key","config"?,"session"?,"version"?,"confirm"?} gives 202 {"call"}: a person runs a
 //	                          tool, as console:NAME; the same key is the same call. confirm {"definition","arguments","level"}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -39,6 +40,9 @@ type Options struct {
 	// RuleAt returns the file and the line of an operator's rule, such as "pagetools.yaml:12", or "";
 	// nil knows none.
 	RuleAt func(site string, rule policy.Rule) string
+	// Compare returns how the tools of one webtool document differ from those of another, by meaning;
+	// nil finds no difference.
+	Compare func(before, now json.RawMessage) ([]Change, error)
 	// Pages tells of the browsers; nil knows none.
 	Pages Pages
 	// Audit reads the audit of the data folder; nil where there is none.
@@ -74,6 +78,7 @@ type Face struct {
 	hub     *hub
 	records *Records
 
+	compare  func(before, now json.RawMessage) ([]Change, error)
 	audit    *Audit
 	auditing auditing
 
@@ -86,7 +91,7 @@ type Face struct {
 // New makes the face of a bridge.
 func New(b *bridge.Bridge, o Options) *Face {
 	f := &Face{b: b, done: o.Done, version: o.Version, start: o.Start, facts: o.Facts, peers: o.Peers, named: o.Named, words: o.Words,
-		pages: o.Pages, audit: o.Audit, callers: o.Callers, ruleAt: o.RuleAt, node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
+		pages: o.Pages, compare: o.Compare, audit: o.Audit, callers: o.Callers, ruleAt: o.RuleAt, node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
 	f.hub, f.records = &hub{face: f}, cmp.Or(o.Records, &Records{})
 	return f
 }

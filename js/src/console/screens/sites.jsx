@@ -14,6 +14,7 @@ import { useKeptFocus } from '../ui/focus.js';
 import { Awaited, useLoaded } from '../ui/load.jsx';
 import { Name } from '../ui/said.jsx';
 import { Findings, Tool, stakeOf } from './tool.jsx';
+import { Page, Versions } from './versions.jsx';
 
 /** @typedef {import('../store.js').KnownSite} Site */
 
@@ -133,9 +134,11 @@ function One({ site, tab, tool }) {
       {why && <p class="problem">{visible(why)}</p>}
       <nav class="tabs" aria-label="Of this site">
         <a href={addressOf(site)} aria-current={tab === 'tools' ? 'page' : undefined}>Tools <span class="count">{site.tools}</span></a>{' '}
-        <a href={addressOf(site, 'findings')} aria-current={tab === 'findings' ? 'page' : undefined}>Findings <span class="count">{site.findings}</span></a>
+        <a href={addressOf(site, 'findings')} aria-current={tab === 'findings' ? 'page' : undefined}>Findings <span class="count">{site.findings}</span></a>{' '}
+        <a href={addressOf(site, 'versions')} aria-current={tab === 'versions' ? 'page' : undefined}>Versions</a>{' '}
+        <a href={addressOf(site, 'page')} aria-current={tab === 'page' ? 'page' : undefined}>Page</a>
       </nav>
-      {tab === 'findings' ? <Known site={site} /> : <Tools site={site} tool={tool} />}
+      {tab === 'versions' ? <Versions site={site} pair={tool} to={(pair) => addressOf(site, 'versions', pair)} /> : tab === 'page' ? <Page site={site} /> : tab === 'findings' ? <Known site={site} /> : <Tools site={site} tool={tool} />}
     </section>
   );
 }
