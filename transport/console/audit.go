@@ -82,7 +82,10 @@ type recordsJSON struct {
 	Items any    `json:"items"`
 }
 
-func (f *Face) auditRoutes() []transport.Route {
+// auditFace serves what is about the audit.
+type auditFace struct{ *Face }
+
+func (f auditFace) routes() []transport.Route {
 	return []transport.Route{
 		transport.Get("/api/audit", f.viewing(ofAllSites(f.audited))),
 		{Pattern: "/api/audit/verify", Methods: map[string]http.HandlerFunc{http.MethodPost: f.viewing(ofAllSites(f.verify))}},
@@ -90,7 +93,7 @@ func (f *Face) auditRoutes() []transport.Route {
 }
 
 // audited is GET /api/audit: how the audit is, or with ?call= the records of that call.
-func (f *Face) audited(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+func (f auditFace) audited(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	if r.URL.Query().Has("call") {
 		f.lookUp(w, r)
 		return
@@ -121,7 +124,7 @@ func (f *Face) audited(w http.ResponseWriter, r *http.Request, c bridge.Caller) 
 }
 
 // lookUp finds the records of a call.
-func (f *Face) lookUp(w http.ResponseWriter, r *http.Request) {
+func (f auditFace) lookUp(w http.ResponseWriter, r *http.Request) {
 	call := r.URL.Query().Get("call")
 	switch {
 	case call == "" || len(call) > maxCallID:
@@ -149,7 +152,7 @@ func (f *Face) lookUp(w http.ResponseWriter, r *http.Request) {
 
 // verify is POST /api/audit/verify: it begins a verification, unless one runs, and returns at once. What
 // it found is told by GET /api/audit.
-func (f *Face) verify(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+func (f auditFace) verify(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	if f.audit == nil {
 		noAudit(w, r)
 		return
@@ -170,7 +173,7 @@ func (f *Face) verify(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	transport.WriteJSON(w, r, http.StatusAccepted, now)
 }
 
-func (f *Face) verifyNow(begun runningJSON) {
+func (f auditFace) verifyNow(begun runningJSON) {
 	ctx, cancel := context.WithTimeout(context.Background(), verifyTime)
 	defer cancel()
 	over := make(chan struct{})

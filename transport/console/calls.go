@@ -15,11 +15,11 @@ import (
 )
 
 // callsFace serves what is about calls.
-type callsFace struct{ face *Face }
+type callsFace struct{ *Face }
 
 // listCalls is GET /api/calls: the calls of all nodes that the filter wants, the newest first.
 func (x callsFace) listCalls(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
-	f := x.face
+	f := x.Face
 	limit, key, err := limitOf(r)
 	var from *callJSON
 	if err == nil && key != "" {
@@ -82,7 +82,7 @@ const withoutPayload = "payload=none"
 // call is GET /api/calls/{id}: a call of any node, with arguments and result if they are kept and its
 // reader may see them.
 func (x callsFace) call(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
-	f := x.face
+	f := x.Face
 	id := r.PathValue("id")
 	out, found := x.callHere(r, c, id)
 	if !found && f.mayLookElsewhere(c) {
@@ -109,7 +109,7 @@ func holderOf(ctx context.Context, peers map[string]http.RoundTripper, id string
 
 // callHere returns a call of this process.
 func (x callsFace) callHere(r *http.Request, c bridge.Caller, id string) (out runJSON, found bool) {
-	f := x.face
+	f := x.Face
 	out.callJSON, found = f.records.find(id)
 	if found && !c.Sees(out.Site) {
 		return runJSON{}, false

@@ -92,6 +92,9 @@ type Face struct {
 func New(b *bridge.Bridge, o Options) *Face {
 	f := &Face{b: b, done: o.Done, version: o.Version, start: o.Start, facts: o.Facts, peers: o.Peers, named: o.Named, words: o.Words,
 		pages: o.Pages, compare: o.Compare, audit: o.Audit, callers: o.Callers, ruleAt: o.RuleAt, node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
+	if f.callers == nil {
+		f.callers = func() []bridge.Caller { return nil }
+	}
 	f.hub, f.records = &hub{face: f}, cmp.Or(o.Records, &Records{})
 	return f
 }

@@ -86,13 +86,13 @@ func (f *Face) live(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 }
 
 // liveSession shows the page of a session.
-func liveSession(f *Face, w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+func (f sessionsFace) liveSession(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	view, err := bridge.ViewSession(r.Context(), f.b, c, r.PathValue("id"))
 	if err != nil {
 		transport.WriteError(w, r, bridge.AsError(err))
 		return
 	}
-	watchPage(f, w, r, c, view, "session")
+	watchPage(f.Face, w, r, c, view, "session")
 }
 
 // watchPage shows a page until its view ends. of says whose it is, for the log.

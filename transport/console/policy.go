@@ -15,7 +15,10 @@ import (
 	"github.com/pagetools/pagetools/transport"
 )
 
-func (f *Face) policyRoutes() []transport.Route {
+// policyFace serves what is about rules and consent.
+type policyFace struct{ *Face }
+
+func (f policyFace) routes() []transport.Route {
 	return []transport.Route{
 		transport.Get("/api/policy", f.atNode(f.decision)),
 		transport.Get("/api/policy/unseen", f.viewing(f.listUnseen)),
@@ -63,7 +66,7 @@ type layerJSON struct {
 }
 
 // decision is GET /api/policy: what would become of a call now. Nothing comes of asking.
-func (f *Face) decision(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+func (f policyFace) decision(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	q := r.URL.Query()
 	in := &bridge.Call{Site: q.Get("site"), Tool: q.Get("tool")}
 	for _, name := range []string{"site", "tool", "caller"} {
@@ -110,20 +113,13 @@ func (f *Face) decision(w http.ResponseWriter, r *http.Request, c bridge.Caller)
 
 // callerNamed returns a caller as it would call. One that is not of the configuration may call, and has
 // no credential that is known.
-func (f *Face) callerNamed(name string) (c bridge.Caller, known bool) {
-	for _, c := range f.configured() {
+func (f policyFace) callerNamed(name string) (c bridge.Caller, known bool) {
+	for _, c := range f.callers() {
 		if c.Name == name {
 			return c, true
 		}
 	}
 	return bridge.Caller{Name: text.Brief(name, 4*maxName), May: []bridge.Right{bridge.MayCall}}, false
-}
-
-func (f *Face) configured() []bridge.Caller {
-	if f.callers == nil {
-		return nil
-	}
-	return f.callers()
 }
 
 // callerJSON is a caller of the configuration.
@@ -135,9 +131,9 @@ type callerJSON struct {
 }
 
 // listCallers lists the callers of the configuration, with the sites that the operator may see, too.
-func (f *Face) listCallers(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+func (f policyFace) listCallers(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	var all []callerJSON
-	for _, x := range f.configured() {
+	for _, x := range f.callers() {
 		sites := slices.DeleteFunc(slices.Clone(x.Sites), func(s string) bool { return !c.Sees(s) })
 		switch {
 		case x.Sites == nil:
@@ -159,7 +155,7 @@ type unseenJSON struct {
 }
 
 // listUnseen lists the tools that nobody has seen, of all nodes. Of a site that is not open nothing is known.
-func (f *Face) listUnseen(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+func (f policyFace) listUnseen(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	var all []unseenJSON
 	for _, s := range f.b.Sites(c) {
 		names, _ := bridge.Unseen(r.Context(), f.b, c, s.Name)
@@ -199,7 +195,7 @@ type grantJSON struct {
 }
 
 // listGrants lists consent that stands, the newest first.
-func (f *Face) listGrants(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+func (f policyFace) listGrants(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	grants, err := bridge.StandingGrants(r.Context(), f.b, c)
 	if err != nil {
 		transport.WriteError(w, r, bridge.AsError(err))
@@ -214,13 +210,13 @@ func (f *Face) listGrants(w http.ResponseWriter, r *http.Request, c bridge.Calle
 			}
 			sites[g.Site] = list
 		}
-		all = append(all, grantJSON{f.node, g.ID, g.Caller, g.Site, g.Tool, g.GivenBy, g.GivenAt, g.Config != "", f.stateOf(g, list)})
+		all = append(all, grantJSON{f.node, g.ID, g.Caller, g.Site, g.Tool, g.GivenBy, g.GivenAt, g.Config != "", stateOf(f, g, list)})
 	}
 	page(w, r, all, func(g grantJSON) string { return g.ID })
 }
 
 // stateOf says whether consent that stands covers calls of the tools of a site as they are now.
-func (f *Face) stateOf(g bridge.Grant, list *bridge.Listing) string {
+func stateOf(f policyFace, g bridge.Grant, list *bridge.Listing) string {
 	if list == nil {
 		return ""
 	}
@@ -238,7 +234,7 @@ func (f *Face) stateOf(g bridge.Grant, list *bridge.Listing) string {
 }
 
 // revokeGrant takes back consent that stands.
-func (f *Face) revokeGrant(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+func (f policyFace) revokeGrant(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	if err := bridge.RevokeGrant(r.Context(), f.b, c, r.PathValue("id")); err != nil {
 		transport.WriteError(w, r, bridge.AsError(err))
 		return

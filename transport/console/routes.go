@@ -13,7 +13,7 @@ import (
 
 // Routes are the paths of the API and of its page.
 func (f *Face) Routes() []transport.Route {
-	return slices.Concat(pageRoutes(), f.policyRoutes(), f.auditRoutes(), f.versionRoutes(), []transport.Route{
+	return slices.Concat(pageRoutes(), policyFace{f}.routes(), auditFace{f}.routes(), f.versionRoutes(), []transport.Route{
 		transport.Get("/api/me", f.viewing(f.me)),
 		transport.Get("/api/questions", f.viewing(f.list)),
 		{Pattern: "/api/questions/{id}", Methods: map[string]http.HandlerFunc{
@@ -30,11 +30,11 @@ func (f *Face) Routes() []transport.Route {
 			http.MethodGet: f.viewing(callsFace{f}.listCalls), http.MethodPost: f.running(callsFace{f}.run)}},
 		transport.Get("/api/calls/{id}", f.viewing(callsFace{f}.call)),
 		{Pattern: "/api/calls/{id}/cancel", Methods: map[string]http.HandlerFunc{http.MethodPost: f.running(callsFace{f}.cancel)}},
-		transport.Get("/api/sessions", f.viewing(operationOf(f, listSessions))),
-		{Pattern: "/api/sessions/{id}", Methods: map[string]http.HandlerFunc{http.MethodDelete: answeringAt(f, operationOf(f, closeSession))}},
-		transport.Get("/api/sessions/{id}/picture", answeringAt(f, operationOf(f, sessionPicture))),
-		transport.Get("/api/sessions/{id}/live", answeringAt(f, operationOf(f, liveSession))),
-		transport.Get("/api/browsers", f.viewing(operationOf(f, listBrowsers))),
+		transport.Get("/api/sessions", f.viewing(sessionsFace{f}.listSessions)),
+		{Pattern: "/api/sessions/{id}", Methods: map[string]http.HandlerFunc{http.MethodDelete: answeringAt(f, sessionsFace{f}.closeSession)}},
+		transport.Get("/api/sessions/{id}/picture", answeringAt(f, sessionsFace{f}.sessionPicture)),
+		transport.Get("/api/sessions/{id}/live", answeringAt(f, sessionsFace{f}.liveSession)),
+		transport.Get("/api/browsers", f.viewing(sessionsFace{f}.listBrowsers)),
 		transport.Get("/files/{id}", f.running(func(w http.ResponseWriter, r *http.Request, c bridge.Caller) { transport.ServeFile(f.b, w, r, c) })),
 		transport.Get("/api/stats", f.viewing(callsFace{f}.listStats)),
 		transport.Get("/api/events", f.viewing(f.stream)),

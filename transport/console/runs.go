@@ -157,7 +157,7 @@ func ownName(c bridge.Caller) string {
 
 // run is POST /api/calls: a person runs a tool. What it comes to is told by the stream, and by madeCall.
 func (x callsFace) run(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
-	f := x.face
+	f := x.Face
 	in, key, err := readRun(r, c)
 	if err != nil {
 		transport.WriteError(w, r, bridge.AsError(err))
@@ -187,7 +187,7 @@ func (x callsFace) run(w http.ResponseWriter, r *http.Request, c bridge.Caller) 
 
 // followRun notes what becomes of a call until it is over.
 func (x callsFace) followRun(c bridge.Caller, m *madeCall, token string) {
-	f := x.face
+	f := x.Face
 	for {
 		long, err := f.b.LongCall(c, token)
 		if err != nil {
@@ -260,7 +260,7 @@ func readConfirm(v bridge.Value, c bridge.Caller) (*bridge.ByHand, error) {
 
 // cancel is POST /api/calls/{id}/cancel: it ends a call that the person made, and does not wait for that.
 func (x callsFace) cancel(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
-	f := x.face
+	f := x.Face
 	m, made := f.records.runs.find(r.PathValue("id"))
 	if !made || m.caller != c.Name {
 		transport.WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "You made no call with this id on this page, or it made room for others."))

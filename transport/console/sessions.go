@@ -14,11 +14,6 @@ import (
 	"github.com/pagetools/pagetools/transport"
 )
 
-// operationOf makes an operation of a function.
-func operationOf(f *Face, serve func(*Face, http.ResponseWriter, *http.Request, bridge.Caller)) operation {
-	return func(w http.ResponseWriter, r *http.Request, c bridge.Caller) { serve(f, w, r, c) }
-}
-
 // Pages tells of the pages and browsers of this process.
 type Pages interface {
 	// Pool counts the pages.
@@ -43,15 +38,18 @@ type sessionJSON struct {
 	Title    string    `json:"title"`
 }
 
+// sessionsFace serves what is about sessions and browsers.
+type sessionsFace struct{ *Face }
+
 func sessionOf(f *Face, s bridge.SessionState) sessionJSON {
 	return sessionJSON{f.node, s.ID, s.Caller, s.Site, s.Session, s.Since, s.Used, s.Calls, s.Running, s.Waiting, s.Address, s.Title}
 }
 
 // listSessions lists the sessions that the caller may see, of all nodes, the oldest first.
-func listSessions(f *Face, w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+func (f sessionsFace) listSessions(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	all := []sessionJSON{}
 	for _, s := range bridge.OpenSessions(f.b, c) {
-		all = append(all, sessionOf(f, s))
+		all = append(all, sessionOf(f.Face, s))
 	}
 	var late []string
 	if f.mayLookElsewhere(c) {
@@ -73,7 +71,7 @@ func answeringAt(f *Face, serve operation) http.HandlerFunc {
 }
 
 // closeSession ends a session. With ?running=end it also ends the calls that run in it.
-func closeSession(f *Face, w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+func (f sessionsFace) closeSession(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	id, all := r.PathValue("id"), r.URL.Query().Get("running") == "end"
 	if err := bridge.CloseSession(f.b, c, id, all); err != nil {
 		transport.WriteError(w, r, bridge.AsError(err))
@@ -84,7 +82,7 @@ func closeSession(f *Face, w http.ResponseWriter, r *http.Request, c bridge.Call
 }
 
 // sessionPicture shows the page of a session.
-func sessionPicture(f *Face, w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+func (f sessionsFace) sessionPicture(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	png, err := bridge.PictureOfSession(r.Context(), f.b, c, r.PathValue("id"))
 	writePicture(w, r, png, err)
 }
@@ -143,10 +141,10 @@ type browsersJSON struct {
 }
 
 // listBrowsers lists the browsers of all nodes, and counts their pages.
-func listBrowsers(f *Face, w http.ResponseWriter, r *http.Request, c bridge.Caller) {
-	out := browsersJSON{Items: browsersOf(f, true), Pools: []poolJSON{}}
+func (f sessionsFace) listBrowsers(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+	out := browsersJSON{Items: browsersOf(f.Face, true), Pools: []poolJSON{}}
 	if f.pages != nil {
-		out.Pools = append(out.Pools, poolOf(f))
+		out.Pools = append(out.Pools, poolOf(f.Face))
 	}
 	if f.mayLookElsewhere(c) {
 		for _, node := range eachPeer(r.Context(), f.peers(), "/api/browsers", func(_ string, resp *http.Response) {

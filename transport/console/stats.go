@@ -165,7 +165,7 @@ func (rs *Records) statsOf(node string, now time.Time, seconds, minutes int) (st
 // listStats is GET /api/stats: what each process did in the last 15 minutes. A caller of some sites gets
 // the minutes of these, and no samples, which are of all.
 func (x callsFace) listStats(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
-	f := x.face
+	f := x.Face
 	own, _ := f.records.statsOf(f.node, time.Now(), keptSeconds, keptMinutes)
 	if c.Sites != nil {
 		own.Samples = []sampleJSON{}
