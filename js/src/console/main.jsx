@@ -1,7 +1,7 @@
 // @ts-check
 // The operators' page: the frame around its screens.
 
-import { effect } from '@preact/signals';
+import { effect, signal } from '@preact/signals';
 import { render } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 
@@ -31,6 +31,9 @@ const screens = [
   { name: 'clients', title: 'Clients', Screen: later('Clients') },
 ];
 
+/** Whether a narrow window shows all screens to go to. */
+const more = signal(false);
+
 const Anywhere = later('Anywhere');
 
 function App() {
@@ -50,12 +53,13 @@ function App() {
         <Theme />
         <button type="button" class="plain" aria-label="Help: the keys of this page" onClick={() => { helpOpen.value = true; }}>?</button>
       </header>
-      <nav aria-label="Screens">
-        {screens.map((s) => (
-          <a key={s.name} href={`#/${s.name}`} aria-current={s.name === name ? 'page' : undefined}>
+      <nav aria-label="Screens" class={more.value ? 'all' : ''}>
+        {screens.map((s, i) => (
+          <a key={s.name} href={`#/${s.name}`} class={i < 3 || s.name === name ? '' : 'rest'} aria-current={s.name === name ? 'page' : undefined} onClick={() => { more.value = false; }}>
             {s.title}{s.name === 'inbox' && waiting.value > 0 && <> <span class="count">{waiting.value}</span></>}
           </a>
         ))}
+        <button type="button" class="plain more" aria-expanded={more.value} onClick={() => { more.value = !more.value; }}>{more.value ? 'Less' : 'More'}</button>
       </nav>
       <main id="main" tabIndex={-1} class={state === 'offline' ? 'dimmed' : ''}>
         {state === 'login' ? <Login /> : <>{name !== 'inbox' && <Waits />}{state === 'offline' && <Offline />}<Screen /></>}
