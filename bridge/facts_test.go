@@ -68,7 +68,7 @@ func TestEveryCallIsTold(t *testing.T) {
 		}
 		defer b.Close()
 		events := b.Watch(t.Context(), bridge.Interest{Caller: operator, Calls: true, Every: 20 * time.Millisecond})
-		const calls = 500
+		const calls = 5000
 		for range calls { // no time passes
 			if _, err := b.Do(t.Context(), &bridge.Call{Site: "shop", Tool: "find", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)}); err != nil {
 				t.Fatal(err)

@@ -176,7 +176,7 @@ func (ws *watchers) each(f func(*watcher)) {
 }
 
 // maxNoted bounds what a reader is behind with, and maxCallsNoted one who watches all calls.
-const maxNoted, maxCallsNoted = 64, 1024
+const maxNoted, maxCallsNoted = 64, 8192
 
 type watcher struct {
 	bridge *Bridge
@@ -189,6 +189,7 @@ type watcher struct {
 	mu     sync.Mutex
 	behind bool // it needs a snapshot
 	runs   []*Run
+	noted  map[*Run]bool // those of runs
 	sites  []string
 	// sessions is true when there are others than the reader knows.
 	sessions bool
@@ -204,9 +205,13 @@ func (w *watcher) note(r *Run, site string) {
 	switch {
 	case w.behind && !w.what.Calls: // the snapshot has it, but for calls that ended
 	case len(w.runs)+len(w.sites) >= most:
-		w.behind, w.runs, w.sites = true, nil, nil
-	case r != nil && !slices.Contains(w.runs, r):
+		w.behind, w.runs, w.noted, w.sites = true, nil, nil, nil
+	case r != nil && !w.noted[r]:
 		w.runs = append(w.runs, r)
+		if w.noted == nil {
+			w.noted = map[*Run]bool{}
+		}
+		w.noted[r] = true
 	case r == nil && !slices.Contains(w.sites, site):
 		w.sites = append(w.sites, site)
 	}
@@ -262,7 +267,7 @@ func (w *watcher) rest(ctx context.Context) bool {
 func (w *watcher) news() []Event {
 	w.mu.Lock()
 	behind, runs, sites, sessions := w.behind, w.runs, w.sites, w.sessions
-	w.behind, w.runs, w.sites, w.sessions = false, nil, nil, false
+	w.behind, w.runs, w.noted, w.sites, w.sessions = false, nil, nil, nil, false
 	w.mu.Unlock()
 	var events []Event
 	if behind {
