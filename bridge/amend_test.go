@@ -74,8 +74,7 @@ func TestChangedArguments(t *testing.T) {
 func TestChangedAreRefused(t *testing.T) {
 	secret := bridgetest.Asking("secret", `{"type":"object","properties":{"pw":{"type":"string","writeOnly":true}}}`)
 	r := bridgetest.NewRouter().Add("shop", bridgetest.Asking("order", orderSchema), secret)
-	b := open(t, r, bridge.SiteOptions{})
-	defer b.Close()
+	b := remembering(t, r, inMemory(t).Memory, bridge.SiteOptions{Approval: policy.Operator{Tools: []policy.Rule{{Pattern: "order", Level: policy.Once}}}})
 	for name, x := range map[string]struct {
 		tool  string
 		tells bool
