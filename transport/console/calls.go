@@ -79,6 +79,9 @@ func readPlace(key string) (*callJSON, error) {
 // other one looks at the right of the process.
 const withoutPayload = "payload=none"
 
+// ownPayload marks one for a reader who may see arguments and results of their own calls alone.
+const ownPayload = "payload=own"
+
 // call is GET /api/calls/{id}: a call of any node, with arguments and result if they are kept and its
 // reader may see them.
 func (x callsFace) call(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
@@ -88,6 +91,9 @@ func (x callsFace) call(w http.ResponseWriter, r *http.Request, c bridge.Caller)
 	if !found && f.mayLookElsewhere(c) {
 		if !c.Can(bridge.MayAnswer) {
 			r.URL.RawQuery = withoutPayload
+			if c.Can(bridge.MayCall) {
+				r.URL.RawQuery = ownPayload
+			}
 		}
 		if holder := holderOf(r.Context(), f.peers(), id); holder != nil {
 			passOn(holder, c).ServeHTTP(w, r)
@@ -119,8 +125,10 @@ func (x callsFace) callHere(r *http.Request, c bridge.Caller, id string) (out ru
 	others := !kept
 	if others {
 		m, kept = f.records.others.find(id)
+	} else if !found && c.Sees(m.call.Site) { // it is not remembered yet
+		out.callJSON, found = m.call, true
 	}
-	if !kept || !own && !c.Can(bridge.MayAnswer) || !c.Sees(m.call.Site) || others && !found || r.URL.RawQuery == withoutPayload {
+	if !kept || !own && (!c.Can(bridge.MayAnswer) || r.URL.RawQuery == ownPayload) || !c.Sees(m.call.Site) || others && !found || r.URL.RawQuery == withoutPayload {
 		return out, found
 	}
 	out.Kept, out.Input = true, m.input

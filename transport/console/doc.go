@@ -70,7 +70,7 @@
 // answer, which includes it. Lists that have next take ?limit= (100, at most 1,000) and ?before=,
 // which is next of the part before.
 // Calls need call besides view. What is about a site takes ?node=: the process that serves it, where
-// that is not this one; calls are made on the page of the process that serves their site.
+// that is not this one; so do making a call, cancelling it, and its files.
 //
 // All processes of a user are one inbox: the questions of the others are here, too, and
 // what is done with one of them is passed on to the socket of its process. An operator whose

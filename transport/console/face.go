@@ -136,11 +136,17 @@ func may(w http.ResponseWriter, r *http.Request, c bridge.Caller, right bridge.R
 // of its user.
 const OperatorHeader = "Pagetools-Operator"
 
+// loginHeader has the ID of that operator's login, where they came by a link.
+const loginHeader = "Pagetools-Login"
+
 // operatorName returns the caller who answers: on a socket, with the name from the process at its
 // other end.
 func (f *Face) operatorName(r *http.Request, c bridge.Caller) bridge.Caller {
 	if name := strings.TrimSpace(r.Header.Get(OperatorHeader)); f.named && name != "" {
 		c.Name = name
+		if login := r.Header.Get(loginHeader); login != "" {
+			c.Credential = loginPrefix + login
+		}
 	}
 	return c
 }

@@ -192,6 +192,10 @@ func passOn(to http.RoundTripper, c bridge.Caller) http.Handler {
 				p.Out.Header.Set("Sec-WebSocket-Protocol", LiveProtocol)
 			}
 			p.Out.Header.Set(OperatorHeader, c.Name)
+			p.Out.Header.Del(loginHeader)
+			if login := loginOf(c); login != "" {
+				p.Out.Header.Set(loginHeader, login)
+			}
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			transport.WriteError(w, r, bridge.Errorf(bridge.Conflict, "", bridge.Unknown,

@@ -150,6 +150,13 @@ func (f *Face) running(serve operation) http.HandlerFunc {
 	})
 }
 
+// runningAt is running on the process that ?node= names.
+func (x callsFace) runningAt(serve operation) http.HandlerFunc {
+	here := x.running(serve)
+	at := x.atNode(func(w http.ResponseWriter, r *http.Request, _ bridge.Caller) { here(w, r) })
+	return x.running(func(w http.ResponseWriter, r *http.Request, _ bridge.Caller) { at(w, r) })
+}
+
 // ownName names a caller who runs tools here: with own rates and sessions, never those of a program.
 func ownName(c bridge.Caller) string {
 	return callerPrefix + strings.TrimPrefix(c.Name, callerPrefix)

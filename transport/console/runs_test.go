@@ -13,6 +13,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/console"
 )
 
@@ -73,10 +74,11 @@ func TestRunByHand(t *testing.T) {
 			t.Errorf("%s reads %d %s", name, status, body)
 		}
 	}
-	for name, token := range map[string]string{"the viewer": viewing, "an agent": agent} {
-		if status, body := p.as(t, token, http.MethodGet, "/api/calls/"+id, ""); status != http.StatusNotFound && status != http.StatusForbidden {
-			t.Errorf("%s reads %d %s", name, status, body)
-		}
+	if status, body := p.as(t, viewing, http.MethodGet, "/api/calls/"+id, ""); status != http.StatusOK || !strings.Contains(body, `"kept":false,"input":null,"result":null`) {
+		t.Errorf("the viewer reads %d %s", status, body)
+	}
+	if status, body := p.as(t, agent, http.MethodGet, "/api/calls/"+id, ""); status != http.StatusForbidden {
+		t.Errorf("an agent reads %d %s", status, body)
 	}
 	if body := p.became(t, ada, p.made(t, ada, p.confirmed(t, ada, "k2", `{"x":1}`, "ask")), "ended"); !strings.Contains(body, `"outcome":"ok"`) || p.OpenQuestions() != 0 {
 		t.Errorf("what was confirmed came to %s", body)
@@ -117,6 +119,59 @@ func TestFilesOfRuns(t *testing.T) {
 		if status, body := p.as(t, token, http.MethodGet, path, ""); status != http.StatusNotFound && status != http.StatusForbidden {
 			t.Errorf("%s gets %d %s", name, status, body)
 		}
+	}
+}
+
+// TestRunsOfOtherNodes: a person runs tools of sites of other processes: what they saw is their consent there, too; the
+// result and the files are theirs, and others, who may not call, run nothing.
+func TestRunsOfOtherNodes(t *testing.T) {
+	router := bridgetest.NewRouter().Add("garden", bridgetest.Asking("dig", ""))
+	router.Handle("garden", func(context.Context, bridge.Invocation) bridge.Step {
+		return bridge.Step{Data: json.RawMessage(`{"deep":1.10}`), Files: []bridge.File{{Name: "a.csv", Type: "text/csv", Bytes: 4, Data: []byte("a,b\n")}}}
+	})
+	b, err := bridge.New(router, bridge.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	there := other{transport.Trusted(transport.NewMux(console.New(b, console.Options{Node: "there", Named: true}).Routes()...), bridge.Caller{Name: "socket", May: []bridge.Right{bridge.MayAnswer, bridge.MayCall}}, transport.Options{})}
+	p := servePage(t, memory(t), console.Options{Peers: func() map[string]http.RoundTripper { return map[string]http.RoundTripper{"there": there} }})
+	ada, bob := p.login(t, "ada"), p.login(t, "bob")
+	var tools struct {
+		Items []struct{ Digest string }
+	}
+	if _, body := p.as(t, ada, http.MethodGet, "/api/sites/garden/tools?node=there", ""); json.Unmarshal([]byte(body), &tools) != nil || len(tools.Items) != 1 {
+		t.Fatalf("the tools are %s", body)
+	}
+	sum := sha256.Sum256([]byte(`{}`))
+	body := fmt.Sprintf(`{"site":"garden","tool":"dig","input":{},"key":"k1","confirm":{"definition":%q,"arguments":%q,"level":"ask"}}`, tools.Items[0].Digest, hex.EncodeToString(sum[:]))
+	var made struct{ Call string }
+	status, reply := p.as(t, ada, http.MethodPost, "/api/calls?node=there", body)
+	if json.Unmarshal([]byte(reply), &made) != nil || status != http.StatusAccepted {
+		t.Fatalf("%d %s", status, reply)
+	}
+	got := p.became(t, ada, made.Call, "ended")
+	var files struct{ Files []struct{ ID string } }
+	if json.Unmarshal([]byte(got), &files) != nil || len(files.Files) != 1 || !strings.Contains(got, `"result":{"deep":1.10}`) || !strings.Contains(got, `"caller":"console:ada"`) || !strings.Contains(got, `"node":"there"`) {
+		t.Fatalf("it came to %s", got)
+	}
+	path := "/files/" + files.Files[0].ID + "?node=there"
+	if resp := p.send(t, ada, http.MethodGet, path, ""); resp.StatusCode != http.StatusOK {
+		t.Errorf("who made the call gets %d", resp.StatusCode)
+	}
+	if status, body := p.as(t, bob, http.MethodGet, path, ""); status != http.StatusNotFound {
+		t.Errorf("bob gets %d %s", status, body)
+	}
+	for name, token := range map[string]string{"the answerer": answerer, "the viewer": viewing, "an agent": agent} {
+		if status, body := p.as(t, token, http.MethodPost, "/api/calls?node=there", strings.Replace(body, "k1", "k2", 1)); status != http.StatusForbidden {
+			t.Errorf("%s runs it: %d %s", name, status, body)
+		}
+	}
+	if status, body := p.as(t, shopper, http.MethodPost, "/api/calls?node=there", `{"site":"garden","tool":"dig","input":{},"key":"k3"}`); status != http.StatusNotFound {
+		t.Errorf("who sees some sites of this process: %d %s", status, body)
+	}
+	if n := len(router.Calls()); n != 1 {
+		t.Errorf("%d calls ran", n)
 	}
 }
 

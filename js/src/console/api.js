@@ -159,6 +159,9 @@ export async function validate(site, node, tool, input) {
 
 /** @typedef {import('./calls/filter.js').Call & {kept: boolean, input?: string, result?: string, message?: string, files?: {id?: string, name: string, type: string, bytes?: number, url?: string}[]}} MadeCall input and result are their text */
 
+/** @param {string} node */
+const at = (node) => `?node=${encodeURIComponent(node)}`;
+
 /**
  * Runs a tool. Returns the id of the call.
  * @param {Site} site @param {Tool} tool @param {string} input JSON, as it is on the screen @param {{session: string, config: string, confirm: boolean}} how confirm says that what is on the screen is this person's consent
@@ -172,7 +175,7 @@ export async function makeCall(site, tool, input, { session, config, confirm }) 
     ...(session === '' ? [] : [`"session":${JSON.stringify(session)}`]), ...(config === '' ? [] : [`"config":${config}`]),
     ...(digest === '' ? [] : [`"confirm":${JSON.stringify({ definition: tool.digest, arguments: digest, level: tool.terms.level })}`]),
   ];
-  const reply = await ask('/api/calls', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: `{${members.join(',')}}` });
+  const reply = await ask(`/api/calls${at(site.node)}`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: `{${members.join(',')}}` });
   return (await reply.json()).call;
 }
 
@@ -208,14 +211,14 @@ export async function callRecords(q, before) {
   return (await ask(`/api/calls?${new URLSearchParams({ q, limit: before === '' ? '200' : '1000', ...(before === '' ? {} : { before }) })}`)).json();
 }
 
-/** A file that a page saved in a call that this person made. @param {string} id */
-export async function savedFile(id) {
-  return (await ask(`/files/${encodeURIComponent(id)}`)).blob();
+/** A file that a page saved in a call that this person made. @param {string} id @param {string} node the process of the call */
+export async function savedFile(id, node) {
+  return (await ask(`/files/${encodeURIComponent(id)}${at(node)}`)).blob();
 }
 
-/** Ends a call that this person made. @param {string} id */
-export async function cancelCall(id) {
-  await ask(`/api/calls/${encodeURIComponent(id)}/cancel`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' });
+/** Ends a call that this person made. @param {string} id @param {string} node its process */
+export async function cancelCall(id, node) {
+  await ask(`/api/calls/${encodeURIComponent(id)}/cancel${at(node)}`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' });
 }
 
 /**

@@ -89,7 +89,7 @@ function Payload({ call }) {
       {input.length > linked ? <p class="meta">They are too long for a link to the form: <Copy text={input} what="the arguments" /></p>
         : <p class="answers">{!masked && <a href={to({ at: 'run' })}>Replay</a>} <a href={to({})}>Edit and replay</a> <span class="meta">It opens in the form of the tool. What you run there is a new call.{masked && ' Secret arguments are shown as ***: fill them in before you run it.'}</span></p>}
       {call.message && <p class="problem">{visible(call.message)}</p>}
-      {call.result !== undefined && <Result text={call.result} tool={call.tool} files={call.files} />}
+      {call.result !== undefined && <Result text={call.result} of={call} />}
     </>
   );
 }

@@ -22,8 +22,8 @@ const ends = { ...pictures, 'text/plain': 'txt', 'text/csv': 'csv', 'application
 
 /** @typedef {NonNullable<import('../api.js').MadeCall['files']>[number]} File */
 
-/** @param {{text: string, tool: string, files?: File[] | undefined}} props text is JSON */
-export function Result({ text, tool, files = [] }) {
+/** @param {{text: string, of: import('../api.js').MadeCall}} props text is JSON, and of is its call */
+export function Result({ text, of: { tool, node, files = [] } }) {
   const [json, setJSON] = useState(false);
   let words = text;
   if (!json && text.startsWith('"')) words = JSON.parse(text);
@@ -39,7 +39,7 @@ export function Result({ text, tool, files = [] }) {
       <p class="meta">The page returned this{cut && `; the first 64 kB of ${size(words)} are shown`}:</p>
       <pre class="returned" tabIndex={0} dir="auto">{visible(cut ? words.slice(0, first).toWellFormed() : words)}</pre>
       {!json && picturesOf(text).map((one, i) => <Picture key={i} of={one} />)}
-      {files.length > 0 && <Files all={files} tool={tool} />}
+      {files.length > 0 && <Files all={files} tool={tool} node={node} />}
     </>
   );
 }
@@ -89,8 +89,8 @@ function Picture({ of }) {
   return <figure><canvas ref={at} class="picture" width={1} height={1} role="img" aria-label={said || 'A picture of the page'} /><figcaption>{said}</figcaption></figure>;
 }
 
-/** What the page saved. @param {{all: File[], tool: string}} props */
-function Files({ all, tool }) {
+/** What the page saved. @param {{all: File[], tool: string, node: string}} props */
+function Files({ all, tool, node }) {
   const [said, setSaid] = useState('');
   return (
     <>
@@ -99,7 +99,7 @@ function Files({ all, tool }) {
         {all.map((f, i) => (
           <li key={i}>
             <Name text={f.name} />{f.bytes !== undefined && ` ${f.bytes} bytes, ${visible(f.type)}`}{f.state && ` was not kept: ${f.state}`}{f.id && (
-              <> <button type="button" onClick={() => savedFile(f.id ?? '').then((blob) => save(blob, `${tool}-${i + 1}`, ends[f.type] ?? 'bin'), (e) => setSaid(told(e)))}>Download</button></>
+              <> <button type="button" onClick={() => savedFile(f.id ?? '', node).then((blob) => save(blob, `${tool}-${i + 1}`, ends[f.type] ?? 'bin'), (e) => setSaid(told(e)))}>Download</button></>
             )}
           </li>
         ))}

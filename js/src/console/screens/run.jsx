@@ -39,8 +39,7 @@ export function Run({ site, tool, text, problem, changed }) {
   const { level, destructive } = tool.terms;
   const grave = destructive || tool.annotations?.consequentialHint === true;
   const who = me.value;
-  const why = who && !who.rights.includes('call') ? 'Not allowed: you lack the right call.' : level === 'never' ? 'The operator\'s rules refuse every call.' : who && who.node !== site.node ? 'Another process serves this site: run it on the page of that one.'
-    : link.value.state !== 'live' ? 'Not connected.' : '';
+  const why = who && !who.rights.includes('call') ? 'Not allowed: you lack the right call.' : level === 'never' ? 'The operator\'s rules refuse every call.' : link.value.state !== 'live' ? 'Not connected.' : '';
   const run = async () => {
     setAsks(null);
     if (text === undefined || busy.current) return;
@@ -152,9 +151,9 @@ function Made({ id, changed }) {
         {call.stage === 'ended' && ` · ${ms} ms`}{ok && call.result !== undefined && ` · ${size(call.result)}`} · as {visible(call.caller)}
       </p>
       {call.stage === 'asked' && <p><a href={`#/inbox/${encodeURIComponent(call.question ?? '')}`}>Open the question</a></p>}
-      {call.stage !== 'ended' && <button type="button" onClick={() => cancelCall(id).catch((e) => setProblem(told(e)))}>Cancel the call</button>}
+      {call.stage !== 'ended' && <button type="button" onClick={() => cancelCall(id, call.node).catch((e) => setProblem(told(e)))}>Cancel the call</button>}
       {call.message && <p class="problem">{visible(call.message)} {outcomes[call.outcome ?? ''] ?? ''}</p>}
-      {ok && call.result !== undefined && <Result text={call.result} tool={call.tool} files={call.files} />}
+      {ok && call.result !== undefined && <Result text={call.result} of={call} />}
       <p class="meta">call <code>{visible(id)}</code></p>
     </section>
   );
