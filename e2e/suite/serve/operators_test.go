@@ -203,7 +203,7 @@ func (p *shownPage) clean(t *testing.T, state string) {
 		t.Errorf("%s: the policy was not kept: %s", state, found)
 	}
 	if wider := p.eval(t, `String(document.documentElement.scrollWidth > innerWidth)`); wider != "false" {
-		t.Errorf("%s: the page is wider than its window", state)
+		t.Errorf("%s: the page is wider than its window: %s", state, p.eval(t, `[...document.querySelectorAll('body *')].filter((e) => (e.getBoundingClientRect().right > innerWidth || e.scrollWidth > innerWidth) && !e.closest('.frame')).slice(-3).map((e) => e.outerHTML.slice(0, 200)).join('\n')`))
 	}
 }
 

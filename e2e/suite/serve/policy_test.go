@@ -121,6 +121,20 @@ func quoted(s string) string {
 	return "'" + strings.NewReplacer("\\", "\\\\", "'", "\\'").Replace(s) + "'"
 }
 
+// auditIn reads the audit of a store.
+func auditIn(kept *store.Store) *console.Audit {
+	return &console.Audit{Healthy: kept.Audit.Healthy, Verify: func(ctx context.Context, tell func(read, of int64)) (any, error) {
+		r, err := kept.VerifyTelling(ctx, tell)
+		return struct {
+			OK bool `json:"ok"`
+			store.Report
+		}{len(r.Bad) == 0, r}, err
+	}, Of: func(ctx context.Context, call string) (any, error) {
+		all, err := kept.RecordsOf(ctx, call)
+		return all, err
+	}}
+}
+
 // TestAuditOnThePage: by keyboard alone, a person has the audit verified and sees what is in it, looks up a call, and
 // learns where somebody changed it.
 func TestAuditOnThePage(t *testing.T) {
@@ -130,16 +144,7 @@ func TestAuditOnThePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := newShop(t, kept, bridge.SiteOptions{}, console.Options{Audit: &console.Audit{Healthy: kept.Audit.Healthy, Verify: func(ctx context.Context, tell func(read, of int64)) (any, error) {
-		r, err := kept.VerifyTelling(ctx, tell)
-		return struct {
-			OK bool `json:"ok"`
-			store.Report
-		}{len(r.Bad) == 0, r}, err
-	}, Of: func(ctx context.Context, call string) (any, error) {
-		all, err := kept.RecordsOf(ctx, call)
-		return all, err
-	}}})
+	x := newShop(t, kept, bridge.SiteOptions{}, console.Options{Audit: auditIn(kept)})
 	for range 2 {
 		if _, err := x.b.Do(t.Context(), &bridge.Call{ID: "CALL-OF-ADA", Site: "shop", Tool: "find", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)}); err != nil {
 			t.Fatal(err)
@@ -191,26 +196,29 @@ func TestAuditOnThePage(t *testing.T) {
 	}
 }
 
+// compared is how the tools of two documents differ.
+func compared(before, now json.RawMessage) ([]console.Change, error) {
+	a, err := check.OfVersion(before)
+	if err != nil {
+		return nil, err
+	}
+	b, err := check.OfVersion(now)
+	if err != nil {
+		return nil, err
+	}
+	found, err := check.Diff(a, b)
+	var all []console.Change
+	for _, c := range found {
+		all = append(all, console.Change{Tool: c.Tool, Was: c.Was, Pointer: c.Pointer, Change: c.Change, What: c.What, Reason: c.Reason})
+	}
+	return all, err
+}
+
 // TestVersionsOnThePage: a person compares two versions of a site by keyboard alone, reads both sides of what changed, is
 // warned where only words changed, and pins one; what pages say is text.
 func TestVersionsOnThePage(t *testing.T) {
 	t.Parallel()
-	x := newShop(t, store.Memory(store.Options{}), bridge.SiteOptions{}, console.Options{Compare: func(before, now json.RawMessage) ([]console.Change, error) {
-		a, err := check.OfVersion(before)
-		if err != nil {
-			return nil, err
-		}
-		b, err := check.OfVersion(now)
-		if err != nil {
-			return nil, err
-		}
-		found, err := check.Diff(a, b)
-		var all []console.Change
-		for _, c := range found {
-			all = append(all, console.Change{Tool: c.Tool, Was: c.Was, Pointer: c.Pointer, Change: c.Change, What: c.What, Reason: c.Reason})
-		}
-		return all, err
-	}})
+	x := newShop(t, store.Memory(store.Options{}), bridge.SiteOptions{}, console.Options{Compare: compared})
 	page := showInBrowser(t, browserOf(t, 1280, 800), x.login(), "#inbox-title")
 	page.until(t, "document.body.innerText.includes('No call waits')")
 	page.eval(t, "(location.hash = '#/sites/shop/versions', '')")

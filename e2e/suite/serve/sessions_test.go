@@ -28,6 +28,24 @@ type scriptedPages struct {
 	jpeg, png []byte // what each page shows
 }
 
+// newScriptedPages are pages that show a black picture.
+func newScriptedPages(t *testing.T) *scriptedPages {
+	t.Helper()
+	p := &scriptedPages{}
+	var picture bytes.Buffer
+	shown := image.NewRGBA(image.Rect(0, 0, 40, 30))
+	if err := jpeg.Encode(&picture, shown, nil); err != nil {
+		t.Fatal(err)
+	}
+	p.jpeg = bytes.Clone(picture.Bytes())
+	picture.Reset()
+	if err := png.Encode(&picture, shown); err != nil {
+		t.Fatal(err)
+	}
+	p.png = picture.Bytes()
+	return p
+}
+
 func (p *scriptedPages) All() []bridge.SessionState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,18 +98,7 @@ func (p *scriptedPages) set(pool bridge.Pool, all ...bridge.SessionState) {
 // which a call runs after they read what comes of that; the focus is never lost, and words of strangers are text.
 func TestSessionsByKeyboard(t *testing.T) {
 	t.Parallel()
-	pages := &scriptedPages{}
-	var picture bytes.Buffer
-	shown := image.NewRGBA(image.Rect(0, 0, 40, 30))
-	if err := jpeg.Encode(&picture, shown, nil); err != nil {
-		t.Fatal(err)
-	}
-	pages.jpeg = bytes.Clone(picture.Bytes())
-	picture.Reset()
-	if err := png.Encode(&picture, shown); err != nil {
-		t.Fatal(err)
-	}
-	pages.png = picture.Bytes()
+	pages := newScriptedPages(t)
 	_, login := serveRouter(t, bridgetest.NewRouter().Add("shop"), store.Memory(store.Options{}), bridge.Options{Sessions: pages}, console.Options{Pages: pages})
 	page := showInBrowser(t, browserOf(t, 320, 640), login(), "#inbox-title")
 	page.until(t, "document.body.innerText.includes('No call waits')")
