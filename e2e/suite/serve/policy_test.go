@@ -196,7 +196,7 @@ func TestAuditOnThePage(t *testing.T) {
 	}
 }
 
-// compared is how the tools of two documents differ.
+// compared returns how the tools of two documents differ.
 func compared(before, now json.RawMessage) ([]console.Change, error) {
 	a, err := check.OfVersion(before)
 	if err != nil {

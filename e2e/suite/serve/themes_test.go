@@ -12,7 +12,7 @@ import (
 	"github.com/pagetools/pagetools/transport/console"
 )
 
-// screens are those of the operators' page with something in them: their names, addresses, and words that they have then.
+// screens lists the screens of the operators' page with something in them: names, addresses, and words that they show then.
 var screens = [][3]string{
 	{"inbox", "#/inbox", "Arguments"}, {"sites", "#/sites", "✓ open"}, {"tool", "#/sites/shop/tools/add-item", "Advanced settings"},
 	{"findings", "#/sites/shop/findings", "hidden-characters"}, {"versions", "#/sites/shop/versions/1.0.0..1.0.1", "Only words changed"}, {"page", "#/sites/shop/page", "of the page itself"},
