@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -157,8 +158,12 @@ func TestCallsOfOtherNodes(t *testing.T) {
 	records := &console.Records{}
 	records.Gather(t.Context(), b, "there")
 	there := other{transport.Trusted(transport.NewMux(console.New(b, console.Options{Node: "there", Records: records}).Routes()...), bridge.Caller{Name: "socket", May: []bridge.Right{bridge.MayAnswer, bridge.MayCall}}, transport.Options{})}
+	var stuck atomic.Bool
 	p := servePage(t, memory(t), console.Options{Records: &console.Records{}, Peers: func() map[string]http.RoundTripper {
-		return map[string]http.RoundTripper{"there": there, "stuck": silent{}}
+		if stuck.Load() {
+			return map[string]http.RoundTripper{"there": there, "stuck": silent{}}
+		}
+		return map[string]http.RoundTripper{"there": there}
 	}})
 	var made struct{ Call string }
 	r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://console/api/calls", strings.NewReader(`{"site":"garden","tool":"dig","input":{"deep":1.10},"key":"k"}`))
@@ -168,7 +173,9 @@ func TestCallsOfOtherNodes(t *testing.T) {
 		t.Fatalf("%d %v", resp.StatusCode, err)
 	}
 	p.do(t, "shop", "find", "H1")
+	stuck.Store(true)
 	got := p.calls(t, viewing, "?q="+url.QueryEscape("-tool:buy tool:find,dig"), 2)
+	stuck.Store(false)
 	if got.Items[0].Node != "here" || got.Items[1].Node != "there" || len(got.Missing) != 1 || got.Missing[0].Node != "stuck" {
 		t.Errorf("the calls are %+v", got)
 	}

@@ -140,6 +140,7 @@ func TestCallsOnThePage(t *testing.T) {
 // TestCallsOnNarrowScreens: the list has one column, the call takes its place, large text fits, and a
 // thousand calls are some rows of the document; the row that has the focus stays in it.
 func TestCallsOnNarrowScreens(t *testing.T) {
+	gatetest.Nightly(t, "TestScreensInThemes looks at narrow windows, too")
 	t.Parallel()
 	b, login := serveRouter(t, bridgetest.NewRouter().Add("shop", shopTools()...), store.Memory(store.Options{}), bridge.Options{}, console.Options{})
 	for n := range 1000 {
