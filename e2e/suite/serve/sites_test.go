@@ -271,7 +271,7 @@ func TestResultsOnThePage(t *testing.T) {
 			Files: []bridge.File{{Name: "../a\u202e.csv", Type: "text/csv", Bytes: 4, Data: []byte("a,b\n")}}}
 	})
 	page.eval(t, "(location.hash = '#/sites/shop/tools/find?in=' + encodeURIComponent('{\"q\":\"it\\u2019s \\u202e 1.10\",\"n\":1.10}'), '')")
-	page.until(t, "document.querySelector('[data-run]')?.ariaDisabled === 'false'")
+	page.until(t, "document.querySelector('[data-run]')?.ariaDisabled === 'false' && "+focused+".id === 'tool-title'")
 	page.eval(t, "(document.querySelector('[data-run]').focus(), '')")
 	page.press(t, "Enter")
 	page.until(t, "document.querySelector('.result figcaption')?.textContent === 'A picture of the page, 1 × 1'")
@@ -316,9 +316,9 @@ func TestResultsOnThePage(t *testing.T) {
 	page.until(t, "document.querySelector('.copy-as textarea')?.value.includes('urllib') && document.querySelector('.copy-as [role=status]').textContent === 'Copy it from here.'")
 
 	page.eval(t, "(location.hash = '#/sites/shop/tools/add-item?in=' + encodeURIComponent('{\"items\":[]}'), '')")
-	page.until(t, "document.querySelector('#tool-title')?.textContent === 'add-item' && document.querySelector('[data-run]')?.ariaDisabled === 'false'")
+	page.until(t, "document.querySelector('#tool-title')?.textContent === 'add-item' && document.querySelector('[data-run]')?.ariaDisabled === 'false' && "+focused+".id === 'tool-title'")
 	page.eval(t, `(window.was = window.fetch, window.fetch = async (path, how) => { // Run is pressed, and on its way
-		if (path === '/api/calls') { window.held = true; await new Promise((go) => { window.go = go; }); }
+		if (path.startsWith('/api/calls?')) { window.held = true; await new Promise((go) => { window.go = go; }); }
 		return window.was(path, how);
 	}, document.querySelector('[data-run]').focus(), '')`)
 	page.press(t, "Enter")
