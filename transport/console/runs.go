@@ -186,14 +186,14 @@ func (x callsFace) run(w http.ResponseWriter, r *http.Request, c bridge.Caller) 
 	_, s := f.b.Detach(context.WithoutCancel(r.Context()), in, 0)
 	f.records.runs.note(m, &s)
 	if !s.IsOver() {
-		go x.followRun(c, m, s.ID) // ends with the call, or with the program
+		go followRun(x, c, m, s.ID) // ends with the call, or with the program
 	}
 	f.log.InfoContext(r.Context(), "call: run by hand", "call", in.ID, "site", in.Site, "tool", in.Tool, "by", c.Name)
 	transport.WriteJSON(w, r, http.StatusAccepted, madeID{in.ID})
 }
 
 // followRun notes what becomes of a call until it is over.
-func (x callsFace) followRun(c bridge.Caller, m *madeCall, token string) {
+func followRun(x callsFace, c bridge.Caller, m *madeCall, token string) {
 	f := x.Face
 	for {
 		long, err := f.b.LongCall(c, token)
