@@ -10,7 +10,7 @@ import { answering, close, entries, link, now } from '../store.js';
 import { visible } from '../text.js';
 import { later } from '../ui/later.jsx';
 import { Name, Said } from '../ui/said.jsx';
-import { useRipe } from '../ui/ripe.js';
+import { noRepeat, useRipe } from '../ui/ripe.js';
 import { argumentsTitle, given, known, left, masked, severity, wordsOf, written } from '../words.js';
 
 /** @typedef {import('../store.js').Entry} Entry */
@@ -29,9 +29,6 @@ const opening = { open: true, other: false, why: 'The arguments are not there ye
 const edited = new Set();
 /** @type {import('./edit.jsx').Fault[]} */
 const none = [];
-
-/** @param {KeyboardEvent} e a key that is held answers nothing */
-const noRepeat = (e) => { if (e.repeat && (e.key === 'Enter' || e.key === ' ')) e.preventDefault(); };
 
 /** @param {{entry: Entry}} props */
 export function Card({ entry }) {

@@ -9,7 +9,9 @@ import { Form } from '../form/model.js';
 import { calls, link, me } from '../store.js';
 import { visible } from '../text.js';
 import { Awaited, told, useLoaded } from '../ui/load.jsx';
+import { noRepeat } from '../ui/ripe.js';
 import { Name, size } from '../ui/said.jsx';
+import { Sure } from '../ui/sure.jsx';
 import { CopyAs } from './copy.jsx';
 import { Result } from './result.jsx';
 
@@ -61,7 +63,7 @@ export function Run({ site, tool, text, problem, changed }) {
     else run();
   };
   return (
-    <section class="run" aria-label="Run" onKeyDown={(e) => { if (e.repeat && (e.key === 'Enter' || e.key === ' ')) e.preventDefault(); }}>
+    <section class="run" aria-label="Run" onKeyDown={noRepeat}>
       <Advanced site={site} session={session} setSession={setSession} settings={settings} setSettings={setSettings} />
       <p class="answers">
         <button type="button" class={grave ? 'primary danger' : 'primary'} data-run aria-disabled={why !== ''} onClick={press}>{grave && <span aria-hidden="true">▲ </span>}Run</button>
@@ -69,7 +71,7 @@ export function Run({ site, tool, text, problem, changed }) {
         <span role="status">{said}</span>
       </p>
       <CopyAs site={site} tool={tool.name} text={text} problem={problem} session={session} config={config} />
-      {asks && asks.text === text && asks.digest === tool.digest && <Sure site={site} tool={tool} text={text} run={run} stop={() => setAsks(null)} />}
+      {asks && asks.text === text && asks.digest === tool.digest && <Grave site={site} tool={tool} text={text} run={run} stop={() => setAsks(null)} />}
       {made !== '' && <Made key={made} id={made} changed={changed} />}
     </section>
   );
@@ -98,26 +100,13 @@ function Settings({ site, take }) {
 }
 
 /** What is about to happen, once more; it leaves when the tool or the arguments become others. @param {{site: Site, tool: Tool, text: string, run: () => void, stop: () => void}} props */
-function Sure({ site, tool, text, run, stop }) {
-  const at = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  useEffect(() => {
-    at.current?.showModal();
-  }, []);
-  const close = () => at.current?.close(); // which gives the focus back
+function Grave({ site, tool, text, run, stop }) {
   return (
-    <dialog ref={at} aria-labelledby="sure-title" onClose={stop}>
-      <h2 id="sure-title">Run <Name text={tool.name} />?</h2>
+    <Sure title={<>Run <Name text={tool.name} />?</>} verb={`Run ${visible(tool.name)}`} run={run} stop={stop}>
       <p>Site <Name text={site.name} />, <code>{visible(tool.origin)}</code>. {tool.terms.destructive ? 'The page marks this tool as destructive.' : 'The page says that this tool has consequences.'}</p>
       <p>Arguments, all of them:</p>
       <pre tabIndex={0} dir="auto">{visible(text)}</pre>
-      <p class="answers">
-        <button type="button" autofocus onClick={close}>Cancel</button>
-        <button type="button" class="primary danger" onClick={() => {
-          close();
-          run();
-        }}><span aria-hidden="true">▲ </span>Run {visible(tool.name)}</button>
-      </p>
-    </dialog>
+    </Sure>
   );
 }
 

@@ -44,3 +44,6 @@ export function useRipe() {
   useLayoutEffect(look); // after each drawing
   return [ref, ripe];
 }
+
+/** @param {KeyboardEvent} e a key that is held answers nothing */
+export const noRepeat = (e) => { if (e.repeat && (e.key === 'Enter' || e.key === ' ')) e.preventDefault(); };

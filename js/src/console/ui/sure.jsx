@@ -3,6 +3,8 @@
 
 import { useEffect, useRef } from 'preact/hooks';
 
+import { noRepeat } from './ripe.js';
+
 /**
  * Asks whether to go on; the focus begins on Cancel, and goes back to where it was.
  * @param {{title: import('preact').ComponentChildren, verb: string, run: () => void, stop: () => void, children: import('preact').ComponentChildren}} props
@@ -17,7 +19,7 @@ export function Sure({ title, verb, run, stop, children }) {
     stop(); // the event comes later
   };
   return (
-    <dialog ref={at} aria-labelledby="sure-title" onClose={stop} onKeyDown={(e) => { if (e.repeat && (e.key === 'Enter' || e.key === ' ')) e.preventDefault(); }}>
+    <dialog ref={at} aria-labelledby="sure-title" onClose={stop} onKeyDown={noRepeat}>
       <h2 id="sure-title">{title}</h2>
       {children}
       <p class="answers">
