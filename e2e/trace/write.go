@@ -253,22 +253,34 @@ func (w *writer) message(m *Message) {
 
 // entry is a request in the words of HTTP archives, and Playwright's own members.
 func (w *writer) entry(r *Request) entry {
-	protocol := name(r.Protocol)
-	e := entry{FrameRef: frameID, MonotonicTime: w.time(r.At), Entry: har.Entry{
-		Page: pageID, Time: milliseconds(r.Took), Timings: har.Timings{Wait: milliseconds(r.Took)},
-		Started: r.At.UTC().Format("2006-01-02T15:04:05.000Z"),
-		Request: har.Request{Method: name(r.Method), URL: address(r.URL), HTTPVersion: protocol,
-			Cookies: []har.Pair{}, Headers: pairs(har.Headers(r.RequestHeaders)),
-			QueryString: pairs(har.Query(r.URL)), HeadersSize: -1, BodySize: -1},
-		Response: har.Response{Status: r.Status, StatusText: name(r.StatusText), HTTPVersion: protocol,
-			Cookies: []har.Pair{}, Headers: pairs(har.Headers(r.ResponseHeaders)), HeadersSize: -1,
-			BodySize: int(r.Size), Failed: name(r.Failed),
-			Content: har.Content{Size: r.Size, MimeType: name(cmp.Or(r.MIMEType, "x-unknown"))}},
-	}}
-	if r.Status == 0 {
+	e := r.Entry(name, text1)
+	if e.Page = pageID; r.Status == 0 {
 		e.Response.Status = -1
 	}
-	return e
+	return entry{FrameRef: frameID, MonotonicTime: w.time(r.At), Entry: e}
+}
+
+// Entry returns the request in the words of HTTP archives, without headers that hold logins. Of its
+// texts it has what short makes of them, and of the values of headers and parameters what long does.
+func (r *Request) Entry(short, long func(string) string) har.Entry {
+	protocol := short(r.Protocol)
+	pairs := func(all []har.Pair) []har.Pair {
+		for i := range all {
+			all[i] = har.Pair{Name: short(all[i].Name), Value: long(all[i].Value)}
+		}
+		return all
+	}
+	return har.Entry{
+		Time: milliseconds(r.Took), Timings: har.Timings{Wait: milliseconds(r.Took)},
+		Started: r.At.UTC().Format("2006-01-02T15:04:05.000Z"),
+		Request: har.Request{Method: short(r.Method), URL: short(address(r.URL)), HTTPVersion: protocol,
+			Cookies: []har.Pair{}, Headers: pairs(har.Headers(r.RequestHeaders)),
+			QueryString: pairs(har.Query(r.URL)), HeadersSize: -1, BodySize: -1},
+		Response: har.Response{Status: r.Status, StatusText: short(r.StatusText), HTTPVersion: protocol,
+			Cookies: []har.Pair{}, Headers: pairs(har.Headers(r.ResponseHeaders)), HeadersSize: -1,
+			BodySize: int(r.Size), Failed: short(r.Failed),
+			Content: har.Content{Size: r.Size, MimeType: short(cmp.Or(r.MIMEType, "x-unknown"))}},
+	}
 }
 
 // address is one without who logs in by it.
@@ -277,14 +289,7 @@ func address(text string) string {
 		u.User = nil
 		text = u.String()
 	}
-	return name(text)
-}
-
-func pairs(all []har.Pair) []har.Pair {
-	for i := range all {
-		all[i] = har.Pair{Name: name(all[i].Name), Value: text1(all[i].Value)}
-	}
-	return all
+	return text
 }
 
 func sum(data []byte) string {
