@@ -34,8 +34,8 @@ type RecordedCall struct {
 	pass *passage
 }
 
-// Conceal returns what masks in other texts what the call has that nobody may read: arguments that the
-// schema marks as secret, and logins in its config.
+// Conceal returns the texts of the call that nobody may read: arguments that the schema marks as secret,
+// and logins in its config.
 func (c *RecordedCall) Conceal() []string {
 	all := c.pass.input.LeavesAt(slices.Sorted(maps.Keys(c.pass.tool.secretsIn(c.pass.input))))
 	config, err := schema.Read(c.Config, maxInputDepth)

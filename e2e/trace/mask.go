@@ -2,8 +2,8 @@ package trace
 
 import "net/http"
 
-// Mask replaces each text of the trace by what hidden makes of it. Headers are copied first, because
-// they are whoever's made the trace.
+// Mask replaces each text of the trace by what hidden makes of it. Headers are copied first: the
+// maker of the trace may need them.
 func (t *Trace) Mask(hidden func(string) string) {
 	t.Title, t.URL = hidden(t.Title), hidden(t.URL)
 	for _, a := range t.Actions {

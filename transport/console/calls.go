@@ -104,7 +104,7 @@ func (x callsFace) call(w http.ResponseWriter, r *http.Request, c bridge.Caller)
 		noCall(w, r)
 		return
 	}
-	_, out.Recorded = x.recorded(id)
+	_, out.Recorded = recordedCall(f, id)
 	write(w, r, out)
 }
 

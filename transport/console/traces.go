@@ -51,7 +51,7 @@ type TracedCall struct {
 	// Asked, Answered and Ran are zero where it did not come so far, and Ended is the newest time
 	// that is known of one that runs.
 	Began, Asked, Answered, Ran, Ended time.Time
-	// Kept is true when Input and Result are those of the call, without secrets.
+	// Kept is true when Input and Result, without secrets, were kept.
 	Kept          bool
 	Input, Result json.RawMessage
 }
@@ -119,7 +119,7 @@ func tracedOf(c *runJSON) *TracedCall {
 
 // har is GET /api/calls/{id}/har.
 func (f tracesFace) har(w http.ResponseWriter, r *http.Request, call runJSON) {
-	rec, there := f.recorded(call.Call)
+	rec, there := recordedCall(f.Face, call.Call)
 	if !there {
 		unrecorded(w, r, "The page of this call was not recorded.")
 		return
@@ -129,7 +129,7 @@ func (f tracesFace) har(w http.ResponseWriter, r *http.Request, call runJSON) {
 
 // picture is GET /api/calls/{id}/picture/before, or after.
 func (f tracesFace) picture(w http.ResponseWriter, r *http.Request, call runJSON) {
-	rec, _ := f.recorded(call.Call)
+	rec, _ := recordedCall(f.Face, call.Call)
 	png := map[string][]byte{"before": rec.Before, "after": rec.After}[r.PathValue("when")]
 	if png == nil {
 		unrecorded(w, r, "There is no such picture of this call.")
@@ -138,8 +138,8 @@ func (f tracesFace) picture(w http.ResponseWriter, r *http.Request, call runJSON
 	writePicture(w, r, png, nil)
 }
 
-// recorded returns the recording of a call's page.
-func (f *Face) recorded(call string) (Recorded, bool) {
+// recordedCall returns the recording of a call's page.
+func recordedCall(f *Face, call string) (Recorded, bool) {
 	if f.traces == nil {
 		return Recorded{}, false
 	}
