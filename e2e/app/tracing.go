@@ -141,21 +141,20 @@ func requests(seen *session.Traced) (all []trace.Request) {
 // harOf writes the requests of a page as HAR 1.2, without bodies, logins and secrets.
 func harOf(version, title string, began time.Time, seen *session.Traced, secrets *schema.Concealer) ([]byte, error) {
 	hidden := func(s string) string { return quiet(secrets.In(s)) }
-	plain := func(s string) string { return text.Escape(s) }
 	f := &har.File{Log: har.Log{Version: "1.2", Creator: har.Creator{Name: "pagetools", Version: cmp.Or(version, "dev")},
 		Comment: "Without bodies and cookies; logins and secrets are ***."}}
 	if seen.Cut {
 		f.Log.Comment += " The page asked for more than is recorded."
 	}
 	const page = "page_1"
-	f.Log.Pages = []har.Page{{Started: began.UTC().Format("2006-01-02T15:04:05.000Z"), ID: page, Title: plain(hidden(title))}}
+	f.Log.Pages = []har.Page{{Started: began.UTC().Format("2006-01-02T15:04:05.000Z"), ID: page, Title: text.Escape(hidden(title))}}
 	all := requests(seen)
 	for i := range all {
 		r := &all[i]
 		quietHeaders(r)
 		r.Mask(hidden)
 		r.URL, _, _ = strings.Cut(r.URL, "#")
-		e := r.Entry(plain, plain)
+		e := r.Entry(text.Escape, text.Escape)
 		e.Page = page
 		e.Response.Content.Comment = "bodies are not recorded"
 		f.Log.Entries = append(f.Log.Entries, e)
