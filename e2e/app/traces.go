@@ -446,8 +446,9 @@ func (t *Traces) Session(id string) (console.Recorded, bool) {
 
 // WriteTrace implements console.Traces.
 func (t *Traces) WriteTrace(w io.Writer, c *console.TracedCall) error {
-	all := traceOf(c, t.call(c.Call))
-	if err := trace.Write(w, all); err != nil {
+	x := t.call(c.Call)
+	address, _, _ := t.app.Manager.Page(c.Site)
+	if err := trace.Write(w, traceOf(c, x, address)); err != nil {
 		return fmt.Errorf("writing the trace of a call: %w", err)
 	}
 	return nil

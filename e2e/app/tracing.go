@@ -17,8 +17,9 @@ import (
 	"github.com/pagetools/pagetools/transport/console"
 )
 
-// traceOf makes the trace of a call, with what was recorded of its page; nil is nothing.
-func traceOf(c *console.TracedCall, x *recordedCall) *trace.Trace {
+// traceOf makes the trace of a call, with what was recorded of its page; nil is nothing. address is the
+// site's: viewers show no picture without one.
+func traceOf(c *console.TracedCall, x *recordedCall, address string) *trace.Trace {
 	whole := &trace.Action{Title: "call " + c.Tool, Began: c.Began, Ended: c.Ended, Error: failureOf(c),
 		Params: params("site", c.Site, "tool", c.Tool, "caller", c.Caller, "session", c.Session, "version", c.Version, "process", c.Node),
 		Result: params("status", c.Status, "outcome", c.Outcome)}
@@ -34,7 +35,7 @@ func traceOf(c *console.TracedCall, x *recordedCall) *trace.Trace {
 	if c.Approver != "" {
 		whole.Log = append(whole.Log, "approved, or refused, by "+c.Approver)
 	}
-	t := &trace.Trace{Title: c.Tool + " on " + c.Site, Began: c.Began, Actions: []*trace.Action{whole}}
+	t := &trace.Trace{Title: c.Tool + " on " + c.Site, URL: cmp.Or(address, "about:blank"), Began: c.Began, Actions: []*trace.Action{whole}}
 	hidden := schema.Conceal(nil)
 	ran := stages(whole, c)
 	switch {

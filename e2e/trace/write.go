@@ -50,12 +50,16 @@ type writer struct {
 	// events and network are the lines of trace.trace and trace.network.
 	events, network bytes.Buffer
 	files           map[string][]byte
-	shown           map[*Picture]string // their snapshots
+	shown           map[*Picture]place // their snapshots
 }
+
+// place names the snapshot of a picture, and the action that shows it. From version 9 on, viewers look
+// for it by that.
+type place struct{ name, call string }
 
 // Write writes a trace as a zip archive. Errors come from out.
 func Write(out io.Writer, t *Trace) error {
-	w := &writer{t: t, left: mostBytes, files: map[string][]byte{}, shown: map[*Picture]string{}}
+	w := &writer{t: t, left: mostBytes, files: map[string][]byte{}, shown: map[*Picture]place{}}
 	w.event(contextOptions{
 		Type: "context-options", Version: version, Origin: "library", BrowserName: "chromium",
 		Platform: runtime.GOOS, WallTime: t.Began.UnixMilli(), MonotonicTime: w.time(t.Began),
@@ -145,7 +149,7 @@ func (w *writer) action(a *Action, parent string) {
 	begins := before{
 		Type: "before", CallID: id, StartTime: w.time(a.Began), Title: name(a.Title), Class: "Tool",
 		Method: "step", Params: params(a.Params), StepID: id, PageID: pageID, ParentID: parent,
-		BeforeSnapshot: w.snapshot(a.Before),
+		BeforeSnapshot: w.snapshot(a.Before, id),
 	}
 	if a.File != "" {
 		begins.Stack = []stackFrame{{File: name(a.File), Line: a.Line, Column: 1}}
@@ -160,7 +164,7 @@ func (w *writer) action(a *Action, parent string) {
 		w.event(log{Type: "log", CallID: id, Time: w.time(a.Ended), Message: text1(text)})
 	}
 	ends := after{Type: "after", CallID: id, EndTime: w.time(a.Ended), Result: params(a.Result),
-		AfterSnapshot: w.snapshot(a.After)}
+		AfterSnapshot: w.snapshot(a.After, id)}
 	if a.Error != "" {
 		ends.Error = &failure{Name: "Error", Message: text1(a.Error)}
 	}
@@ -175,16 +179,14 @@ func params(all []Param) map[string]string {
 	return m
 }
 
-// snapshot names the snapshot of a picture; "" is none. The steps before and after a picture share
-// it.
-func (w *writer) snapshot(p *Picture) string {
-	if p == nil || len(p.Data) > mostPicture {
+// snapshot names the snapshot of a picture that an action shows; "" is none, and one that an action
+// before it shows: viewers look there.
+func (w *writer) snapshot(p *Picture, call string) string {
+	if p == nil || len(p.Data) > mostPicture || w.shown[p].name != "" {
 		return ""
 	}
-	if w.shown[p] == "" {
-		w.shown[p] = fmt.Sprintf("picture@%d", len(w.shown)+1)
-	}
-	return w.shown[p]
+	w.shown[p] = place{fmt.Sprintf("picture@%d", len(w.shown)+1), call}
+	return w.shown[p].name
 }
 
 // pictures writes the pictures of actions, in their order, as documents that show them: viewers of
@@ -199,7 +201,7 @@ func (w *writer) pictures(actions []*Action) {
 
 func (w *writer) picture(p *Picture) {
 	named := w.shown[p]
-	if named == "" {
+	if named.name == "" {
 		return
 	}
 	delete(w.shown, p) // once
@@ -210,7 +212,7 @@ func (w *writer) picture(p *Picture) {
 	shown := element("IMG", map[string]string{"alt": "the page", "style": "display: block; width: 100%",
 		"src": "data:image/" + format + ";base64," + base64.StdEncoding.EncodeToString(p.Data)})
 	w.event(frameSnapshot{Type: "frame-snapshot", Snapshot: snapshot{
-		SnapshotName: named, CallID: "call@1", PageID: pageID, FrameID: frameID,
+		SnapshotName: named.name, CallID: named.call, PageID: pageID, FrameID: frameID,
 		FrameURL: name(w.t.URL), Timestamp: w.time(p.At), Doctype: "html", IsMainFrame: true,
 		Viewport: dimensions{size.Width, size.Height}, ResourceOverrides: []struct{}{},
 		HTML: element("HTML", nil, element("BODY", map[string]string{"style": "margin: 0"}, shown)),

@@ -47,8 +47,8 @@ await test('source', async () => {
 });
 await page.goto(`${viewer}?trace=${encodeURIComponent(call)}`);
 await test('the stages of a call', async () => {
-  await shown(page.getByText('view-cart on today'));
-  await actions.getByText('call view-cart', { exact: true }).click();
+  await shown(page.getByText('list-products on today'));
+  await actions.getByText('call list-products', { exact: true }).click();
   await tab('Call');
   assert.match(await page.locator('.call-tab').innerText(), /arguments:\s*"\{\}"/);
   await actions.locator('.codicon-chevron-right').click();

@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pagetools/pagetools/e2e/suite"
 	"github.com/pagetools/pagetools/e2e/suite/docs"
@@ -392,9 +394,6 @@ func operatorsTrace(t *testing.T) []byte {
 	t.Helper()
 	s := suite.Serve(t, "today="+filepath.Join(docs.Root(t), "examples", "today"), "--approval", "auto", "--console-listen", "127.0.0.1:0", "--warm", "0")
 	at := s.Ready.Console
-	if r := s.Ask("/webtools/today", ""); r.Status != http.StatusOK { // it waits for the page
-		t.Fatalf("%d %s", r.Status, r.Body)
-	}
 	api := func(method, path, body string) []byte {
 		t.Helper()
 		r := s.As(t, at.Token, method, at.URL+path, body)
@@ -403,8 +402,13 @@ func operatorsTrace(t *testing.T) []byte {
 		}
 		return r.Body
 	}
+	for end := time.Now().Add(suite.ReplyWithin); !bytes.Contains(api(http.MethodGet, "/api/sites/today/tools", ""), []byte("list-products")); {
+		if time.Now().After(end) {
+			t.Fatal("the page has no tools")
+		}
+	}
 	var made struct{ Call, Stage string }
-	body := api(http.MethodPost, "/api/calls", `{"site":"today","tool":"view-cart","input":{},"key":"k","record":true}`)
+	body := api(http.MethodPost, "/api/calls", `{"site":"today","tool":"list-products","input":{},"key":"k","record":true}`)
 	for made.Stage != "ended" {
 		if err := json.Unmarshal(body, &made); err != nil {
 			t.Fatal(err)
