@@ -21,6 +21,11 @@ var layers = []layer{
 	{"bridge/schema", nil, "schema is a leaf: it knows JSON Schema and nothing of ours"},
 	{"bridge/policy", nil, "policy is a leaf: pure decisions that can be tested without anything else"},
 	{"bridge/webtool", []string{"bridge/schema"}, "documents and versions are made from actions: they know no pipeline"},
+	{"bridge/records", nil, "records are a leaf: what an engine of a cluster keeps, and nothing of what it is about"},
+	{"bridge/records/recordstest", []string{"bridge/records"}, "the suite of engines needs only their port"},
+	{"bridge/records/seal", nil, "ciphers know no records: they get a key, and places"},
+	{"bridge/store/jetstream/natstest", nil, "a server for tests is a process"},
+	{"bridge/store/jetstream", []string{"bridge/records"}, "an engine implements the port, and knows nothing of what is kept"},
 	{"bridge/store", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "store keeps what the domain says, some of it as canonical JSON; it knows no adapter"},
 	{"bridge/opentools", []string{"bridge", "bridge/policy", "bridge/schema", "bridge/opentools/oauth"}, "opentools is an adapter behind bridge.Router"},
 	{"bridge/opentools/oauth", []string{"bridge/schema"}, "credentials know neither documents nor the pipeline"},
@@ -120,6 +125,7 @@ var owners = []owner{
 	{"github.com/modelcontextprotocol/go-sdk/...", []string{"e2e/suite/..."}, "tests log in with a client that is not ours; no binary has it"},
 	{"golang.org/x/time/rate/...", []string{"bridge/policy"}, "rates are policy, the same for every transport"},
 	{"modernc.org/...", []string{"bridge/store"}, "SQL only in the store"},
+	{"github.com/nats-io/...", []string{"bridge/store/jetstream"}, "one engine of records is NATS; its package implements a port of five methods"},
 	{"github.com/tailscale/hujson/...", []string{"cmd/pagetools/internal/clients"}, "only files of MCP clients are JSON with comments"},
 	{"go.yaml.in/yaml/...", []string{"bridge/opentools", "cmd/pagetools/internal/config", "e2e/hosts", "e2e/scenario", "e2e/suite/..."}, "only the configuration file is YAML, besides what describes hosts and scenarios, and documents of OpenAPI; a test reads the workflow that init writes"},
 	{"github.com/fsnotify/fsnotify/...", []string{"cmd/pagetools/internal/watch"}, "changes of files are heard in one place"},
@@ -140,7 +146,7 @@ var owners = []owner{
 	{"database/sql/...", []string{"bridge/store"}, "SQL only in the store"},
 	{"text/template", []string{"scripts/..."}, "the linker keeps every method for a template: the program would grow by 5 MB"},
 	{"html/template", []string{"examples/recipes", "e2e/suite/..."}, "as text/template"},
-	{"testing/...", []string{"bridge/bridgetest", "bridge/gatetest", "session/sessiontest", "e2e", "e2e/suite/..."}, "what ships does not import testing"},
+	{"testing/...", []string{"bridge/bridgetest", "bridge/gatetest", "bridge/records/recordstest", "bridge/store/jetstream/natstest", "session/sessiontest", "e2e", "e2e/suite/..."}, "what ships does not import testing"},
 }
 
 // testOwners are the imports that any test file may have besides the owners'.
