@@ -64,21 +64,28 @@ func form(bucket string, replicas int) *nats.StreamConfig {
 	return c
 }
 
+// maker looks at buckets, and makes them.
+type maker struct {
+	conn     *nats.Conn
+	js       nats.JetStreamContext
+	trusting bool // takes old servers with copies, in a test that shows why we do not
+}
+
 // ready makes a bucket that is missing, or returns why the one that is there does not do. The
 // number of its copies is returned.
-func (s *Store) ready(ctx context.Context, bucket string, replicas int) (int, error) {
-	info, err := s.js.StreamInfo(stream(bucket), nats.Context(ctx))
+func (b *maker) ready(ctx context.Context, bucket string, replicas int) (int, error) {
+	info, err := b.js.StreamInfo(stream(bucket), nats.Context(ctx))
 	if errors.Is(err, nats.ErrStreamNotFound) {
-		info, err = s.make(ctx, bucket, replicas)
+		info, err = b.make(ctx, bucket, replicas)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("bucket %s: %w", bucket, s.why(err))
+		return 0, fmt.Errorf("bucket %s: %w", bucket, err)
 	}
 	if err := fits(bucket, info.Config); err != nil {
 		return 0, fmt.Errorf("bucket %s: %w", bucket, err)
 	}
-	if info.Config.Replicas > 1 && !s.copiesAreSafe() {
-		return 0, fmt.Errorf("bucket %s: %w", bucket, s.unsafe())
+	if info.Config.Replicas > 1 && !b.copiesAreSafe() {
+		return 0, fmt.Errorf("bucket %s: %w", bucket, b.unsafe())
 	}
 	return info.Config.Replicas, nil
 }
@@ -86,35 +93,35 @@ func (s *Store) ready(ctx context.Context, bucket string, replicas int) (int, er
 // copiesAreSafe reports whether of two writes with one revision one is refused where there are
 // copies. In nats-server 2.9 and before, the leader compares with what is written, and not with what
 // is under way, so that both can be acknowledged: its issue 4320. One copy was always right.
-func (s *Store) copiesAreSafe() bool {
+func (b *maker) copiesAreSafe() bool {
 	var major, minor int
-	if _, err := fmt.Sscanf(s.conn.ConnectedServerVersion(), "%d.%d", &major, &minor); err != nil {
+	if _, err := fmt.Sscanf(b.conn.ConnectedServerVersion(), "%d.%d", &major, &minor); err != nil {
 		return false
 	}
-	return s.trusting || major > 2 || major == 2 && minor >= 10
+	return b.trusting || major > 2 || major == 2 && minor >= 10
 }
 
-func (s *Store) unsafe() error {
+func (b *maker) unsafe() error {
 	return fmt.Errorf("nats-server %s can acknowledge two writes where one must fail, when there are copies: "+
-		"use nats-server 2.10 or newer, or buckets with one copy", s.conn.ConnectedServerVersion())
+		"use nats-server 2.10 or newer, or buckets with one copy", b.conn.ConnectedServerVersion())
 }
 
 // make makes a bucket. Without a number of copies there are three in a cluster, and one elsewhere.
-func (s *Store) make(ctx context.Context, bucket string, replicas int) (*nats.StreamInfo, error) {
+func (b *maker) make(ctx context.Context, bucket string, replicas int) (*nats.StreamInfo, error) {
 	want := replicas
 	if want == 0 {
 		want = 3
 	}
-	if alone := replicas == 0 && s.conn.ConnectedClusterName() == ""; want > 1 && !alone && !s.copiesAreSafe() {
-		return nil, s.unsafe()
+	if alone := replicas == 0 && b.conn.ConnectedClusterName() == ""; want > 1 && !alone && !b.copiesAreSafe() {
+		return nil, b.unsafe()
 	}
-	info, err := s.js.AddStream(form(bucket, want), nats.Context(ctx))
+	info, err := b.js.AddStream(form(bucket, want), nats.Context(ctx))
 	var refused *nats.APIError
 	if replicas == 0 && errors.As(err, &refused) && refused.ErrorCode == notReplicated {
-		info, err = s.js.AddStream(form(bucket, 1), nats.Context(ctx))
+		info, err = b.js.AddStream(form(bucket, 1), nats.Context(ctx))
 	}
 	if errors.Is(err, nats.ErrStreamNameAlreadyInUse) { // another node was faster, with another number of copies
-		return s.js.StreamInfo(stream(bucket), nats.Context(ctx))
+		return b.js.StreamInfo(stream(bucket), nats.Context(ctx))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("it is not there, and cannot be made: %w", err)
@@ -143,63 +150,3 @@ func fits(bucket string, c nats.StreamConfig) error {
 
 // maxMessage limits a message: a value, and what the protocol adds to it.
 const maxMessage = records.MaxValue + 4<<10
-
-// Sweep removes the marks of deletions that are older than age from PT_KEEP, where nothing else
-// ends them, and returns how many. One node does so from time to time. It needs the right to publish
-// $JS.API.STREAM.PURGE.KV_PT_KEEP.
-func (s *Store) Sweep(ctx context.Context, age time.Duration) (int, error) {
-	marks, err := s.marks(ctx, age)
-	if err != nil {
-		return 0, fmt.Errorf("records: looking for marks of deletions: %w", s.why(err))
-	}
-	return s.remove(ctx, marks)
-}
-
-// remove removes marks, and returns how many are gone.
-func (s *Store) remove(ctx context.Context, marks []mark) (int, error) {
-	for i, m := range marks {
-		// Up to the mark: whoever made the key anew in the meantime keeps the record.
-		err := s.js.PurgeStream(stream(keep), &nats.StreamPurgeRequest{Subject: m.subject, Sequence: m.sequence + 1}, nats.Context(ctx))
-		if err != nil {
-			return i, fmt.Errorf("records: removing the mark of a deletion: %w", s.why(err))
-		}
-	}
-	return len(marks), nil
-}
-
-type mark struct {
-	subject  string
-	sequence uint64
-}
-
-// marks returns the marks of deletions in PT_KEEP that are older than age.
-func (s *Store) marks(ctx context.Context, age time.Duration) ([]mark, error) {
-	sub, err := s.js.SubscribeSync("$KV."+keep+".>", nats.BindStream(stream(keep)), nats.OrderedConsumer(),
-		nats.DeliverLastPerSubject(), nats.HeadersOnly(), nats.Context(ctx))
-	if err != nil {
-		return nil, err
-	}
-	defer s.unsubscribe(sub)
-	left, err := sub.InitialConsumerPending()
-	if err != nil {
-		return nil, err
-	}
-	var marks []mark
-	for ; left > 0; left-- {
-		m, err := sub.NextMsgWithContext(ctx)
-		if err != nil {
-			return nil, err
-		}
-		about, err := m.Metadata()
-		if err != nil {
-			return nil, err
-		}
-		if isDeletion(m.Header) && time.Since(about.Timestamp) >= age {
-			marks = append(marks, mark{m.Subject, about.Sequence.Stream})
-		}
-		if about.NumPending == 0 {
-			break
-		}
-	}
-	return marks, nil
-}

@@ -63,8 +63,6 @@ type Store struct {
 	closing context.Context //nolint:containedctx // ends the watches of Close
 	close   context.CancelFunc
 	copies  map[string]int // of each bucket
-	// trusting takes old servers with copies, in a test that shows why we do not.
-	trusting bool
 	denied   atomic.Pointer[refusal]
 
 	mu      sync.Mutex
@@ -79,7 +77,6 @@ func Open(ctx context.Context, o Options) (*Store, error) { return open(ctx, o, 
 
 func open(ctx context.Context, o Options, trusting bool) (*Store, error) {
 	s := &Store{
-		trusting: trusting,
 		timeout:  cmp.Or(o.Timeout, defaultTimeout),
 		log:      cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		copies:   map[string]int{},
@@ -91,7 +88,7 @@ func open(ctx context.Context, o Options, trusting bool) (*Store, error) {
 		return nil, fmt.Errorf("records: connecting to NATS: %w", err)
 	}
 	s.conn = conn
-	if err := s.prepare(ctx, o); err != nil {
+	if err := s.prepare(ctx, o, trusting); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("records: %w", err)
 	}
@@ -125,7 +122,7 @@ func (s *Store) options(o Options) []nats.Option {
 }
 
 // prepare looks at the server and its buckets.
-func (s *Store) prepare(ctx context.Context, o Options) error {
+func (s *Store) prepare(ctx context.Context, o Options, trusting bool) error {
 	if most := s.conn.MaxPayload(); most < maxMessage {
 		return fmt.Errorf("invalid max_payload %d of the NATS server: must be at least %d", most, maxMessage)
 	}
@@ -134,9 +131,10 @@ func (s *Store) prepare(ctx context.Context, o Options) error {
 		return err
 	}
 	s.js = js
+	b := &maker{s.conn, s.js, trusting}
 	for _, bucket := range []string{short, keep} {
-		if s.copies[bucket], err = s.ready(ctx, bucket, o.Replicas); err != nil {
-			return err
+		if s.copies[bucket], err = b.ready(ctx, bucket, o.Replicas); err != nil {
+			return s.why(err)
 		}
 	}
 	return nil
