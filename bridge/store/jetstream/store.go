@@ -63,7 +63,7 @@ type Store struct {
 	closing context.Context //nolint:containedctx // ends the watches of Close
 	close   context.CancelFunc
 	copies  map[string]int // of each bucket
-	denied   atomic.Pointer[refusal]
+	denied  atomic.Pointer[refusal]
 
 	mu      sync.Mutex
 	watches map[*nats.Subscription]context.CancelFunc
@@ -77,10 +77,10 @@ func Open(ctx context.Context, o Options) (*Store, error) { return open(ctx, o, 
 
 func open(ctx context.Context, o Options, trusting bool) (*Store, error) {
 	s := &Store{
-		timeout:  cmp.Or(o.Timeout, defaultTimeout),
-		log:      cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
-		copies:   map[string]int{},
-		watches:  map[*nats.Subscription]context.CancelFunc{},
+		timeout: cmp.Or(o.Timeout, defaultTimeout),
+		log:     cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
+		copies:  map[string]int{},
+		watches: map[*nats.Subscription]context.CancelFunc{},
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
 	conn, err := nats.Connect(strings.Join(o.Servers, ","), s.options(o)...)

@@ -23,7 +23,6 @@ var layers = []layer{
 	{"bridge/webtool", []string{"bridge/schema"}, "documents and versions are made from actions: they know no pipeline"},
 	{"bridge/records", nil, "records are a leaf: what an engine of a cluster keeps, and nothing of what it is about"},
 	{"bridge/records/recordstest", []string{"bridge/records"}, "the suite of engines needs only their port"},
-	{"bridge/records/seal", nil, "ciphers know no records: they get a key, and places"},
 	{"bridge/store/jetstream/natstest", nil, "a server for tests is a process"},
 	{"bridge/store/jetstream", []string{"bridge/records"}, "an engine implements the port, and knows nothing of what is kept"},
 	{"bridge/store", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "store keeps what the domain says, some of it as canonical JSON; it knows no adapter"},
