@@ -72,6 +72,14 @@ type Records interface {
 // sessions, owners of catalogs, revocations and marks ("s.", "c.", "v.", "m."), until they are deleted.
 func Short(key string) bool { return strings.IndexByte("nrtx", key[0]) >= 0 }
 
+// Bucket returns the name of what holds the record in an engine: a sealed value opens there only.
+func Bucket(key string) string {
+	if Short(key) {
+		return "PT_SHORT"
+	}
+	return "PT_KEEP"
+}
+
 // kinds has the letters with which keys begin.
 const kinds = "nrtxscvm"
 

@@ -12,10 +12,7 @@ import (
 )
 
 // The buckets.
-const (
-	short = "PT_SHORT"
-	keep  = "PT_KEEP"
-)
+var short, keep = records.Bucket("n.X"), records.Bucket("s.X")
 
 // shortAge sets how long records of PT_SHORT are kept after their last change: longer than a taint,
 // of 15 minutes, counts, and than an entry relies on a ticket.
@@ -24,19 +21,11 @@ const shortAge = 20 * time.Minute
 // notReplicated is JetStream's error code for copies that need a cluster.
 const notReplicated nats.ErrorCode = 10074
 
-// bucket returns the name of the bucket that has the key, or the keys of a prefix.
-func bucket(key string) string {
-	if records.Short(key) {
-		return short
-	}
-	return keep
-}
-
 // stream returns the name of the stream behind a bucket.
 func stream(bucket string) string { return "KV_" + bucket }
 
 // subject returns the subject of a key's messages.
-func subject(key string) string { return "$KV." + bucket(key) + "." + key }
+func subject(key string) string { return "$KV." + records.Bucket(key) + "." + key }
 
 // key returns the key of a subject.
 func keyOf(bucket, subject string) string { return subject[len("$KV."+bucket+"."):] }

@@ -181,7 +181,7 @@ func (s *Store) last(ctx context.Context, key string) (*nats.RawStreamMsg, error
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	is, err := s.js.GetLastMsg(stream(bucket(key)), subject(key), nats.Context(ctx))
+	is, err := s.js.GetLastMsg(stream(records.Bucket(key)), subject(key), nats.Context(ctx))
 	switch {
 	case errors.Is(err, nats.ErrMsgNotFound):
 		return nil, nil //nolint:nilnil // there is none, and no error

@@ -46,7 +46,7 @@ func (s *Store) Watch(ctx context.Context, prefix string) (<-chan records.Record
 	s.mu.Unlock()
 	out := make(chan records.Record)
 	stop := context.AfterFunc(s.closing, end)
-	w := &watching{bucket: bucket(prefix), left: left, told: map[string]bool{}, out: out}
+	w := &watching{bucket: records.Bucket(prefix), left: left, told: map[string]bool{}, out: out}
 	go func() {
 		defer stop()
 		s.pump(ctx, end, sub, w)
@@ -63,7 +63,7 @@ func watchSubscription(ctx context.Context, js nats.JetStreamContext, prefix str
 	}
 	done := make(chan made, 1)
 	go func() {
-		sub, err := js.SubscribeSync("$KV."+bucket(prefix)+"."+prefix+">", nats.BindStream(stream(bucket(prefix))),
+		sub, err := js.SubscribeSync("$KV."+records.Bucket(prefix)+"."+prefix+">", nats.BindStream(stream(records.Bucket(prefix))),
 			nats.OrderedConsumer(), nats.DeliverLastPerSubject(), nats.IdleHeartbeat(heartbeat))
 		done <- made{sub, err}
 	}()
