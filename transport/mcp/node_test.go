@@ -53,7 +53,9 @@ func TestSessionsCarryTheirNode(t *testing.T) {
 		}
 	}
 
-	one.router.Handle("shop", func(_ context.Context, _ bridge.Invocation) bridge.Step { return bridgetest.Asks(bridge.Question{Kind: bridge.Confirm}, bridgetest.Then(`{}`)) })
+	one.router.Handle("shop", func(_ context.Context, _ bridge.Invocation) bridge.Step {
+		return bridgetest.Asks(bridge.Question{Kind: bridge.Confirm}, bridgetest.Then(`{}`))
+	})
 	m := one.as(agent).since2026(forms)
 	asked := m.call(3, "tools/call", `{"name":"look","arguments":{}}`).tool(t)
 	state := asked.Result.RequestState
