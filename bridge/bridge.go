@@ -37,6 +37,9 @@ type Options struct {
 	// A to Z and 2 to 7. What only this process can go on with begins with it: tokens, and the ids of
 	// questions and files. Nil means that there is no cluster.
 	Node func() string
+	// Lost reports whether the node of that name is known to have ended, with what only it could go on
+	// with; nil knows of none.
+	Lost func(node string) bool
 	// Sessions has the sessions of callers, for operators; nil means that nobody is shown any.
 	Sessions Sessions
 	// Log gets an intent and an outcome of every call; nil is silent.
@@ -117,7 +120,7 @@ func New(r Router, o Options) (*Bridge, error) {
 	b := &Bridge{pipe: pipeline{router: r, limits: o.Limits.WithDefaults(), memory: o.Memory,
 		log: o.Log, tracer: o.Tracer, observer: o.Observe, now: o.Now}}
 	b.bytes = cmp.Or(o.Bytes, policy.NewAccount(b.pipe.limits.TotalBytes, nil))
-	b.pipe.names = newNames(&b.pipe.memory, o.Node)
+	b.pipe.names = newNames(&b.pipe.memory, &o)
 	b.runs = newRegistry(b.pipe.limits.CallerBytes, b.bytes)
 	b.files = newFiles(b.pipe.limits.CallerFiles, b.bytes)
 	b.life, b.endLife = context.WithCancelCause(context.Background())

