@@ -135,3 +135,10 @@ func noQuorum() *bridge.Error {
 // retryAfter says when a client tries again: by then a node that ended is known to have ended, or
 // the engine has another leader.
 const retryAfter = 2 * time.Second
+
+// Forget has this node ask who has a session, by its key in the directory: it is not as it was.
+func (c *Cluster) Forget(key string) {
+	if c.o.Directory != nil {
+		c.o.Directory.Forget(key)
+	}
+}

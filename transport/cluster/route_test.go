@@ -2,7 +2,6 @@ package cluster_test
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 )
@@ -33,7 +32,7 @@ func TestNamesFindTheirHome(t *testing.T) {
 	token, _ = park()
 	a.send("POST", "/tools/shop/read", `{"asks":1}`, "Pagetools-Resume", token).wants(t, "its token at another face", 409, `"INPUT_REQUIRED"`)
 
-	long := b.send("POST", "/webtools/shop", call+`}`, "Prefer", "respond-async").wants(t, "a long call", 202)
+	long := b.send("POST", "/webtools/shop", call+`}`, "Prefer", "respond-async, wait=30").wants(t, "a long call", 202)
 	path := long.header.Get("Location")
 	a.send("GET", path, "").wants(t, "a long call", 200, `"input_required"`)
 	asked := a.send("GET", path, "").at(t, "call", "question", "id")
@@ -53,19 +52,21 @@ func TestNamesFindTheirHome(t *testing.T) {
 	a.send("DELETE", "/mcp", "", version...).wants(t, "its end", 204)
 	b.send("POST", "/mcp", message(4, "tools/list", "{}"), version...).wants(t, "after its end", 404)
 
-	modern := []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "read"}
-	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}`
-	before := b.ran.Load()
-	stopped := b.send("POST", "/mcp", message(5, "tools/call", `{"name":"write","arguments":{},`+meta+`}`), "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "write")
-	_ = stopped
-	_ = modern
-	_ = before
+	modern := []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "write"}
+	params := func(more string) string {
+		return `{"name":"write","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}` + more + `}`
+	}
+	state := b.send("POST", "/mcp", message(5, "tools/call", params("")), modern...).wants(t, "consent over MCP", 200, `"input_required"`).at(t, "result", "requestState")
+	goOn := params(fmt.Sprintf(`,"requestState":%q,"inputResponses":{"question":{"action":"accept","content":{}}}`, state))
+	a.send("POST", "/mcp", message(6, "tools/call", goOn), modern...).wants(t, "its answer", 200, `\"node\":\"b\"`)
+
+	saved := b.send("POST", "/webtools/shop", `{"action":"read","request":{"saves":1}}`).wants(t, "a file", 200, "/files/")
+	id := saved.body[strings.Index(saved.body, "/files/"):]
+	a.send("GET", id[:strings.IndexByte(id, '"')], "").wants(t, "its content", 200, "hello")
 	if n := a.ran.Load(); n != 1 {
 		t.Errorf("%d calls ran at a", n)
 	}
 	if h := answered.header; len(h.Values("Pagetools-Request-Id")) != 1 || len(h.Values("X-Content-Type-Options")) != 1 || len(h.Values("X-Request-Id")) != 1 {
 		t.Errorf("the header is %v", h)
 	}
-	_ = http.StatusOK
-	_ = strings.TrimSpace
 }

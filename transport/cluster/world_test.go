@@ -54,7 +54,9 @@ type node struct {
 	url     string // of the public listener
 	pages   string // of the operators' page
 	ran     atomic.Int64
-	hops    atomic.Int64 // requests that other nodes passed on
+	hops    atomic.Int64  // requests that other nodes passed on
+	waits   chan struct{} // gets each call that waits, and aborted each that is aborted
+	aborted chan struct{}
 	stop    func()
 }
 
@@ -85,6 +87,7 @@ func (m *members) start(name string, change func(*cluster.Options)) *node {
 	t.Helper()
 	public, peers, pages := m.listen(), m.listen(), m.listen()
 	n := &node{t: t, of: m, Node: m.Add(name, peers.Addr().String()), url: "http://" + public.Addr().String(), pages: "http://" + pages.Addr().String()}
+	n.waits, n.aborted = make(chan struct{}, 100), make(chan struct{}, 100)
 	n.Router = bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""), bridgetest.Asking("write", ""))
 	n.Handle("shop", n.runs)
 	nodes := m.As(n.Node)
@@ -119,7 +122,7 @@ func (m *members) start(name string, change func(*cluster.Options)) *node {
 	credentials := &transport.Credentials{}
 	guards := transport.Options{Listen: public.Addr().String(), JSONRPCUnder: []string{"/mcp"}, MaxBodyUnder: transport.BodiesWithFiles(), Credentials: credentials}
 	for name, token := range map[string]string{"agent": agentToken, "other": otherToken} {
-		guards.Callers = append(guards.Callers, transport.Credential{Token: token, Caller: bridge.Caller{Name: name, May: []bridge.Right{bridge.MayCall, bridge.MayAnswer}}})
+		guards.Callers = append(guards.Callers, transport.Credential{Token: token, Caller: bridge.Caller{Name: name, May: []bridge.Right{bridge.MayCall, bridge.MayAnswer, bridge.MayElicit}}})
 	}
 	operator := bridge.Caller{Name: "operator", May: []bridge.Right{bridge.MayAnswer, bridge.MayCall}}
 	n.console = console.New(n.bridge, console.Options{Done: done, Node: name, Peers: n.cluster.Peers})
@@ -160,8 +163,8 @@ func serve(l net.Listener, h http.Handler) *http.Server {
 	return s
 }
 
-// runs runs the tools of a node: {"asks":1} asks in the page, and {"waits":1} goes on when its request
-// ends. Every call says which node it ran on.
+// runs runs the tools of a node: {"asks":1} asks in the page, {"saves":1} saves a file, and {"waits":1}
+// runs until its request ends. Every call says which node it ran on.
 func (n *node) runs(ctx context.Context, inv bridge.Invocation) bridge.Step {
 	n.ran.Add(1)
 	in := bridgetest.JSON(string(inv.Input))
@@ -169,8 +172,12 @@ func (n *node) runs(ctx context.Context, inv bridge.Invocation) bridge.Step {
 	switch {
 	case in.Get("asks").Exists():
 		return bridgetest.Asks(bridge.Question{Kind: bridge.Confirm, Title: "Sure?"}, bridgetest.Then(at))
+	case in.Get("saves").Exists():
+		return bridgetest.Saving(bridge.File{Name: "a.txt", Data: []byte("hello")})(ctx, inv)
 	case in.Get("waits").Exists():
+		n.waits <- struct{}{}
 		<-ctx.Done()
+		n.aborted <- struct{}{}
 		return bridge.GaveUp(bridge.Unknown).Step()
 	}
 	return bridge.Step{Data: json.RawMessage(at)}
