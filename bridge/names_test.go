@@ -33,8 +33,8 @@ func names(t *testing.T, b *bridge.Bridge, r *bridgetest.Router) made {
 }
 
 // TestNamesCarryTheirNode: in a cluster, tokens, questions and files begin with the node that made
-// them, as it was then; its name is not that of a process of a data folder. Alone, the names are those
-// of today.
+// them, as it was then, and not with a process of the data folder. Alone, nothing of their
+// form changes.
 func TestNamesCarryTheirNode(t *testing.T) {
 	f := &bridgetest.Folder{}
 	open := func(node func() string) (*bridge.Bridge, *bridgetest.Router) {

@@ -25,7 +25,7 @@ const (
 	// its end the node has another one.
 	certificateLife = 30 * 24 * time.Hour
 	renewBefore     = certificateLife / 3
-	// clockSkew is how far the clocks of two nodes may be apart.
+	// clockSkew bounds how far the clocks of two nodes may be apart.
 	clockSkew = 24 * time.Hour
 )
 
@@ -92,7 +92,7 @@ type Identity struct {
 	made  atomic.Pointer[tls.Certificate]
 }
 
-// NewIdentity makes the identity of the node of that name. Other nodes are those of both keys.
+// NewIdentity makes the identity of the node of that name. It trusts the nodes of both keys.
 func NewIdentity(name string, keys key.Keys, now func() time.Time) (*Identity, error) {
 	if !ValidName(name) {
 		return nil, fmt.Errorf("invalid value %q for the name of a node: must be 1 to 63 small letters, digits and hyphens", name)
@@ -148,7 +148,7 @@ func (id *Identity) Client(node string) *tls.Config {
 
 func (id *Identity) both() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS13, Time: id.now, NextProtos: []string{"http/1.1"},
-		VerifyConnection: func(s tls.ConnectionState) error { return isNode(s) }}
+		VerifyConnection: isNode}
 }
 
 var errNoNode = errors.New("the certificate is not that of a node")

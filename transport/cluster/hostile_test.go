@@ -143,7 +143,7 @@ func TestForgedHeaders(t *testing.T) {
 // ids differ between two replies that say the same.
 var ids = regexp.MustCompile(`"(request|call)":"[^"]*"`)
 
-// TestRepliesAreTheHomes: a reply through another node is that of the home: status, headers and body.
+// TestRepliesAreTheHomes: a reply through another node equals that of the home: status, headers and body.
 func TestRepliesAreTheHomes(t *testing.T) {
 	m := newMembers(t)
 	a, b := m.start("a", nil), m.start("b", nil)

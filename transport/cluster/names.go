@@ -17,14 +17,14 @@ import (
 // What requests say of who must serve them. The faces decide what the requests mean: what cannot be
 // read here is served by the entry, which refuses it in the words of its face.
 
-// want is what a request says of its home.
+// want holds what a request says of its home.
 type want struct {
 	// name is of what one node can go on with: a token, a question, a file, a session of MCP. It begins
 	// with the node; "" is none.
 	name string
 	// session is the caller's name for its state; "" is none.
 	session string
-	// site is that of the request, where it has one.
+	// site names the site of the request, where it has one.
 	site string
 	// calls says that the request may run a tool, and resumes that it is about a call that was made.
 	calls, resumes bool

@@ -77,7 +77,7 @@ func TestWhatRequestsWant(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/", "/healthz", "/metrics", "/openapi.json", "/.well-known/llm.json", "/sites/shop/openapi.json", "/authorize", "/api/questions/" + token} {
-		r := httptest.NewRequest("GET", path, http.NoBody)
+		r := httptest.NewRequest(http.MethodGet, path, http.NoBody)
 		r.Header.Set("Mcp-Session-Id", token)
 		if got, ok := wantOf(r, nil); ok {
 			t.Errorf("%s wants %+v", path, got)
@@ -124,7 +124,7 @@ func TestHops(t *testing.T) {
 }
 
 func BenchmarkWant(b *testing.B) {
-	r := httptest.NewRequest("POST", "/webtools/shop", http.NoBody)
+	r := httptest.NewRequest(http.MethodPost, "/webtools/shop", http.NoBody)
 	body := []byte(`{"sessionId":"s","action":"find","request":{"query":"` + strings.Repeat("x", 200) + `"}}`)
 	for b.Loop() {
 		if w, _ := wantOf(r, body); w.session != "s" {
@@ -140,7 +140,7 @@ func FuzzWant(f *testing.F) {
 		f.Add("/mcp", text)
 	}
 	f.Fuzz(func(t *testing.T, path, body string) {
-		r := &http.Request{Method: "POST", Header: http.Header{}, URL: httptest.NewRequest("GET", "/", nil).URL}
+		r := &http.Request{Method: http.MethodPost, Header: http.Header{}, URL: httptest.NewRequest("GET", "/", nil).URL}
 		r.URL.Path, r.URL.RawPath = path, ""
 		w, _ := wantOf(r, []byte(body))
 		if n := len(path) + len(body) + len("mcp"); len(w.name) > 3*n || len(w.session) > 3*n {

@@ -14,7 +14,7 @@ type Node struct {
 	ID string
 	// Name is the node's, which its certificate has.
 	Name string
-	// Address is that of its listener for other nodes, such as "10.0.0.11:7302".
+	// Address names its listener for other nodes, such as "10.0.0.11:7302".
 	Address string
 	// Dead is closed when it is known that the node has ended; nil is never.
 	Dead <-chan struct{}

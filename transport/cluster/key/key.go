@@ -31,7 +31,7 @@ const (
 // Purpose names what a subkey is for. What one subkey made means nothing to another.
 type Purpose string
 
-// The purposes. The number is that of the format.
+// The purposes. Each ends with the number of its format.
 const (
 	Authority    Purpose = "ca 1"           // signs the certificates of nodes
 	Records      Purpose = "records 1"      // seals what an engine keeps
@@ -123,7 +123,7 @@ func (k Key) Subkey(p Purpose) []byte {
 	return sub
 }
 
-// Keys are what a node has of keys.
+// Keys holds the keys of a node.
 type Keys struct {
 	// Now seals, signs and names.
 	Now Key

@@ -36,7 +36,7 @@ func (s Sealer) Seal(bucket, key string, value []byte) []byte {
 	out := make([]byte, 1+salted, Overhead+len(value))
 	out[0] = format
 	_, _ = rand.Read(out[1:]) // it never fails: it ends the program instead
-	return aeadOf(s.keys[0], out[1:]).Seal(out, nil, value, place(bucket, key))
+	return aeadOf(s.keys[0], out[1:]).Seal(out, nil, value, place(bucket, key)) //nolint:gosec // it makes a random nonce itself
 }
 
 // ErrSealed is the error of a value that the cluster did not seal for its place.
