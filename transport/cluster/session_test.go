@@ -51,6 +51,9 @@ func TestSessionsMove(t *testing.T) {
 	m.put("s", b, 4)
 	b.cluster.Forget(m.namer().Name("agent", "s"))
 	a.send("POST", "/webtools/shop", inSession).wants(t, "in the next epoch", 200, fmt.Sprintf(on, "b"))
+	if n := b.hops.Load(); n != 3 {
+		t.Errorf("%d hops: it was served in an epoch that is over", n)
+	}
 	m.put("s", c, 5)
 	b.cluster.Forget(m.namer().Name("agent", "s"))
 	a.send("POST", "/webtools/shop", inSession).wants(t, "at another node", 200, fmt.Sprintf(on, "c"))

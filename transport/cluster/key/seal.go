@@ -35,7 +35,7 @@ func (k Keys) Sealer(p Purpose) Sealer {
 func (s Sealer) Seal(bucket, key string, value []byte) []byte {
 	out := make([]byte, 1+salted, Overhead+len(value))
 	out[0] = format
-	_, _ = rand.Read(out[1:]) // it never fails: it ends the program instead
+	_, _ = rand.Read(out[1:])                                                   // it never fails: it ends the program instead
 	return aeadOf(s.keys[0], out[1:]).Seal(out, nil, value, place(bucket, key)) //nolint:gosec // it makes a random nonce itself
 }
 
