@@ -3,8 +3,8 @@ package cluster_test
 import (
 	"bufio"
 	"context"
-	"errors"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"net/http"

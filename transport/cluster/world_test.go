@@ -36,7 +36,7 @@ const hang = 30 * time.Second
 type members struct {
 	clustertest.Members
 
-	t     *testing.T
+	t     testing.TB
 	homes clustertest.Homes
 	keys  key.Keys
 }
@@ -46,12 +46,13 @@ type node struct {
 	cluster.Node
 	*bridgetest.Router
 
-	t       *testing.T
+	t       testing.TB
 	of      *members
 	bridge  *bridge.Bridge
 	cluster *cluster.Cluster
 	console *console.Face
 	url     string // of the public listener
+	alone   string // of one that passes nothing on, as a process has it that is in no cluster
 	pages   string // of the operators' page
 	ran     atomic.Int64
 	hops    atomic.Int64  // requests that other nodes passed on
@@ -62,7 +63,7 @@ type node struct {
 
 const agentToken, otherToken, operatorToken = "agent-token-of-tests", "other-token-of-tests", "operator-token-of-tests"
 
-func newMembers(t *testing.T) *members {
+func newMembers(t testing.TB) *members {
 	return &members{t: t, keys: key.Keys{Now: key.New()}}
 }
 
@@ -85,8 +86,8 @@ func (m *members) listen() net.Listener {
 func (m *members) start(name string, change func(*cluster.Options)) *node {
 	t := m.t
 	t.Helper()
-	public, peers, pages := m.listen(), m.listen(), m.listen()
-	n := &node{t: t, of: m, Node: m.Add(name, peers.Addr().String()), url: "http://" + public.Addr().String(), pages: "http://" + pages.Addr().String()}
+	public, peers, pages, alone := m.listen(), m.listen(), m.listen(), m.listen()
+	n := &node{t: t, of: m, Node: m.Add(name, peers.Addr().String()), url: "http://" + public.Addr().String(), pages: "http://" + pages.Addr().String(), alone: "http://" + alone.Addr().String()}
 	n.waits, n.aborted = make(chan struct{}, 100), make(chan struct{}, 100)
 	n.Router = bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""), bridgetest.Asking("write", ""))
 	n.Handle("shop", n.runs)
@@ -128,7 +129,10 @@ func (m *members) start(name string, change func(*cluster.Options)) *node {
 	n.console = console.New(n.bridge, console.Options{Done: done, Node: name, Peers: n.cluster.Peers})
 	named := console.New(n.bridge, console.Options{Done: done, Node: name, Named: true})
 	operators := transport.Trusted(transport.NewMux(named.Routes()...), operator, transport.Options{})
+	plain := guards
+	plain.Listen, plain.Credentials = alone.Addr().String(), nil
 	servers := []*http.Server{
+		serve(alone, transport.Guard(mux, plain)),
 		serve(public, transport.Guard(n.cluster.Route(mux), guards)),
 		serve(pages, transport.Guard(transport.NewMux(n.console.Routes()...), transport.Options{Listen: pages.Addr().String(),
 			Callers: []transport.Credential{{Caller: operator, Token: operatorToken}}})),
@@ -196,7 +200,7 @@ func (n *node) send(method, path, body string, header ...string) reply {
 	return sendTo(n.t, n.url, agentToken, method, path, body, header...)
 }
 
-func request(t *testing.T, base, token, method, path, body string, header ...string) *http.Request {
+func request(t testing.TB, base, token, method, path, body string, header ...string) *http.Request {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, base+path, strings.NewReader(body))
 	if err != nil {
@@ -212,7 +216,7 @@ func request(t *testing.T, base, token, method, path, body string, header ...str
 	return r
 }
 
-func sendTo(t *testing.T, base, token, method, path, body string, header ...string) reply {
+func sendTo(t testing.TB, base, token, method, path, body string, header ...string) reply {
 	t.Helper()
 	resp, err := client.Do(request(t, base, token, method, path, body, header...))
 	if err != nil {
