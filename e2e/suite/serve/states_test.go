@@ -25,7 +25,7 @@ import (
 	"github.com/pagetools/pagetools/transport/console"
 )
 
-// mood is how a server answers the operators' page: well, late, with an error, or not at all.
+// mood makes a server answer the operators' page well, late, with an error, or not at all.
 type mood struct {
 	mu  sync.Mutex
 	is  string
