@@ -247,10 +247,11 @@ func readRun(r *http.Request, c bridge.Caller, node string) (*bridge.Call, *made
 	if !body.Get("input").Exists() {
 		return nil, nil, transport.Malformed("input is missing: the arguments, such as {}.")
 	}
-	key := body.Get("key").String()
-	replays := body.Get("replays").String()
-	if len(key) > maxKey || len(replays) > maxKey {
-		return nil, nil, transport.Malformed("key and replays have at most " + strconv.Itoa(maxKey) + " bytes.")
+	key, replays := body.Get("key").String(), body.Get("replays").String()
+	for name, text := range map[string]string{"key": key, "replays": replays} {
+		if len(text) > maxKey {
+			return nil, nil, transport.Malformed(name + " has more than " + strconv.Itoa(maxKey) + " bytes.")
+		}
 	}
 	in := &bridge.Call{Site: body.Get("site").String(), Tool: body.Get("tool").String(), Session: body.Get("session").String(),
 		Version: body.Get("version").String(), Caller: c, Input: body.Get("input"), TellsChanges: true}

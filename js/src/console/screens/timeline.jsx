@@ -183,7 +183,7 @@ function draw(canvas, { lanes, page, width, left, x, brush }) {
     for (const e of of) {
       const a = x(e.from), b = Math.min(width, x(e.to)), high = e.bad ? lane - 2 : lane - 10;
       if (a < left || a > width) continue;
-      g.fillStyle = e.bad ? colors.bad : colors.waits;
+      g.fillStyle = e.bad ? colors.bad : colors.ok;
       g.fillRect(a, top + (lane - high) / 2, Math.max(2, b - a), high);
     }
     top += lane;
