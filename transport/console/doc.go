@@ -55,7 +55,7 @@
 //	                          edit is true), input has the arguments with which the call runs: what does not fit is in details.errors,
 //	                          and the question stays open. reason (200 characters) tells the caller why it was refused
 //	GET  /api/sessions        {"items":[{"node","id","caller","site","session","since","lastUsed","calls","running","waiting","address",
-//	                          "title","recording":{"since","until","over"}|null}],"next"}, the oldest first; session is the caller's
+//	                          "title","domain","recording":{"since","until","over"}|null}],"next"}, the oldest first; session is the caller's
 //	                          name for it, id names it here
 //	DELETE /api/sessions/ID   ends one with its page; its caller's next call is SESSION_EXPIRED. While calls run in it, 409 CONFLICT
 //	                          with details.running, unless ?running=end: then they end with it, with the outcome unknown
@@ -118,9 +118,10 @@
 //
 //	{"type":"state","question":{…}|null,"pen":"who holds it","mine":bool,"over":bool}   first, and when it changes
 //	{"type":"size","width":800,"height":600}   what the pictures show from now on, in CSS pixels
+//	{"type":"text","text":"…"}   what is selected in the page, or else its whole text, after {"copy":true}
 //	{"type":"error","error":{"code","message",…}}   what was refused
 //
-// and the viewer {"pen":true} to take the pen, {"pen":false} to drop it, or {"input":{…}}: a
+// and the viewer {"pen":true} to take the pen, {"pen":false} to drop it, {"copy":true}, or {"input":{…}}: a
 // bridge.Input. A page that does not change sends nothing; a viewer that is slow misses pictures.
 // The connection ends with the call. A browser that cannot send an Authorization header offers its
 // token as a further subprotocol, transport.TokenProtocol.
