@@ -274,7 +274,7 @@ func inputCommand(in bridge.Input) wire.Command {
 			Params: input.InsertTextParams{Text: in.Text}}
 	case bridge.KeyDown, bridge.KeyUp:
 		return wire.Command{Method: input.CommandDispatchKeyEvent, Params: keyEvent(in)}
-	case bridge.MouseMove, bridge.MouseDown, bridge.MouseUp, bridge.Wheel:
+	case bridge.MouseMove, bridge.MouseDown, bridge.MouseUp, bridge.Wheel, bridge.Back, bridge.Reload:
 	}
 	ev := input.DispatchMouseEventParams{Type: mouseTypes[in.Type], X: in.X, Y: in.Y,
 		Modifiers: int64(in.Modifiers), Button: input.MouseButton(in.Button),

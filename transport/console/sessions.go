@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"net"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -41,7 +40,7 @@ type sessionJSON struct {
 	Waiting  int       `json:"waiting"`
 	Address  string    `json:"address"`
 	Title    string    `json:"title"`
-	// Domain is what somebody registered of the address's host, such as shop.example of www.shop.example; "" is none.
+	// Domain has the registrable part of the address's host, such as shop.example of www.shop.example; "" is none.
 	Domain string `json:"domain"`
 	// Recording says that the page is recorded, or was; null is neither.
 	Recording *recordingJSON `json:"recording"`
@@ -50,11 +49,11 @@ type sessionJSON struct {
 // domainOf returns the registrable domain of an address, or "".
 func domainOf(address string) string {
 	u, err := url.Parse(address)
-	if err != nil || net.ParseIP(u.Hostname()) != nil {
+	if err != nil {
 		return ""
 	}
 	domain, err := publicsuffix.EffectiveTLDPlusOne(strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")))
-	if err != nil { // such as localhost
+	if err != nil { // such as localhost, and addresses of the network
 		return ""
 	}
 	return domain

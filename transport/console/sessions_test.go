@@ -195,7 +195,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// TestDomains: the registrable domain of an address is what somebody registered, of whatever depth.
+// TestDomains: each address has the domain that somebody registered, of whatever depth.
 func TestDomains(t *testing.T) {
 	s := &scripted{state: "running"}
 	p := servePageOf(t, memory(t), console.Options{Pages: s}, bridge.Options{Sessions: s})
