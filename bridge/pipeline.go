@@ -30,6 +30,7 @@ type pipeline struct {
 	router   Router
 	limits   Limits
 	memory   Memory
+	names    names
 	consents consents
 	log      *slog.Logger
 	tracer   trace.Tracer   // nil: none
@@ -338,7 +339,7 @@ func (pl *pipeline) invoke(ctx context.Context, r *Run) Step {
 		pl.taints.read(ctx, r, pl.now())
 		defer pl.step(ctx, "page")()
 		return source.Invoke(ctx, Invocation{
-			Tool: r.pass.tool, Caller: r.pass.call.Caller.Name, Agreed: r.pass.shown, Input: r.pass.input.Text(), MaxBytes: r.pass.resultLimit(),
+			Tool: r.pass.tool, Caller: r.pass.call.Caller.Name, Node: pl.names.prefix(), Agreed: r.pass.shown, Input: r.pass.input.Text(), MaxBytes: r.pass.resultLimit(),
 			Patience: r.pass.left(), Timeout: r.pass.settings.timeout, Answer: pl.limits.Question, Questions: maxQuestions - r.asked,
 			Still: r.still, Progress: r.progressed, Files: r.pass.bridge.files.room(r.pass.call.Caller.Name, &pl.limits),
 		})
@@ -415,7 +416,7 @@ func (pl *pipeline) inPage(r *Run, part func() Step) (s Step) {
 func pausedInPage(r *Run, p *Pause) {
 	b := r.pass.bridge
 	if p.Question.ID == "" {
-		p.Question = Invocation{Tool: r.pass.tool, Input: r.pass.input.Text(),
+		p.Question = Invocation{Tool: r.pass.tool, Input: r.pass.input.Text(), Node: b.pipe.names.prefix(),
 			Answer: b.pipe.limits.Question}.Complete(p.Question)
 	}
 	p.Question.Session = r.pass.call.Session
