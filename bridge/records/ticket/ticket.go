@@ -102,7 +102,8 @@ func makeOrRead(ctx context.Context, r records.Records, c Call, mine form) (is f
 	if err != nil {
 		return form{}, err
 	}
-	return is, records.Decode(there.Value, &is)
+	err = records.Decode(there.Value, &is)
+	return is, err
 }
 
 func pause(ctx context.Context) bool {
