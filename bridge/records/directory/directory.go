@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -218,7 +219,7 @@ func (d *Directory) settle(ctx context.Context, e Entry, err error) (Entry, erro
 		return Entry{}, ErrTaken // it was removed in the meantime
 	case found != nil:
 		return Entry{}, err
-	case lost && is.Home == e.Home && is.Epoch == e.Epoch && is.Expired == e.Expired && string(is.Box) == string(e.Box):
+	case lost && is.Home == e.Home && is.Epoch == e.Epoch && is.Expired == e.Expired && bytes.Equal(is.Box, e.Box):
 		return is, nil
 	case lost && is.Epoch < e.Epoch:
 		return is, err // it can still happen

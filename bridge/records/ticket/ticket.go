@@ -22,9 +22,8 @@ var (
 )
 
 const (
-	// trust sets for how long after a call was passed on a ticket that is not there means something:
-	// the engine keeps one for 20 minutes.
-	trust = 15 * time.Minute
+	// trust sets for how long after a call was passed on a ticket that is not there means something.
+	trust = records.ShortAge - 5*time.Minute
 	// rest sets how long to wait before another try.
 	rest = 20 * time.Millisecond
 )
@@ -102,7 +101,8 @@ func makeOrRead(ctx context.Context, r records.Records, c Call, mine form) (is f
 	if err != nil {
 		return form{}, err
 	}
-	return is, records.Decode(there.Value, &is)
+	err = records.Decode(there.Value, &is)
+	return is, err
 }
 
 func pause(ctx context.Context) bool {
