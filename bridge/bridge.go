@@ -33,6 +33,13 @@ type Options struct {
 	Bytes *policy.Account
 	// Memory holds the stores that outlive the process.
 	Memory Memory
+	// Node returns the name of this process among the nodes of a cluster, as it is now: 8 characters,
+	// A to Z and 2 to 7. What only this process can go on with begins with it: tokens, and the ids of
+	// questions and files. Nil means that there is no cluster.
+	Node func() string
+	// Lost reports whether the node of that name is known to have ended, with what only it could go on
+	// with; nil knows of none.
+	Lost func(node string) bool
 	// Sessions has the sessions of callers, for operators; nil means that nobody is shown any.
 	Sessions Sessions
 	// Log gets an intent and an outcome of every call; nil is silent.
@@ -42,6 +49,8 @@ type Options struct {
 	// Observe gets the calls of all callers as they go on, with arguments and results: it is for
 	// who records tests. It must not wait; nil means none.
 	Observe func(Observed)
+	// Recorder records the pages of calls; nil records none.
+	Recorder Recorder
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -77,7 +86,6 @@ type Bridge struct {
 	pipe  pipeline
 	bytes *policy.Account
 
-	home       string // begins the names of what only this process can go on with
 	runs       registry
 	watchers   watchers
 	promises   promises
@@ -112,9 +120,9 @@ type siteState struct {
 // parameter default is not a schema.
 func New(r Router, o Options) (*Bridge, error) {
 	b := &Bridge{pipe: pipeline{router: r, limits: o.Limits.WithDefaults(), memory: o.Memory,
-		log: o.Log, tracer: o.Tracer, observer: o.Observe, now: o.Now}}
+		log: o.Log, tracer: o.Tracer, observer: o.Observe, recorder: o.Recorder, now: o.Now}}
 	b.bytes = cmp.Or(o.Bytes, policy.NewAccount(b.pipe.limits.TotalBytes, nil))
-	b.home = newHome(&b.pipe.memory)
+	b.pipe.names = newNames(&b.pipe.memory, &o)
 	b.runs = newRegistry(b.pipe.limits.CallerBytes, b.bytes)
 	b.files = newFiles(b.pipe.limits.CallerFiles, b.bytes)
 	b.life, b.endLife = context.WithCancelCause(context.Background())

@@ -35,7 +35,7 @@ func (pl *pipeline) askConsent(ctx context.Context, r *Run, auto policy.Decision
 	var shown *Shown
 	r.pass.shownDigest, r.pass.requested = r.pass.tool.digest, r.pass.argumentsDigest()
 	r.pass.shown, shown = r.pass.where(true)
-	q := Invocation{Tool: r.pass.tool, Input: r.pass.input.Text(),
+	q := Invocation{Tool: r.pass.tool, Input: r.pass.input.Text(), Node: pl.names.prefix(),
 		Answer: pl.limits.Question}.Complete(Question{
 		Kind: Approve, Title: r.pass.tool.wanted(r.pass.tool.shown(r.pass.input), r.pass.call.Site), Detail: r.pass.tool.description, always: mayAlways(r),
 		Session: r.pass.call.Session, Page: describePage(shown), auto: auto,

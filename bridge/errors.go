@@ -73,14 +73,18 @@ const (
 	BrowserLost   Reason = "BROWSER_LOST"
 	Draining      Reason = "DRAINING"
 	Overload      Reason = "OVERLOAD"
-	Internal      Reason = "INTERNAL"
+	// NodeLost: the node of a cluster that had the call has ended. NoQuorum: it cannot be found out
+	// which node has it, because the engine of the cluster, or that node, does not answer.
+	NodeLost Reason = "NODE_LOST"
+	NoQuorum Reason = "NO_QUORUM"
+	Internal Reason = "INTERNAL"
 )
 
 // Reasons lists every reason, for completeness tests of the transports.
 func Reasons() []Reason {
 	return []Reason{
 		ToolChanged, ResultInvalid, ResultTooLarge, AwaitingSubmission, SiteRefused, NotSubmitted, Elsewhere, Timeout, PageNavigated,
-		PageCrashed, PageHung, Unreachable, Certificate, OriginBlocked, BrowserLost, Draining, Overload, Internal,
+		PageCrashed, PageHung, Unreachable, Certificate, OriginBlocked, BrowserLost, Draining, Overload, NodeLost, NoQuorum, Internal,
 	}
 }
 

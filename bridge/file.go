@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"cmp"
-	"crypto/rand"
 	"log/slog"
 	"path"
 	"slices"
@@ -137,7 +136,7 @@ func (fs *files) keepOne(r *Run, f File, rules *policy.Results) File {
 	if rules.Marks(r.pass.tool.hints) {
 		f.marks = rules
 	}
-	f.ID, f.Bytes, f.SHA256 = rand.Text(), int64(len(f.Data)), digestOf(f.Data)
+	f.ID, f.Bytes, f.SHA256 = r.pass.bridge.pipe.names.name(), int64(len(f.Data)), digestOf(f.Data)
 	if !fs.accounts.Charge(r.pass.call.Caller.Name, f.Bytes-before) {
 		fs.give(r.pass.call.Caller.Name, before)
 		return File{Name: f.Name, State: FileTooLarge}

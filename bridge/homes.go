@@ -60,30 +60,64 @@ func Free(h Homes, epoch int64, log *slog.Logger) {
 }
 
 const (
-	// homeLength is the length of Homes.Here.
-	homeLength = 8
+	// homeLength is the length of Homes.Here and of Options.Node, tokenLength that of a token.
+	homeLength  = 8
+	tokenLength = homeLength + 26
 	// tokenAlphabet has the letters of tokens, which crypto/rand makes, too.
 	tokenAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 )
 
-// mint makes a token, which begins with the name of this process.
-func (b *Bridge) mint() string { return b.home + rand.Text() }
-
-// newHome names a process that shares its data folder with none.
-func newHome(m *Memory) string {
-	if m.Homes != nil {
-		return m.Homes.Here()
-	}
-	return rand.Text()[:homeLength]
+// names makes the names of what only this process can go on with.
+type names struct {
+	node func() string // nil: there is no cluster
+	home string        // then it begins tokens
+	lost func(node string) bool
 }
+
+// newNames names a process that shares its data folder with none, and is no node, at random.
+func newNames(m *Memory, o *Options) names {
+	switch {
+	case o.Node != nil:
+		return names{node: o.Node, lost: o.Lost}
+	case m.Homes != nil:
+		return names{home: m.Homes.Here()}
+	}
+	return names{home: rand.Text()[:homeLength]}
+}
+
+// prefix returns the name of this node; "" outside of a cluster.
+func (n names) prefix() string {
+	if n.node == nil {
+		return ""
+	}
+	return n.node()
+}
+
+// here returns what begins tokens.
+func (n names) here() string { return n.prefix() + n.home }
+
+// name makes a name which, in a cluster, begins with that of this node.
+func (n names) name() string { return n.prefix() + rand.Text() }
+
+// token makes a token, which begins with the name of this process.
+func (n names) token() string { return n.here() + rand.Text() }
+
+// isToken reports whether a text has the form of a token.
+func isToken(s string) bool { return len(s) == tokenLength && strings.Trim(s, tokenAlphabet) == "" }
+
+// NodeOf returns the name of this process among the nodes of a cluster, as Options.Node has it now;
+// "" where there is none.
+func NodeOf(b *Bridge) string { return b.pipe.names.prefix() }
 
 // lost is the error of a token under which no call of the caller waits here.
 func (b *Bridge) lost(token string) *Error {
-	switch home := token[:min(homeLength, len(token))]; {
-	case len(token) != len(b.mint()) || strings.Trim(token, tokenAlphabet) != "":
+	switch {
+	case !isToken(token):
 		return Errorf(ResumeNotFound, "", NotRun,
 			"This is not the token of a call: send the one that details.resume has, whole.")
-	case home != b.home && b.pipe.memory.Homes != nil && b.pipe.memory.Homes.Lives(home):
+	case b.pipe.names.lost != nil && b.pipe.names.lost(token[:homeLength]):
+		return LostNode()
+	case b.livesElsewhere(token[:homeLength]):
 		return Errorf(Conflict, Elsewhere, Unknown,
 			"Another pagetools process with this data folder has the call of this token. "+
 				"Send the token there. The call waits, runs or has run: made once more, it runs twice.")
@@ -91,4 +125,30 @@ func (b *Bridge) lost(token string) *Error {
 	return Errorf(ResumeNotFound, "", Unknown,
 		"No call of yours is kept under this token: its outcome was told, it is too old, or its process has ended. "+
 			"The call may have run: look at the page before you make it again.")
+}
+
+// LostNode is the error of what only a node could go on with that has ended.
+func LostNode() *Error {
+	return Errorf(InternalError, NodeLost, Unknown,
+		"The node of pagetools that had this call has ended. The call may have run: look at the page before you make it again.")
+}
+
+type endKey struct{}
+
+// WithEnd returns a context with which every call ends with e, before anything else: it was another
+// node's, which has ended or does not answer. Transports write it in their own form.
+func WithEnd(ctx context.Context, e *Error) context.Context {
+	return context.WithValue(ctx, endKey{}, e)
+}
+
+// endIn returns the error that a call with this context ends with; nil is none.
+func endIn(ctx context.Context) *Error {
+	e, _ := ctx.Value(endKey{}).(*Error)
+	return e
+}
+
+// livesElsewhere reports whether another process of the data folder has that name, and lives.
+func (b *Bridge) livesElsewhere(home string) bool {
+	homes := b.pipe.memory.Homes
+	return homes != nil && home != b.pipe.names.here() && homes.Lives(home)
 }

@@ -127,7 +127,7 @@ func unfetched(ctx context.Context, r *Run) {
 func detach(ctx context.Context, r *Run) {
 	b := r.pass.bridge
 	_, set, _ := b.pipe.configured(&r.pass.call) // an error ends the call in the pipeline
-	patience, token := max(set.timeout, minPatience), b.mint()
+	patience, token := max(set.timeout, minPatience), b.pipe.names.token()
 	if e := b.runs.keep(r, token, r.since.Add(patience), false); e != nil {
 		r.end(r.refuse(ctx, e))
 		return

@@ -30,10 +30,12 @@ type pipeline struct {
 	router   Router
 	limits   Limits
 	memory   Memory
+	names    names
 	consents consents
 	log      *slog.Logger
 	tracer   trace.Tracer   // nil: none
 	observer func(Observed) // nil: none
+	recorder Recorder       // nil: none
 	now      func() time.Time
 	sites    atomic.Pointer[siteStates]
 	rates    *policy.Rates
@@ -65,15 +67,16 @@ type passage struct {
 	// What they were shown: the digest of the tool's definition, and the page.
 	shownDigest string
 	shown       *Agreed
-	requested   string // the digest of the arguments that they were shown
-	kept        bool   // the consent, as a grant
-	answered    func() // tells who gave it that it is kept, or cannot be
-	standing    bool   // a grant covers it
-	approval    string // the grant or the question that it runs under, and
-	approver    string // the person
-	ticket      int64  // of its intent in the audit; 0: none
-	found       Source // a page that was opened to look for the tool in it, until it runs there
-	source      Source // the page that runs it
+	requested   string    // the digest of the arguments that they were shown
+	kept        bool      // the consent, as a grant
+	answered    func()    // tells who gave it that it is kept, or cannot be
+	standing    bool      // a grant covers it
+	approval    string    // the grant or the question that it runs under, and
+	approver    string    // the person
+	ticket      int64     // of its intent in the audit; 0: none
+	found       Source    // a page that was opened to look for the tool in it, until it runs there
+	source      Source    // the page that runs it
+	recording   Recording // of that; nil: none
 	outcome     Outcome
 }
 
@@ -326,6 +329,7 @@ func (pl *pipeline) invoke(ctx context.Context, r *Run) Step {
 		return e.Step()
 	}
 	r.pass.source = source
+	pl.record(ctx, r)
 	if r.pass.call.Detached {
 		began(r)
 	}
@@ -335,7 +339,7 @@ func (pl *pipeline) invoke(ctx context.Context, r *Run) Step {
 		pl.taints.read(ctx, r, pl.now())
 		defer pl.step(ctx, "page")()
 		return source.Invoke(ctx, Invocation{
-			Tool: r.pass.tool, Caller: r.pass.call.Caller.Name, Agreed: r.pass.shown, Input: r.pass.input.Text(), MaxBytes: r.pass.resultLimit(),
+			Tool: r.pass.tool, Caller: r.pass.call.Caller.Name, Node: pl.names.prefix(), Agreed: r.pass.shown, Input: r.pass.input.Text(), MaxBytes: r.pass.resultLimit(),
 			Patience: r.pass.left(), Timeout: r.pass.settings.timeout, Answer: pl.limits.Question, Questions: maxQuestions - r.asked,
 			Still: r.still, Progress: r.progressed, Files: r.pass.bridge.files.room(r.pass.call.Caller.Name, &pl.limits),
 		})
@@ -381,6 +385,7 @@ func (r *passage) resultLimit() int {
 func (pl *pipeline) inPage(r *Run, part func() Step) (s Step) {
 	defer func() { // also on panic
 		if s.Pause == nil {
+			r.pass.recorded()
 			source := r.pass.source
 			r.pass.source = nil
 			source.Release()
@@ -411,12 +416,13 @@ func (pl *pipeline) inPage(r *Run, part func() Step) (s Step) {
 func pausedInPage(r *Run, p *Pause) {
 	b := r.pass.bridge
 	if p.Question.ID == "" {
-		p.Question = Invocation{Tool: r.pass.tool, Input: r.pass.input.Text(),
+		p.Question = Invocation{Tool: r.pass.tool, Input: r.pass.input.Text(), Node: b.pipe.names.prefix(),
 			Answer: b.pipe.limits.Question}.Complete(p.Question)
 	}
 	p.Question.Session = r.pass.call.Session
-	inPage := p.Continue
+	inPage, answered := p.Continue, r.pass.asking(&p.Question)
 	p.Continue = func(ctx context.Context, a *Answer) Step {
+		answered(a)
 		return b.pipe.audit(ctx, r, func(ctx context.Context, r *Run) Step {
 			if a != nil && a.question != "" {
 				r.pass.approval, r.pass.approver = a.question, a.by

@@ -260,7 +260,7 @@ func (r *Run) settle(s Step) {
 	r.asked++
 	r.named, r.patience = s.Pause.Question.Tool, r.pass.patience()
 	full := r.asked > maxQuestions
-	token := cmp.Or(r.token, r.pass.bridge.mint())
+	token := cmp.Or(r.token, r.pass.bridge.pipe.names.token())
 	r.mu.Unlock()
 	if full {
 		r.decline(s.Pause)

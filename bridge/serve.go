@@ -13,6 +13,9 @@ import (
 // that was there before, under its key or as Call.Again says, is returned as it is.
 // Config.resume is not read; see Serve.
 func (b *Bridge) Start(ctx context.Context, in *Call) *Run {
+	if e := endIn(ctx); e != nil {
+		return b.refused(ctx, in, e)
+	}
 	if in.Again {
 		if r := b.runs.again(in); r != nil {
 			return r
@@ -32,6 +35,9 @@ func (b *Bridge) Start(ctx context.Context, in *Call) *Run {
 // CONFLICT (ELSEWHERE) for a call of another living process, or SCHEMA_ERROR for another action,
 // session or input.
 func (b *Bridge) Resume(ctx context.Context, in *Call, token string) (*Run, error) {
+	if e := endIn(ctx); e != nil {
+		return nil, e
+	}
 	h := handle{by: byToken, name: token}
 	r := b.runs.find(h)
 	if r != nil && r.pass.call.Caller.Name == in.Caller.Name {
@@ -111,6 +117,9 @@ func (b *Bridge) Serve(ctx context.Context, in *Call) (*Run, Step) {
 
 // startOrResume reads what config says of a call that waits.
 func (b *Bridge) startOrResume(ctx context.Context, in *Call) (*Run, time.Duration) {
+	if e := endIn(ctx); e != nil {
+		return b.refused(ctx, in, e), 0
+	}
 	set, err := b.mayResume(in)
 	if e := AsError(err); e != nil && e.Code == WebtoolNotFound {
 		if token := in.resumes(); token != "" { // it began when the site was there
@@ -173,7 +182,7 @@ func (b *Bridge) Complete(ctx context.Context, in *Call) Step {
 		q, end := r.Next(ctx)
 		switch {
 		case q == nil:
-			_ = r.Deliver(func() error { return nil })
+			_ = r.deliver(func() error { return nil })
 			return end
 		case in.Asker == nil:
 			return r.stoppedError(q).Step()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"sync"
 
 	"github.com/pagetools/pagetools/bridge/policy"
@@ -150,7 +149,7 @@ func formerly(ctx context.Context, b *Bridge, in *Call, token string, e *Error) 
 			return found
 		}
 	}
-	if len(token) == len(b.mint()) && strings.Trim(token, tokenAlphabet) == "" {
+	if isToken(token) {
 		own := *e
 		own.Outcome = Unknown
 		e = &own

@@ -85,6 +85,8 @@ type Invocation struct {
 	// Caller is the name of whose call it is: what the source says of a question of one
 	// caller's call is for nobody else.
 	Caller string
+	// Node begins the ids of questions; "" outside of a cluster. See Options.Node.
+	Node string
 	// Input is a JSON object that fits the tool's schema.
 	Input json.RawMessage
 	// MaxBytes caps the JSON text of the result. Zero means the source's own
@@ -119,7 +121,7 @@ func (inv Invocation) Refused(ctx context.Context) *Error {
 // Complete fills in what a source's question says of its call: a new id, tool, input
 // and the origin of the tool where the source named none. It returns the question.
 func (inv Invocation) Complete(q Question) Question {
-	q.ID, q.Tool, q.Input = rand.Text(), inv.Tool.Name(), inv.Input
+	q.ID, q.Tool, q.Input = inv.Node+rand.Text(), inv.Tool.Name(), inv.Input
 	if inv.Tool.secrets || inv.Tool.files {
 		if input, err := ReadValue("request", inv.Input); err == nil {
 			q.Input = inv.Tool.shown(input).Text()

@@ -32,7 +32,8 @@ type guard struct {
 	origins     originRule
 	credentials *Credentials
 	checks      []check
-	ignoring    sync.Once // says that tokens do not count
+	ignoring    sync.Once                  // says that tokens do not count
+	idOf        func(*http.Request) string // nil: requests get ids of their own
 }
 
 // check is one guard. It reports whether it answered the request itself.
@@ -60,7 +61,7 @@ func Guard(next http.Handler, o Options) http.Handler {
 
 // ServeHTTP guards one request.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	in := &info{id: rand.Text(), given: givenID(r), caller: nobody(), started: time.Now(),
+	in := &info{id: g.newID(r), given: givenID(r), caller: nobody(), started: time.Now(),
 		jsonRPC: g.o.speaksRPC(r.URL.Path)}
 	rec := &recorder{ResponseWriter: w, timeout: g.o.WriteTimeout}
 	r = r.WithContext(context.WithValue(r.Context(), infoKey{}, in))
@@ -76,6 +77,13 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	g.next.ServeHTTP(rec, r)
+}
+
+func (g *guard) newID(r *http.Request) string {
+	if g.idOf != nil {
+		return g.idOf(r)
+	}
+	return rand.Text()
 }
 
 // checkHead refuses a request whose first line and header fields are too long. What

@@ -46,6 +46,8 @@ var internals = map[bridge.Reason]int{
 	bridge.BrowserLost:   http.StatusServiceUnavailable,
 	bridge.Draining:      http.StatusServiceUnavailable,
 	bridge.Overload:      http.StatusServiceUnavailable,
+	bridge.NodeLost:      http.StatusBadGateway,
+	bridge.NoQuorum:      http.StatusServiceUnavailable,
 	bridge.Internal:      http.StatusInternalServerError,
 }
 

@@ -26,7 +26,7 @@ var exitCodes = map[bridge.Code]int{
 // unreachableReasons lists the reasons of the site, the browser and the engine.
 var unreachableReasons = []bridge.Reason{
 	bridge.Unreachable, bridge.Certificate, bridge.OriginBlocked, bridge.BrowserLost,
-	bridge.Draining, bridge.Overload,
+	bridge.Draining, bridge.Overload, bridge.NoQuorum,
 }
 
 // exitCode returns the exit code of an error of the bridge.

@@ -40,8 +40,8 @@ func TestExitCodes(t *testing.T) {
 		}
 	}
 	reasons := map[bridge.Reason]int{
-		bridge.Unreachable: 4, bridge.Certificate: 4, bridge.OriginBlocked: 4, bridge.BrowserLost: 4, bridge.Draining: 4, bridge.Overload: 4,
-		bridge.Timeout: 5, bridge.PageNavigated: 5, bridge.PageCrashed: 5, bridge.PageHung: 5, bridge.Internal: 5,
+		bridge.Unreachable: 4, bridge.Certificate: 4, bridge.OriginBlocked: 4, bridge.BrowserLost: 4, bridge.Draining: 4, bridge.Overload: 4, bridge.NoQuorum: 4,
+		bridge.Timeout: 5, bridge.PageNavigated: 5, bridge.PageCrashed: 5, bridge.PageHung: 5, bridge.NodeLost: 5, bridge.Internal: 5,
 	}
 	others := map[bridge.Reason]bridge.Code{
 		bridge.ToolChanged: bridge.VersionMismatch, bridge.ResultInvalid: bridge.ToolError, bridge.ResultTooLarge: bridge.ToolError,

@@ -103,6 +103,8 @@ pagetools config schema
 pagetools config cursor https://shop.example/ --install
 pagetools config claude-code https://shop.example/ --via npx`},
 	"version":               {"output", `pagetools version --format json`},
+	"cluster":               {"", `(umask 077; pagetools cluster key > cluster.key)`},
+	"cluster key":           {"", `(umask 077; pagetools cluster key > cluster.key)`},
 	"completion":            {"", `pagetools completion bash`},
 	"completion bash":       {"", `source <(pagetools completion bash)`},
 	"completion zsh":        {"", `pagetools completion zsh > "${fpath[1]}/_pagetools"`},

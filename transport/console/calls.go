@@ -101,9 +101,10 @@ func (x callsFace) call(w http.ResponseWriter, r *http.Request, c bridge.Caller)
 		}
 	}
 	if !found {
-		transport.WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "No call with this id is remembered: it made room for newer ones, or its process ended."))
+		noCall(w, r)
 		return
 	}
+	_, out.Recorded = recordedCall(f, id)
 	write(w, r, out)
 }
 
@@ -121,6 +122,7 @@ func (x callsFace) callHere(r *http.Request, c bridge.Caller, id string) (out ru
 		return runJSON{}, false
 	}
 	m, kept := f.records.runs.find(id)
+	out.Replays, out.Replayed = m.call.Replays, f.records.runs.replayed(id)
 	own := kept && m.caller == ownName(c) && c.Can(bridge.MayCall)
 	others := !kept
 	if others {

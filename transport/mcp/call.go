@@ -218,7 +218,7 @@ func (x *exchange) begin(ctx context.Context,
 
 // notHere is the error of a requestState whose call this process does not have.
 func notHere(e *bridge.Error) *rpcError {
-	if e.Reason != bridge.Elsewhere {
+	if e.Reason != bridge.Elsewhere && e.Reason != bridge.NodeLost && e.Reason != bridge.NoQuorum {
 		return badParams("The call of this requestState is over: its outcome was told, it is too old, or its process has ended. " +
 			"It may have run: look at the page before you call the tool without requestState.")
 	}

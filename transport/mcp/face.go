@@ -90,7 +90,7 @@ type Face struct {
 func New(b *bridge.Bridge, o Options) (*Face, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.TaskAfter = cmp.Or(o.TaskAfter, defaultTaskAfter)
-	s, err := newSeal(o.Key)
+	s, err := newSeal(o.Key, func() string { return bridge.NodeOf(b) })
 	if err != nil {
 		return nil, err
 	}

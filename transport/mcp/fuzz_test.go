@@ -60,11 +60,11 @@ func checkReply(t *testing.T, id json.RawMessage, text []byte) {
 
 // FuzzState: only a state that we sealed opens, and only whole.
 func FuzzState(f *testing.F) {
-	s, err := newSeal(make([]byte, KeySize))
+	s, err := newSeal(make([]byte, KeySize), alone)
 	if err != nil {
 		f.Fatal(err)
 	}
-	other, err := newSeal(nil)
+	other, err := newSeal(nil, alone)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -303,6 +303,7 @@ var byReason = map[bridge.Reason]string{
 	bridge.PageNavigated:      "The page went elsewhere, and its tools may be others now: list them again.",
 	bridge.PageCrashed:        "The next call opens a new page.",
 	bridge.Elsewhere:          "This client reaches two processes of pagetools in turns: tell the user, whose operator can send each client to one.",
+	bridge.NodeLost:           "The machine that had it is gone, and its page may be, too.",
 	bridge.OriginBlocked:      "Nothing ran. The operator of pagetools decides what the site may reach.",
 	bridge.Certificate:        "Nothing ran. The operator of pagetools decides which certificates are accepted.",
 }

@@ -86,10 +86,11 @@ func (s *sessions) keep(id string, sc scope, version protocol, can elicits) *htt
 	return made
 }
 
-// takeUp opens the session of an id that this process does not have. Called with mu held.
+// takeUp opens the session of an id that this process does not have. That of another node has ended
+// with it, since requests to one that lives are passed on. Called with mu held.
 func (s *sessions) takeUp(id string, sc scope) *httpSession {
 	var of facts
-	if id == "" || s.ended[sha256.Sum256([]byte(id))] || s.seal.open(forSession, id, &of) != nil ||
+	if id == "" || !s.seal.madeHere(id) || s.ended[sha256.Sum256([]byte(id))] || s.seal.open(forSession, id, &of) != nil ||
 		of.Caller != sc.caller.Name || of.Site != sc.site || time.Now().After(of.Until) {
 		return nil
 	}

@@ -41,11 +41,17 @@ var (
 // sites of these names, with one tool each.
 func newFace(t testing.TB, o Options, more ...string) *world {
 	t.Helper()
+	return newFaceOf(t, bridge.Options{}, o, more...)
+}
+
+// newFaceOf is newFace with options of the bridge.
+func newFaceOf(t testing.TB, of bridge.Options, o Options, more ...string) *world {
+	t.Helper()
 	router := bridgetest.NewRouter().Add("shop", bridgetest.Tool("look", ""), bridgetest.Asking("buy", ""))
 	for _, name := range more {
 		router.Add(name, bridgetest.Tool("send", ""))
 	}
-	b, err := bridge.New(router, bridge.Options{})
+	b, err := bridge.New(router, of)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,11 +78,17 @@ func (w *world) handler(listen string) http.Handler {
 
 func newWorld(t testing.TB, o Options, more ...string) *world {
 	t.Helper()
+	return newFace(t, o, more...).listen()
+}
+
+// listen serves the world to a network.
+func (w *world) listen() *world {
+	t := w.t
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newFace(t, o, more...)
 	w.url = "http://" + l.Addr().String()
 	srv := transport.Server(w.handler(l.Addr().String()), nil)
 	served := make(chan struct{})

@@ -131,10 +131,12 @@ func (run *batchRun) calls() []*bridge.Call {
 	session, c := run.session, run.around
 	shares := slices.ContainsFunc(run.face.b.Sites(c.Caller), func(s bridge.Site) bool { return s.Name == c.Site && (s.Shared || s.API) })
 	if run.until = make(chan struct{}); session == "" && !shares {
-		run.own = "batch-" + rand.Text()
-		if run.key != "" { // the same batch again goes on in the same page
+		run.own = bridge.NodeOf(run.face.b) + "batch-"
+		if run.key == "" {
+			run.own += rand.Text()
+		} else { // the same batch again goes on in the same page
 			sum := sha256.Sum256([]byte(run.key))
-			run.own = "batch-" + hex.EncodeToString(sum[:16])
+			run.own += hex.EncodeToString(sum[:16])
 		}
 		session = run.own
 	}

@@ -469,3 +469,18 @@ func TestBatchHandles(t *testing.T) {
 	one.Cancel(bridge.Local())
 	until(one, over)
 }
+
+// TestBatchCarriesItsNode: the session that a batch makes for itself begins, in a cluster, with the
+// node that has it.
+func TestBatchCarriesItsNode(t *testing.T) {
+	t.Parallel()
+	for want, node := range map[string]func() string{"batch-": nil, "K3X7QAABbatch-": func() string { return "K3X7QAAB" }} {
+		w := newBatchWorld(t, bridge.Options{Node: node})
+		for range 2 {
+			e := w.post(t, "/webtools/shop/batch", steps("", `{"asks":1}`)).wantError(t, 409, bridge.InputRequired, "", bridge.Unknown)
+			if session, _ := e.Details["sessionId"].(string); !strings.HasPrefix(session, want) {
+				t.Errorf("the session is %q", session)
+			}
+		}
+	}
+}

@@ -63,10 +63,10 @@ func internalRows() []row {
 		}
 	}
 	add(504, bridge.Unknown, bridge.Timeout)
-	add(502, bridge.Unknown, bridge.PageNavigated, bridge.PageCrashed)
+	add(502, bridge.Unknown, bridge.PageNavigated, bridge.PageCrashed, bridge.NodeLost)
 	add(502, bridge.NotRun, bridge.PageHung, bridge.Unreachable, bridge.Certificate, bridge.OriginBlocked)
 	add(503, bridge.Unknown, bridge.BrowserLost)
-	add(503, bridge.NotRun, bridge.Draining, bridge.Overload)
+	add(503, bridge.NotRun, bridge.Draining, bridge.Overload, bridge.NoQuorum)
 	add(500, bridge.Unknown, bridge.Internal)
 	return rows
 }

@@ -44,7 +44,7 @@ type row struct {
 
 func main() {
 	full := flag.Bool("full", false, "measure for figures that are recorded, which takes a quarter of an hour")
-	only := flag.String("only", "", "measure one group: apis, batch, card, inside, recorded, fresh, egress, kit, live, logins, mcp, pages, sessions, noise, outside, starts or strangers; with -peers, one of them")
+	only := flag.String("only", "", "measure one group: apis, batch, card, console, inside, recorded, fresh, egress, kit, live, logins, mcp, pages, sessions, noise, outside, starts or strangers; with -peers, one of them")
 	packages := flag.String("peers", "", "a `folder` with npm's packages of others: measure ours beside them instead")
 	figures := flag.String("figures", "", "the `file` for what -peers finds")
 	document := flag.String("document", "", "an OpenAPI document, a `file`, in the place of one that is made, for the group starts")
@@ -122,6 +122,7 @@ func groups(bin, url, document string) []group {
 		{"inside", func(ctx context.Context) ([]row, error) { return insideRows(ctx, url) }},
 		{"batch", func(context.Context) ([]row, error) { return batchRows(url) }},
 		{"card", func(ctx context.Context) ([]row, error) { return cardRows(ctx, url) }},
+		{"console", func(ctx context.Context) ([]row, error) { return consoleRows(ctx, url) }},
 		{"recorded", func(ctx context.Context) ([]row, error) { return recordedRows(ctx, url) }},
 		{"fresh", func(context.Context) ([]row, error) { return freshRows(url) }},
 		{"egress", egressRows},

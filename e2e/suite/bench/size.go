@@ -19,6 +19,8 @@ type amounts struct {
 	kills    int           // of the browser
 	flood    int           // in hundredths of the requests of the flood
 	silence  time.Duration // until a silent site hangs up; zero means never
+	idle     time.Duration // that the operators' page is open while nothing happens
+	paced    time.Duration // of calls at 200 a second, on each side in a round
 	patience time.Duration // of questions and sessions that the flood leaves behind
 }
 
@@ -27,10 +29,11 @@ var (
 	size = amounts{
 		rounds: 3, starts: 1, calls: 100, spread: 100, fresh: 1, loads: 5, changes: 10, cases: 3,
 		many: 20, few: 6, noise: 300 * time.Millisecond, kills: 1, flood: 2, silence: time.Second, patience: time.Second,
+		idle: 3 * time.Second, paced: time.Second,
 	}
 	whole = amounts{
 		rounds: 5, warm: 1, starts: 5, calls: 2000, spread: 2000, fresh: 30, loads: 50, changes: 100,
 		cases: 100, many: 60, few: 16, noise: 5 * time.Second, kills: 5, flood: 100,
-		patience: 20 * time.Second,
+		patience: 20 * time.Second, idle: 30 * time.Second, paced: 12 * time.Second,
 	}
 )

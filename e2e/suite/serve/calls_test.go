@@ -1,7 +1,6 @@
 package serve_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -170,47 +169,4 @@ func TestCallsOnNarrowScreens(t *testing.T) {
 	page.until(t, focused+".dataset.id === 'F997' && document.querySelector('.virtual').scrollTop < 100")
 	page.eval(t, "(document.documentElement.style.fontSize = '175%', '')")
 	page.clean(t, "large text")
-}
-
-// TestTenThousandCalls measures the list of as many calls as a process remembers: frames while it is
-// scrolled, and a key in the filter until it is drawn. It fails only where too many rows are in the document.
-func TestTenThousandCalls(t *testing.T) {
-	gatetest.Nightly(t, "it makes ten thousand calls")
-	b, login := serveRouter(t, bridgetest.NewRouter().Add("shop", shopTools()...), store.Memory(store.Options{}), bridge.Options{}, console.Options{})
-	for n := range 10_000 {
-		doCall(t, b, "find", fmt.Sprintf("F%05d", n))
-	}
-	page := showInBrowser(t, browserOf(t, 1280, 800), login(), "#inbox-title")
-	page.eval(t, "(location.hash = '#/calls', '')")
-	page.until(t, "document.querySelector('.virtual') !== null")
-	page.until(t, "(document.querySelector('.virtual').scrollTop = 1e7, Number(document.querySelector('[role=grid]').ariaRowCount) > 5000)") // the rest came faster than it is remembered
-	figures := page.eval(t, `(async () => {
-		const list = document.querySelector('.virtual'), frames = [], keys = [];
-		let rows = 0;
-		const frame = () => new Promise((r) => requestAnimationFrame(r));
-		let last = await frame();
-		for (let n = 0; n < 180; n++) {
-			list.scrollTop = (n * 7919 % 9000) * 28;
-			const now = await frame();
-			frames.push(now - last);
-			last = now;
-			rows = Math.max(rows, document.querySelectorAll('.call').length);
-		}
-		const line = document.getElementById('calls-filter');
-		for (const q of ['f', 'fi', 'fin', 'find', 'find ', 'find s', 'find st', '']) {
-			const began = performance.now();
-			line.value = q;
-			line.dispatchEvent(new Event('input', { bubbles: true }));
-			await frame();
-			await new Promise((r) => setTimeout(r));
-			keys.push(performance.now() - began);
-		}
-		const part = (all, p) => all.sort((a, b) => a - b)[Math.floor((all.length - 1) * p)].toFixed(1);
-		return JSON.stringify({ rows, 'frame p50': part(frames, 0.5), 'frame p99': part(frames, 0.99), 'key p50': part(keys, 0.5), 'key max': part(keys, 1) });
-	})()`)
-	t.Logf("%s: %s, in milliseconds but for rows", page.eval(t, "document.querySelector('.bar-of .meta').textContent"), figures)
-	var got struct{ Rows int }
-	if err := json.Unmarshal([]byte(figures), &got); err != nil || got.Rows > 60 || got.Rows < 10 {
-		t.Errorf("%d rows are in the document, %v", got.Rows, err)
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -104,10 +105,11 @@ func showInBrowser(t *testing.T, e *cdp.Engine, url, selector string) *shownPage
 
 // read takes the tab's events until it is closed.
 func (p *shownPage) read() {
+	ready := sync.OnceFunc(func() { close(p.ready) }) // a page that is loaded anew is ready anew
 	for ev := range p.Events() {
 		switch ev := ev.(type) {
 		case session.Ready:
-			close(p.ready)
+			ready()
 		case session.ToolsChanged:
 			for _, tool := range ev.Tools {
 				p.tools <- tool.Name
@@ -249,6 +251,9 @@ func TestWizard(t *testing.T) {
 	page.press(t, "l")
 	page.take(t, watching)
 	hears(t, seen, "who holds the pen, in the view of its session", func(s liveState) bool { return s.Pen == "console" })
+	page.until(t, "[...document.querySelectorAll('.page .tools button')].filter((b) => !b.hidden).map((b) => b.textContent).join() === 'Give the pen away,Back,Reload,Copy text'")
+	page.eval(t, `(navigator.clipboard.writeText = async (text) => { window.copied = text; }, [...document.querySelectorAll('.page .tools button')].at(-1).click(), '')`)
+	page.until(t, "window.copied?.includes('A1') && document.querySelector('.page').innerText.includes('characters of the page.')")
 	// The first free seat has the focus; then the name, the rules, and Enter.
 	page.press(t, " ", "Enter", "A", "d", "a", "Tab", " ", "Enter")
 	r := <-booked

@@ -12,7 +12,7 @@ import { link } from '../store.js';
 import { visible } from '../text.js';
 import { useKeptFocus } from '../ui/focus.js';
 import { Awaited } from '../ui/load.jsx';
-import { Virtual, placed, show } from '../ui/virtual.jsx';
+import { Steady, Virtual, placed, show } from '../ui/virtual.jsx';
 import { CallDetails } from './call.jsx';
 import { Filter } from './filter.jsx';
 import { Timeline, timeline, zoom } from './timeline.jsx';
@@ -54,6 +54,7 @@ keysOf.calls = {
   o: () => { if (document.activeElement?.matches('.call')) open(active.value); },
   '/': () => document.getElementById('calls-filter')?.focus(),
   '.': pause,
+  t: () => /** @type {HTMLElement | null} */ (document.querySelector('.card .trace'))?.click(),
   '+': () => zoom(0.5), '-': () => zoom(2),
   Escape: shut,
 };
@@ -68,36 +69,50 @@ export function length(ms) {
   return `${Math.floor(s / 60)}:${String(s % 60).padStart(2, '0')} min`;
 }
 
-const today = () => new Date().toDateString();
+const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium', hourCycle: 'h23' }), days = new Intl.DateTimeFormat();
 
 /** @param {{at: string}} props */
 function Moment({ at }) {
   const d = new Date(at);
-  return <time dateTime={at} title={at}>{d.toDateString() === today() ? d.toLocaleTimeString(undefined, { hourCycle: 'h23' }) : d.toLocaleDateString()}</time>;
+  return <time dateTime={at} title={at}>{(d.toDateString() === new Date().toDateString() ? clock : days).format(d)}</time>;
 }
 
 const columns = ['Time', 'Status', 'Site', 'Tool', 'Caller', 'Session', 'Duration', 'Code'];
 
-/** @param {{call: Call, index: number, first: boolean, chosen: boolean}} props */
-function Row({ call: c, index, first, chosen }) {
-  const ms = took(c, Date.now());
-  return (
-    <div role="row" class={`call ${c.status}`} data-id={c.call} tabIndex={first ? 0 : -1} aria-rowindex={index + 2} aria-selected={chosen} ref={placed(index)}
-      onClick={() => open(c.call)} onFocus={() => { active.value = c.call; }} onKeyDown={(e) => {
-        if (e.key !== 'Enter' || e.repeat) return;
-        e.preventDefault();
-        open(c.call);
-      }}>
-      <span role="gridcell"><Moment at={c.began} /></span>
-      <span role="gridcell"><span aria-hidden="true">{shapes[/** @type {'ok'} */ (c.status)]}</span> {c.stage === 'asked' ? 'asks' : c.status}</span>
-      <span role="gridcell" dir="auto">{visible(c.site)}</span>
-      <span role="gridcell" dir="auto">{visible(c.tool)}</span>
-      <span role="gridcell" dir="auto">{visible(c.caller)}</span>
-      <span role="gridcell" dir="auto">{visible(c.session)}</span>
-      <span role="gridcell">{c.status === 'running' ? '…' : length(ms)}{c.waited ? ` (waited ${length(c.waited)})` : ''}</span>
-      <span role="gridcell">{visible(c.reason || c.code || '')}</span>
-    </div>
-  );
+/** @extends {Steady<{call: Call, index: number, first: boolean, chosen: boolean}>} */
+class Row extends Steady {
+  render() {
+    const { call: c, index, first, chosen } = this.props;
+    return (
+      <div role="row" class={`call ${c.status}`} data-id={c.call} tabIndex={first ? 0 : -1} aria-rowindex={index + 2} aria-selected={chosen} ref={placed(index)}
+        onClick={() => open(c.call)} onFocus={() => { active.value = c.call; }} onKeyDown={(e) => {
+          if (e.key !== 'Enter' || e.repeat) return;
+          e.preventDefault();
+          open(c.call);
+        }}>
+        <Cells call={c} />
+      </div>
+    );
+  }
+}
+
+/** What a row says of its call: one of which there is news is another object. @extends {Steady<{call: Call}>} */
+class Cells extends Steady {
+  render() {
+    const c = this.props.call;
+    return (
+      <>
+        <span role="gridcell"><Moment at={c.began} /></span>
+        <span role="gridcell"><span aria-hidden="true">{shapes[/** @type {'ok'} */ (c.status)]}</span> {c.stage === 'asked' ? 'asks' : c.status}</span>
+        <span role="gridcell" dir="auto">{visible(c.site)}</span>
+        <span role="gridcell" dir="auto">{visible(c.tool)}</span>
+        <span role="gridcell" dir="auto">{visible(c.caller)}</span>
+        <span role="gridcell" dir="auto">{visible(c.session)}</span>
+        <span role="gridcell">{c.status === 'running' ? '…' : length(took(c, 0))}{c.waited ? ` (waited ${length(c.waited)})` : ''}</span>
+        <span role="gridcell">{visible(c.reason || c.code || '')}</span>
+      </>
+    );
+  }
 }
 
 export function Calls() {

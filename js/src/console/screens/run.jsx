@@ -6,6 +6,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { cancelCall, madeCall, makeCall, siteConfig } from '../api.js';
 import { FormView } from '../form/field.jsx';
 import { Form } from '../form/model.js';
+import { place } from '../route.js';
 import { calls, link, me } from '../store.js';
 import { visible } from '../text.js';
 import { Awaited, told, useLoaded } from '../ui/load.jsx';
@@ -14,6 +15,7 @@ import { Name, size } from '../ui/said.jsx';
 import { Sure } from '../ui/sure.jsx';
 import { CopyAs } from './copy.jsx';
 import { Result } from './result.jsx';
+import { Traced } from './traced.jsx';
 
 /** @typedef {import('../api.js').Tool} Tool */
 /** @typedef {import('../api.js').Site} Site */
@@ -34,9 +36,11 @@ export function Run({ site, tool, text, problem, changed }) {
   const [made, setMade] = useState('');
   const [said, setSaid] = useState('');
   const [session, setSession] = useState('');
+  const [record, setRecord] = useState(false);
   const [settings, setSettings] = useState(/** @type {Form | undefined} */ (undefined)); // once somebody looked at them
   const set = settings?.outcome.value ?? { text: '' };
   const config = set.text === '{}' ? '' : set.text ?? '';
+  const replays = place.value.query.get('of') ?? '';
   const busy = useRef(false);
   const { level, destructive } = tool.terms;
   const grave = destructive || tool.annotations?.consequentialHint === true;
@@ -48,7 +52,7 @@ export function Run({ site, tool, text, problem, changed }) {
     busy.current = true;
     setSaid('');
     try {
-      setMade(await makeCall(site, tool, text, { session, config, confirm: Boolean(who?.login) }));
+      setMade(await makeCall(site, tool, text, { session, config, confirm: Boolean(who?.login), record, replays }));
     } catch (e) {
       setSaid(told(e));
     } finally {
@@ -68,8 +72,10 @@ export function Run({ site, tool, text, problem, changed }) {
       <p class="answers">
         <button type="button" class={grave ? 'primary danger' : 'primary'} data-run aria-disabled={why !== ''} onClick={press}>{grave && <span aria-hidden="true">▲ </span>}Run</button>
         <span class="meta">{why || (level === 'auto' ? 'Ctrl+Enter' : who?.login ? 'Run means that you allow this one call.' : 'The call asks in the inbox: you did not log in by a link.')}</span>
+        {site.kind !== 'api' && who?.rights.includes('answer') && <label><input type="checkbox" checked={record} onChange={(e) => setRecord(e.currentTarget.checked)} /> Record the page for a trace</label>}
         <span role="status">{said}</span>
       </p>
+      {replays !== '' && <p class="meta">A replay of call <CallLink id={replays} />.</p>}
       <CopyAs site={site} tool={tool.name} text={text} problem={problem} session={session} config={config} />
       {asks && asks.text === text && asks.digest === tool.digest && <Grave site={site} tool={tool} text={text} run={run} stop={() => setAsks(null)} />}
       {made !== '' && <Made key={made} id={made} changed={changed} />}
@@ -110,6 +116,9 @@ function Grave({ site, tool, text, run, stop }) {
   );
 }
 
+/** Where a call is shown. @param {{id: string}} props */
+export const CallLink = ({ id }) => <a href={`#/calls?${new URLSearchParams({ sel: id })}`}><code>{visible(id)}</code></a>;
+
 /** A call and what it came to. @param {{id: string, changed: () => void}} props */
 function Made({ id, changed }) {
   const [call, setCall] = useState(/** @type {MadeCall | undefined} */ (undefined));
@@ -143,6 +152,7 @@ function Made({ id, changed }) {
       {call.stage !== 'ended' && <button type="button" onClick={() => cancelCall(id, call.node).catch((e) => setProblem(told(e)))}>Cancel the call</button>}
       {call.message && <p class="problem">{visible(call.message)} {outcomes[call.outcome ?? ''] ?? ''}</p>}
       {ok && call.result !== undefined && <Result text={call.result} of={call} />}
+      {call.stage === 'ended' && <Traced call={call} />}
       <p class="meta">call <code>{visible(id)}</code></p>
     </section>
   );

@@ -1,6 +1,7 @@
 // @ts-check
 // A long list of rows of one height, of which only those are in the document that are seen.
 
+import { Component } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 const height = 28; // pixels of a row, as in console.css
@@ -37,6 +38,15 @@ export function Virtual({ all, active, row, near, label }) {
       </div>
     </div>
   );
+}
+
+/** A part that is drawn again only with other properties. @template P @extends {Component<P>} */
+export class Steady extends Component {
+  /** @param {Record<string, unknown>} next */
+  shouldComponentUpdate(next) {
+    const was = /** @type {Record<string, unknown>} */ (this.props);
+    return Object.keys(next).some((name) => next[name] !== was[name]);
+  }
 }
 
 /** Places a row of a long list. @param {number} index @returns {(e: HTMLElement | null) => void} */

@@ -1,0 +1,266 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptrace"
+	"net/http/httputil"
+	"sync/atomic"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/transport"
+)
+
+// Route serves requests of agents: here, where this node is their home or where any node is, and else
+// it passes them on to their home. It stands behind the guards of the public listener.
+func (c *Cluster) Route(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, name := range []string{HopHeader, operatorHeader, loginHeader} {
+			delete(r.Header, name) // they count between nodes only
+		}
+		c.route(w, r, next)
+	})
+}
+
+func (c *Cluster) route(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	started := time.Now()
+	body, read := bodyOf(r)
+	wanted, ok := wantOf(r, body)
+	if !ok || !read {
+		next.ServeHTTP(w, r)
+		return
+	}
+	p := passing{c: c, w: w, r: r, next: next, want: wanted, body: body, caller: transport.CallerOf(r.Context()).Name,
+		until: started.Add(c.o.Patience)}
+	p.serve()
+}
+
+// bodyOf reads the body of a request where it may name the home, and puts it back. It is false for one
+// that cannot be read: a face says so.
+func bodyOf(r *http.Request) (body []byte, ok bool) {
+	if !readsBody(r) || r.Body == nil {
+		return nil, true
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), failing{err}))
+		return nil, false
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return body, true
+}
+
+// failing is a body that cannot be read.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// place says where a request is served.
+type place struct {
+	node  Node // zero: here
+	epoch int64
+	key   string // of the directory; "" where it was not asked
+	why   string
+}
+
+// find returns the home of a request of a caller. The error says that nobody can know now.
+func (c *Cluster) find(ctx context.Context, w *want, caller string) (p place, err error) {
+	self := c.o.Nodes.Self().ID
+	if id := w.node(); id != "" {
+		n, known := c.o.Nodes.Find(id)
+		if !known || id == self || n.IsDead() {
+			return p, nil // the face says what became of it
+		}
+		return place{node: n, why: "name"}, nil
+	}
+	if w.session != "" && caller != "" && c.o.Directory != nil {
+		p.key = c.o.Namer.Name(caller, w.session)
+		id, epoch, err := c.o.Directory.Home(ctx, p.key)
+		switch n, known := c.o.Nodes.Find(id); {
+		case errors.Is(err, ErrNone):
+			return p, nil
+		case err != nil:
+			return p, fmt.Errorf("looking for the home of a session: %w", err)
+		case id == self && !c.o.Nodes.Holds():
+			return p, errors.New("this node cannot renew its lease")
+		case id == self, !known, n.IsDead(): // whoever opens the session takes it over
+			p.epoch = epoch
+			return p, nil
+		default:
+			return place{node: n, epoch: epoch, key: p.key, why: "session"}, nil
+		}
+	}
+	if w.calls && w.session == "" && w.site != "" && c.o.Owner != nil {
+		if id := c.o.Owner(w.site); id != "" && id != self {
+			if n, known := c.o.Nodes.Find(id); known && !n.IsDead() {
+				return place{node: n, why: "shared"}, nil
+			}
+		}
+	}
+	return p, nil
+}
+
+// passing is a request on its way to its home.
+type passing struct {
+	c      *Cluster
+	w      http.ResponseWriter
+	r      *http.Request
+	next   http.Handler
+	want   want
+	body   []byte
+	caller string
+	until  time.Time // no other home is tried then
+	tries  int
+}
+
+// Why a home did not reply.
+var (
+	errMoved = errors.New("the node is not the home any more")
+	errSent  = errors.New("the node took the request, and did not reply")
+)
+
+// firstWait is waited before a home is asked again, twice as long each time, and at most mostWait.
+const firstWait, mostWait = 20 * time.Millisecond, 500 * time.Millisecond
+
+// serve tries until a node has replied, or the time is up.
+func (p *passing) serve() {
+	for wait := firstWait; ; wait = min(2*wait, mostWait) {
+		at, err := p.c.find(p.r.Context(), &p.want, p.caller)
+		switch {
+		case err != nil:
+		case at.node.ID == "":
+			p.here(nil)
+			return
+		default:
+			if err = p.send(at); err == nil {
+				return
+			}
+		}
+		dead := at.node.IsDead()
+		switch {
+		case p.r.Context().Err() != nil:
+			transport.Abandon(p.r, bridge.GaveUp(bridge.Unknown).With(context.Cause(p.r.Context())))
+		case errors.Is(err, errSent) && (p.want.calls || p.want.resumes):
+			p.here(lost(p.awaitDeath(at.node)).With(err))
+			return
+		case errors.Is(err, errMoved) && at.key != "":
+			p.c.o.Directory.Forget(at.key)
+		}
+		if !dead && !p.pause(wait) {
+			p.here(p.gaveUp().With(err))
+			return
+		}
+	}
+}
+
+// pause waits before the next try. It is false when the time is up.
+func (p *passing) pause(d time.Duration) bool {
+	if time.Now().Add(d).After(p.until) {
+		return false
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-p.r.Context().Done():
+	}
+	return true
+}
+
+// awaitDeath waits until it is known that a node has ended. It is false when the time is up, or when
+// the caller has left.
+func (p *passing) awaitDeath(n Node) bool {
+	timer := time.NewTimer(time.Until(p.until))
+	defer timer.Stop()
+	select {
+	case <-n.Dead:
+		return true
+	case <-timer.C:
+	case <-p.r.Context().Done():
+	}
+	return false
+}
+
+// gaveUp is the error of a request that no home took. What it was to go on with may have run.
+func (p *passing) gaveUp() *bridge.Error {
+	if p.want.resumes {
+		return lost(false)
+	}
+	return noQuorum()
+}
+
+// here serves the request in this node. With an error, a call in it ends with that, in the words of its
+// face, and what is no call is refused.
+func (p *passing) here(e *bridge.Error) {
+	r := p.r
+	if p.body != nil {
+		r.Body = io.NopCloser(bytes.NewReader(p.body))
+	}
+	if e == nil {
+		p.next.ServeHTTP(p.w, r)
+		return
+	}
+	if p.want.calls {
+		p.next.ServeHTTP(p.w, r.WithContext(bridge.WithEnd(r.Context(), e)))
+		return
+	}
+	transport.WriteError(p.w, r, e)
+}
+
+// send passes the request on, and the reply back. The error says that there was none: errMoved, which
+// proves that nothing ran, errSent, or that of a connection that could not be made.
+func (p *passing) send(at place) (err error) {
+	p.tries++
+	h := hop{entry: p.c.o.Nodes.Self().ID, home: at.node.ID, epoch: at.epoch, call: transport.RequestID(p.r.Context()),
+		attempt: p.tries, left: max(0, time.Until(p.until))}
+	if p.body == nil && p.r.Body != nil { // it names no home, and may be sent again
+		if p.body, err = io.ReadAll(p.r.Body); err != nil {
+			p.r.Body = io.NopCloser(failing{err})
+			p.next.ServeHTTP(p.w, p.r)
+			return nil
+		}
+	}
+	p.c.log.DebugContext(p.r.Context(), "cluster: routed", slog.String("call", h.call), slog.String("home", at.node.ID),
+		slog.String("node", at.node.Name), slog.String("why", at.why), slog.Int("attempt", h.attempt))
+	ctx, stop := untilDead(p.r.Context(), at.node)
+	defer stop()
+	var connected atomic.Bool // from then on, the node may have got it
+	out := p.r.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}))
+	if len(p.body) > 0 {
+		out.Body = io.NopCloser(bytes.NewReader(p.body))
+		out.ContentLength, out.TransferEncoding = int64(len(p.body)), nil
+	}
+	proxy := &httputil.ReverseProxy{Transport: p.c.wayTo(at.node), FlushInterval: -1,
+		Rewrite: func(x *httputil.ProxyRequest) {
+			x.Out.URL.Scheme, x.Out.URL.Host, x.Out.URL.RawQuery = "https", at.node.Name+"."+domain, x.In.URL.RawQuery
+			x.Out.Host = x.In.Host
+			x.Out.Header.Set(HopHeader, h.String())
+		},
+		ModifyResponse: func(resp *http.Response) error {
+			if resp.StatusCode == http.StatusMisdirectedRequest {
+				return errMoved
+			}
+			for _, own := range []string{"Pagetools-Request-Id", "X-Request-Id", "X-Content-Type-Options"} {
+				resp.Header.Del(own) // this node has set them
+			}
+			return nil
+		},
+		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, failed error) { err = failed },
+		ErrorLog:     slog.NewLogLogger(p.c.log.Handler(), slog.LevelDebug),
+	}
+	proxy.ServeHTTP(p.w, out)
+	switch {
+	case err == nil, errors.Is(err, errMoved):
+		return err
+	case !connected.Load():
+		p.c.unreachable(at.node, err)
+		return err
+	}
+	return fmt.Errorf("%w: %w", errSent, err)
+}
