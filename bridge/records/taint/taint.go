@@ -24,7 +24,7 @@ type Options struct {
 	Records records.Records
 	// Name hides names of callers and origins: letters and digits, the same on all nodes.
 	Name func(parts ...string) string
-	// Now returns the time; nil is that of the machine.
+	// Now returns the time; nil: the machine's.
 	Now func() time.Time
 }
 
