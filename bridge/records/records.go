@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // The errors of records that are facts. Each can be wrapped.
@@ -66,6 +67,10 @@ type Records interface {
 	// when some changes may be missing: watch again then.
 	Watch(ctx context.Context, prefix string) (<-chan Record, error)
 }
+
+// ShortAge is for how long an engine keeps a record of Short at least, after its last change: longer than
+// a taint counts, and than whoever passed a call on relies on a ticket that is not there.
+const ShortAge = 20 * time.Minute
 
 // Short reports whether the engine removes the record some time after its last change: leases of
 // nodes, tickets, rates and taints ("n.", "t.", "r.", "x."). It keeps the others, the directory of

@@ -22,9 +22,8 @@ var (
 )
 
 const (
-	// trust sets for how long after a call was passed on a ticket that is not there means something:
-	// the engine keeps one for 20 minutes.
-	trust = 15 * time.Minute
+	// trust sets for how long after a call was passed on a ticket that is not there means something.
+	trust = records.ShortAge - 5*time.Minute
 	// rest sets how long to wait before another try.
 	rest = 20 * time.Millisecond
 )

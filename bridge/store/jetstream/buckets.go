@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -13,10 +12,6 @@ import (
 
 // The buckets.
 var short, keep = records.Bucket("n.X"), records.Bucket("s.X")
-
-// shortAge sets how long records of PT_SHORT are kept after their last change: longer than a taint,
-// of 15 minutes, counts, and than an entry relies on a ticket.
-const shortAge = 20 * time.Minute
 
 // notReplicated is JetStream's error code for copies that need a cluster.
 const notReplicated nats.ErrorCode = 10074
@@ -48,7 +43,7 @@ func form(bucket string, replicas int) *nats.StreamConfig {
 		MaxMsgSize:        -1,
 	}
 	if bucket == short {
-		c.MaxAge = shortAge
+		c.MaxAge = records.ShortAge
 	}
 	return c
 }
@@ -121,8 +116,8 @@ func (b *maker) make(ctx context.Context, bucket string, replicas int) (*nats.St
 // fits returns why a bucket that somebody made would lose records.
 func fits(bucket string, c nats.StreamConfig) error {
 	switch {
-	case bucket == short && c.MaxAge != 0 && c.MaxAge < shortAge:
-		return fmt.Errorf("invalid age %v: must be at least %v, or a caller's taint is forgotten too early", c.MaxAge, shortAge)
+	case bucket == short && c.MaxAge != 0 && c.MaxAge < records.ShortAge:
+		return fmt.Errorf("invalid age %v: must be at least %v, or a caller's taint is forgotten too early", c.MaxAge, records.ShortAge)
 	case bucket == keep && c.MaxAge != 0:
 		return fmt.Errorf("invalid age %v: must be none, because it holds what must not be forgotten", c.MaxAge)
 	case c.Discard != nats.DiscardNew:
