@@ -60,6 +60,10 @@ go build ${RACE_BINARY:+-race} -o "$bin/real/pagetools" ./cmd/pagetools
 PAGETOOLS_BINARY=$(counted pagetools "$bin/real/pagetools" "$(cksum <"$bin/real/pagetools")")
 export PAGETOOLS_BINARY
 
+# The servers of tests of clusters. Without any, those tests are skipped; in CI they fail.
+PAGETOOLS_NATS_SERVERS=${PAGETOOLS_NATS_SERVERS-$(scripts/nats.sh)}
+export PAGETOOLS_NATS_SERVERS
+
 # vet runs in make lint. The timeout is for what hangs; on a machine on which memory is dear, all
 # takes ten times as long.
 test="go test -json -vet=off -timeout 60m"

@@ -1,0 +1,160 @@
+package records
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The errors of records that are facts. Each can be wrapped.
+var (
+	// ErrNone says that there is no record under the key.
+	ErrNone = errors.New("no such record")
+	// ErrExists says that a record is there already, and was not changed.
+	ErrExists = errors.New("the record exists")
+	// ErrChanged says that the record has another revision, or is gone. It was not changed.
+	ErrChanged = errors.New("the record has changed")
+	// ErrInvalid says that no engine takes this key or value, and that nothing was done. It is a
+	// mistake of the caller's.
+	ErrInvalid = errors.New("not a record")
+)
+
+// ErrNewer says that a record was written by a newer version of pagetools, in a form that this one
+// does not know.
+var ErrNewer = errors.New("the record is from a newer version of pagetools")
+
+const (
+	// MaxValue limits the bytes of a value.
+	MaxValue = 64 << 10
+	// MaxKey limits the bytes of a key.
+	MaxKey = 128
+	// version stands in the values that this build writes, and is the highest that it reads.
+	version = 1
+)
+
+// Record is one record at one moment.
+type Record struct {
+	// Key is "" in the mark of Watch only.
+	Key string
+	// Value belongs to the reader. It is nil where the record is deleted.
+	Value []byte
+	// Revision grows with each change of any record of the same lifetime (see Short), and is never 0.
+	Revision uint64
+	// Deleted marks a change that removed the record. Its Revision must not be passed to Update.
+	Deleted bool
+}
+
+// IsMark reports whether Watch has told everything that was there when it began.
+func (r Record) IsMark() bool { return r.Key == "" }
+
+// Records are kept by an engine. Safe for concurrent use. Values are at most 64 KiB.
+type Records interface {
+	// Get returns the record as it is, at least as new as every change that was acknowledged to any
+	// node before. ErrNone.
+	Get(ctx context.Context, key string) (Record, error)
+	// Create makes a record under a key that has none. ErrExists.
+	Create(ctx context.Context, key string, value []byte) (revision uint64, err error)
+	// Update changes the record whose revision is was, and returns its new revision. ErrChanged.
+	Update(ctx context.Context, key string, value []byte, was uint64) (revision uint64, err error)
+	// Delete removes the record whose revision is was. ErrChanged.
+	Delete(ctx context.Context, key string, was uint64) error
+	// Watch sends all records whose keys begin with the prefix, a mark (see Record.IsMark), and then
+	// changes, of which several of one key can come as the last. The prefix ends in a dot. What the
+	// engine removes because its time is over is no change. The channel is closed when ctx ends, and
+	// when some changes may be missing: watch again then.
+	Watch(ctx context.Context, prefix string) (<-chan Record, error)
+}
+
+// Short reports whether the engine removes the record some time after its last change: leases of
+// nodes, tickets, rates and taints ("n.", "t.", "r.", "x."). It keeps the others, the directory of
+// sessions, owners of catalogs, revocations and marks ("s.", "c.", "v.", "m."), until they are deleted.
+func Short(key string) bool { return strings.IndexByte("nrtx", key[0]) >= 0 }
+
+// Bucket returns the name of what holds the record in an engine: a sealed value opens there only.
+func Bucket(key string) string {
+	if Short(key) {
+		return "PT_SHORT"
+	}
+	return "PT_KEEP"
+}
+
+// kinds has the letters with which keys begin.
+const kinds = "nrtxscvm"
+
+// CheckKey returns ErrInvalid for a key that is not a letter of Short and further words, with dots
+// between them. Words have letters, digits, "_", "-" and "=".
+func CheckKey(key string) error {
+	kind, words, _ := strings.Cut(key, ".")
+	if len(kind) != 1 || !strings.Contains(kinds, kind) || len(key) > MaxKey {
+		return fmt.Errorf("%w: %.40q is not a key", ErrInvalid, key)
+	}
+	for word := range strings.SplitSeq(words, ".") {
+		if word == "" || strings.ContainsFunc(word, notOfWords) {
+			return fmt.Errorf("%w: %.40q is not a key", ErrInvalid, key)
+		}
+	}
+	return nil
+}
+
+func notOfWords(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_-=", r)
+}
+
+// CheckPrefix returns ErrInvalid for what is not the beginning of keys, up to a dot.
+func CheckPrefix(prefix string) error {
+	if !strings.HasSuffix(prefix, ".") {
+		return fmt.Errorf("%w: %.40q does not end in a dot", ErrInvalid, prefix)
+	}
+	return CheckKey(prefix + "x")
+}
+
+// CheckValue returns ErrInvalid for a value that is too long.
+func CheckValue(value []byte) error {
+	if len(value) > MaxValue {
+		return fmt.Errorf("%w: %d bytes, and %d at most", ErrInvalid, len(value), MaxValue)
+	}
+	return nil
+}
+
+// Check returns the error of CheckKey or of CheckValue.
+func Check(key string, value []byte) error {
+	return errors.Join(CheckKey(key), CheckValue(value))
+}
+
+// Encode returns the value that holds v, a struct, as JSON that begins with the version.
+func Encode(v any) ([]byte, error) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("making a record: %w", err)
+	}
+	if len(body) < 2 || body[0] != '{' {
+		return nil, fmt.Errorf("%w: %T is not an object", ErrInvalid, v)
+	}
+	head := fmt.Appendf(nil, `{"v":%d`, version)
+	if len(body) > 2 {
+		head = append(head, ',')
+	}
+	return append(head, body[1:]...), nil
+}
+
+// Decode reads a value that Encode made, here or in another build, into the struct. ErrNewer.
+func Decode(value []byte, into any) error {
+	var head struct {
+		V int `json:"v"`
+	}
+	if err := json.Unmarshal(value, &head); err != nil {
+		return fmt.Errorf("reading a record: %w", err)
+	}
+	if head.V > version {
+		return fmt.Errorf("%w: its form is %d, and this one knows %d", ErrNewer, head.V, version)
+	}
+	if head.V < 1 {
+		return errors.New("reading a record: it does not say its version")
+	}
+	if err := json.Unmarshal(value, into); err != nil {
+		return fmt.Errorf("reading a record: %w", err)
+	}
+	return nil
+}
