@@ -17,7 +17,7 @@ func Clocks() Instant {
 	return Instant{Mono: now.Sub(began), Boot: sinceBoot(), Wall: time.Duration(now.UnixNano())}
 }
 
-// within reports whether no clock has advanced by d since then.
-func (i Instant) within(d time.Duration, since Instant) bool {
+// Within reports whether no clock has advanced by d since then.
+func (i Instant) Within(d time.Duration, since Instant) bool {
 	return i.Mono-since.Mono < d && i.Boot-since.Boot < d && i.Wall-since.Wall < d
 }

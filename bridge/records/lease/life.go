@@ -28,7 +28,7 @@ func newLife(id string, lease time.Duration, clocks func() Instant) *Life {
 // right before each effect. It does no I/O.
 func (l *Life) Holds() bool {
 	at := l.believed.Load()
-	return at != nil && l.clocks().within(l.believe, *at)
+	return at != nil && l.clocks().Within(l.believe, *at)
 }
 
 // Over is closed when the life has ended: it holds never again.

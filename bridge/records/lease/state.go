@@ -90,4 +90,3 @@ func (n *Node) ask(ctx context.Context, id string) (State, error) {
 	n.see(r)
 	return n.State(id), nil
 }
-

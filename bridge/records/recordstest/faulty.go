@@ -17,7 +17,7 @@ type Fault int
 const (
 	None  Fault = iota
 	Fail        // the operation does not happen, and its error does not say so
-	Lose        // the operation happens, and its answer is an error
+	Lose        // where the operation succeeds, its answer is an error all the same
 	Hang        // the operation does not happen, and there is no answer until the context ends
 	Drown       // the operation happens, and there is no answer until the context ends
 )
@@ -90,7 +90,9 @@ func do[T any](ctx context.Context, f *Faulty, op Op, work func(context.Context)
 	switch fault {
 	case None, Fail, Hang:
 	case Lose:
-		return nothing, ErrFault
+		if err == nil {
+			return nothing, ErrFault
+		}
 	case Drown:
 		<-ctx.Done()
 		return nothing, ctx.Err()

@@ -229,11 +229,13 @@ func testNoneIsLost(t *testing.T, open Open) {
 				t.Error(err)
 				return
 			}
-			switch _, err = r.Update(t.Context(), k, append(is.Value, 'x'), is.Revision); {
-			case err == nil:
+			_, err = r.Update(t.Context(), k, append(is.Value, 'x'), is.Revision)
+			if err == nil {
 				done++
-			case !errors.Is(err, records.ErrChanged):
-				t.Error(err)
+				continue
+			}
+			if now, getErr := r.Get(t.Context(), k); !errors.Is(err, records.ErrChanged) || getErr != nil || now.Revision == is.Revision {
+				t.Errorf("%v, and it has revision %d after %d: %v", err, now.Revision, is.Revision, getErr)
 				return
 			}
 		}

@@ -147,8 +147,7 @@ func TestServerComesBack(t *testing.T) {
 			t.Error("a server that is gone answers")
 		}
 		c.Servers[0].Restart()
-		for range changes { // it is closed, because changes may be missing
-		}
+		closed(t, changes)
 		r, err := s.Get(t.Context(), "s.A")
 		if err != nil || string(r.Value) != "one" || r.Revision != rev {
 			t.Fatalf("after its return: %+v, %v", r, err)
@@ -160,9 +159,25 @@ func TestServerComesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Close()
-		for range changes { // it is closed
-		}
+		closed(t, changes)
 	})
+}
+
+// closed waits until a watch is closed.
+func closed(t *testing.T, changes <-chan records.Record) {
+	t.Helper()
+	timer := time.NewTimer(20 * time.Second)
+	defer timer.Stop()
+	for {
+		select {
+		case _, open := <-changes:
+			if !open {
+				return
+			}
+		case <-timer.C:
+			t.Fatal("a watch in which changes may be missing is not closed")
+		}
+	}
 }
 
 // TestServerHangs: an operation does not wait for longer than it may, and another server is asked.

@@ -24,6 +24,8 @@ var layers = []layer{
 	{"bridge/records", nil, "records are a leaf: what an engine of a cluster keeps, and nothing of what it is about"},
 	{"bridge/records/recordstest", []string{"bridge/records"}, "the suite of engines needs only their port"},
 	{"bridge/records/lease", []string{"bridge/records"}, "who lives is known from records and clocks, and nothing of what they do"},
+	{"bridge/records/directory", []string{"bridge/records"}, "who has a session is known from records; whether that node lives is asked"},
+	{"bridge/records/ticket", []string{"bridge/records", "bridge/records/lease"}, "a ticket is a record, made by a life"},
 	{"bridge/store/jetstream/natstest", nil, "a server for tests is a process"},
 	{"bridge/store/jetstream", []string{"bridge/records"}, "an engine implements the port, and knows nothing of what is kept"},
 	{"bridge/store", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "store keeps what the domain says, some of it as canonical JSON; it knows no adapter"},
