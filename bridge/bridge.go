@@ -52,6 +52,8 @@ type Options struct {
 	// Observe gets the calls of all callers as they go on, with arguments and results: it is for
 	// who records tests. It must not wait; nil means none.
 	Observe func(Observed)
+	// Recorder records the pages of calls; nil records none.
+	Recorder Recorder
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -121,7 +123,7 @@ type siteState struct {
 // parameter default is not a schema.
 func New(r Router, o Options) (*Bridge, error) {
 	b := &Bridge{pipe: pipeline{router: r, limits: o.Limits.WithDefaults(), memory: o.Memory,
-		log: o.Log, tracer: o.Tracer, observer: o.Observe, now: o.Now}}
+		log: o.Log, tracer: o.Tracer, observer: o.Observe, recorder: o.Recorder, now: o.Now}}
 	b.bytes = cmp.Or(o.Bytes, policy.NewAccount(b.pipe.limits.TotalBytes, nil))
 	b.pipe.names = newNames(&b.pipe.memory, &o)
 	b.runs = newRegistry(b.pipe.limits.CallerBytes, b.bytes)

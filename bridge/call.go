@@ -65,6 +65,8 @@ type Call struct {
 	// TraceParent says where the call belongs in a trace (W3C Trace Context, 3.2): a traceparent
 	// of version 00, or empty.
 	TraceParent string
+	// Record asks the Recorder for a recording of the page while the call is in it.
+	Record bool
 	// Started gets the Run of a new call at its first moment, long before Start returns it; nil
 	// means that nobody looks at it meanwhile.
 	Started func(*Run)

@@ -35,6 +35,7 @@ type pipeline struct {
 	log      *slog.Logger
 	tracer   trace.Tracer   // nil: none
 	observer func(Observed) // nil: none
+	recorder Recorder       // nil: none
 	now      func() time.Time
 	sites    atomic.Pointer[siteStates]
 	rates    *policy.Rates
@@ -66,15 +67,16 @@ type passage struct {
 	// What they were shown: the digest of the tool's definition, and the page.
 	shownDigest string
 	shown       *Agreed
-	requested   string // the digest of the arguments that they were shown
-	kept        bool   // the consent, as a grant
-	answered    func() // tells who gave it that it is kept, or cannot be
-	standing    bool   // a grant covers it
-	approval    string // the grant or the question that it runs under, and
-	approver    string // the person
-	ticket      int64  // of its intent in the audit; 0: none
-	found       Source // a page that was opened to look for the tool in it, until it runs there
-	source      Source // the page that runs it
+	requested   string    // the digest of the arguments that they were shown
+	kept        bool      // the consent, as a grant
+	answered    func()    // tells who gave it that it is kept, or cannot be
+	standing    bool      // a grant covers it
+	approval    string    // the grant or the question that it runs under, and
+	approver    string    // the person
+	ticket      int64     // of its intent in the audit; 0: none
+	found       Source    // a page that was opened to look for the tool in it, until it runs there
+	source      Source    // the page that runs it
+	recording   Recording // of that; nil: none
 	outcome     Outcome
 }
 
@@ -327,6 +329,7 @@ func (pl *pipeline) invoke(ctx context.Context, r *Run) Step {
 		return e.Step()
 	}
 	r.pass.source = source
+	pl.record(ctx, r)
 	if r.pass.call.Detached {
 		began(r)
 	}
@@ -382,6 +385,7 @@ func (r *passage) resultLimit() int {
 func (pl *pipeline) inPage(r *Run, part func() Step) (s Step) {
 	defer func() { // also on panic
 		if s.Pause == nil {
+			r.pass.recorded()
 			source := r.pass.source
 			r.pass.source = nil
 			source.Release()
@@ -416,8 +420,9 @@ func pausedInPage(r *Run, p *Pause) {
 			Answer: b.pipe.limits.Question}.Complete(p.Question)
 	}
 	p.Question.Session = r.pass.call.Session
-	inPage := p.Continue
+	inPage, answered := p.Continue, r.pass.asking(&p.Question)
 	p.Continue = func(ctx context.Context, a *Answer) Step {
+		answered(a)
 		return b.pipe.audit(ctx, r, func(ctx context.Context, r *Run) Step {
 			if a != nil && a.question != "" {
 				r.pass.approval, r.pass.approver = a.question, a.by

@@ -102,4 +102,7 @@ func (r *Run) progressed(p Progress) {
 	r.tally.count(r.pass.bridge.pipe.now())
 	r.mu.Unlock()
 	r.parted.Signal()
+	if of := r.pass.recording; of != nil {
+		of.Progressed(p)
+	}
 }

@@ -108,6 +108,8 @@ type Observer interface {
 type Traced struct {
 	Messages []Message
 	Requests []TracedRequest
+	// Cut is true when there were more.
+	Cut bool
 }
 
 // Message is one of the console, or an exception that nobody caught.

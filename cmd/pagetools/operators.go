@@ -136,7 +136,7 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 	}
 	options := console.Options{Done: o.done, Log: p.log, Words: optionWords, Links: &o.links, Node: o.inbox.node(),
 		Version: ownVersion(), Start: who.plan.start, Facts: who.factsOf(a),
-		Compare: compareVersions, Audit: auditOf(a.Memory()), Callers: who.faces.Callers, RuleAt: who.ruleAt, Pages: a, Records: &p.records}
+		Compare: compareVersions, Audit: auditOf(a.Memory()), Callers: who.faces.Callers, RuleAt: who.ruleAt, Pages: a, Traces: a.Traces, Records: &p.records}
 	if err == nil || p.conf.ConsoleListen != "off" { // somebody can read them
 		options.Records.Gather(ctx, a.Bridge, options.Node)
 	}

@@ -103,6 +103,8 @@ type App struct {
 	Router  bridge.Router
 	Bridge  *bridge.Bridge
 	Metrics *transport.Metrics
+	// Traces records pages, for operators.
+	Traces *Traces
 	// Proxy says how pages reach the network; nil with a remote browser, whose ways are its own.
 	Proxy *egress.Proxy
 	// Engine opens the pages of the first site, and Kind names its kind; nil where no site had
@@ -190,6 +192,8 @@ func (a *App) start(ctx context.Context) (err error) {
 	a.Manager = session.New(m)
 	a.attach(apis, order)
 	b.Sessions = session.SessionsOf(a.Manager)
+	a.Traces = &Traces{app: a}
+	b.Recorder = a.Traces
 	a.Metrics = transport.NewMetrics(a.Router.Sites(), a.load)
 	b.Memory.Calls = a.Metrics.Counting(b.Memory.Calls)
 	a.Bridge, err = bridge.New(a.Router, b)

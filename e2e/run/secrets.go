@@ -2,13 +2,11 @@ package run
 
 import (
 	"encoding/json"
-	"net/http"
 	"sync"
 
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/e2e/report"
 	"github.com/pagetools/pagetools/e2e/scenario"
-	"github.com/pagetools/pagetools/e2e/trace"
 )
 
 // secrets keeps what an attempt sent that a schema marks as secret: no file has it. It is safe for
@@ -65,50 +63,4 @@ func (t *attempt) hide(tool string, with json.RawMessage) json.RawMessage {
 		return with
 	}
 	return t.secrets.add(c.Tool(tool).InputSchema(), with)
-}
-
-// mask masks the secrets in all texts of the trace. Called with r.collecting held.
-func (r *tracing) mask(hidden func(string) string) {
-	r.all.URL = hidden(r.all.URL)
-	for _, a := range r.all.Actions {
-		maskAction(a, hidden)
-	}
-	for i := range r.all.Messages {
-		m := &r.all.Messages[i]
-		m.Text, m.URL = hidden(m.Text), hidden(m.URL)
-	}
-	for i := range r.all.Requests {
-		x := &r.all.Requests[i]
-		x.URL, x.Failed, x.StatusText = hidden(x.URL), hidden(x.Failed), hidden(x.StatusText)
-		x.RequestHeaders, x.ResponseHeaders = maskHeader(x.RequestHeaders, hidden), maskHeader(x.ResponseHeaders, hidden)
-	}
-	for name, text := range r.all.Sources {
-		r.all.Sources[name] = hidden(text)
-	}
-}
-
-func maskHeader(h http.Header, hidden func(string) string) http.Header {
-	out := make(http.Header, len(h)) // h is the page's
-	for name, values := range h {
-		name = hidden(name)
-		for _, value := range values {
-			out[name] = append(out[name], hidden(value))
-		}
-	}
-	return out
-}
-
-func maskAction(a *trace.Action, hidden func(string) string) {
-	a.Title, a.Error = hidden(a.Title), hidden(a.Error)
-	for i := range a.Log {
-		a.Log[i] = hidden(a.Log[i])
-	}
-	for _, all := range [][]trace.Param{a.Params, a.Result} {
-		for i := range all {
-			all[i].Text = hidden(all[i].Text)
-		}
-	}
-	for _, child := range a.Children {
-		maskAction(child, hidden)
-	}
 }

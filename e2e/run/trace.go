@@ -291,7 +291,7 @@ func (r *tracing) write(folder, name string, secrets *schema.Concealer) error {
 	r.collecting.Lock()
 	defer r.collecting.Unlock()
 	var b bytes.Buffer
-	r.mask(secrets.In)
+	r.all.Mask(secrets.In)
 	if err := trace.Write(&b, &r.all); err != nil {
 		return err
 	}

@@ -50,12 +50,16 @@ type writer struct {
 	// events and network are the lines of trace.trace and trace.network.
 	events, network bytes.Buffer
 	files           map[string][]byte
-	shown           map[*Picture]string // their snapshots
+	shown           map[*Picture]place // their snapshots
 }
+
+// place names the snapshot of a picture, and the action that shows it. From version 9 on, viewers look
+// for it by that.
+type place struct{ name, call string }
 
 // Write writes a trace as a zip archive. Errors come from out.
 func Write(out io.Writer, t *Trace) error {
-	w := &writer{t: t, left: mostBytes, files: map[string][]byte{}, shown: map[*Picture]string{}}
+	w := &writer{t: t, left: mostBytes, files: map[string][]byte{}, shown: map[*Picture]place{}}
 	w.event(contextOptions{
 		Type: "context-options", Version: version, Origin: "library", BrowserName: "chromium",
 		Platform: runtime.GOOS, WallTime: t.Began.UnixMilli(), MonotonicTime: w.time(t.Began),
@@ -145,7 +149,7 @@ func (w *writer) action(a *Action, parent string) {
 	begins := before{
 		Type: "before", CallID: id, StartTime: w.time(a.Began), Title: name(a.Title), Class: "Tool",
 		Method: "step", Params: params(a.Params), StepID: id, PageID: pageID, ParentID: parent,
-		BeforeSnapshot: w.snapshot(a.Before),
+		BeforeSnapshot: w.snapshot(a.Before, id),
 	}
 	if a.File != "" {
 		begins.Stack = []stackFrame{{File: name(a.File), Line: a.Line, Column: 1}}
@@ -160,7 +164,7 @@ func (w *writer) action(a *Action, parent string) {
 		w.event(log{Type: "log", CallID: id, Time: w.time(a.Ended), Message: text1(text)})
 	}
 	ends := after{Type: "after", CallID: id, EndTime: w.time(a.Ended), Result: params(a.Result),
-		AfterSnapshot: w.snapshot(a.After)}
+		AfterSnapshot: w.snapshot(a.After, id)}
 	if a.Error != "" {
 		ends.Error = &failure{Name: "Error", Message: text1(a.Error)}
 	}
@@ -175,16 +179,14 @@ func params(all []Param) map[string]string {
 	return m
 }
 
-// snapshot names the snapshot of a picture; "" is none. The steps before and after a picture share
-// it.
-func (w *writer) snapshot(p *Picture) string {
-	if p == nil || len(p.Data) > mostPicture {
+// snapshot names the snapshot of a picture that an action shows; "" is none, and one that an action
+// before it shows: viewers look there.
+func (w *writer) snapshot(p *Picture, call string) string {
+	if p == nil || len(p.Data) > mostPicture || w.shown[p].name != "" {
 		return ""
 	}
-	if w.shown[p] == "" {
-		w.shown[p] = fmt.Sprintf("picture@%d", len(w.shown)+1)
-	}
-	return w.shown[p]
+	w.shown[p] = place{fmt.Sprintf("picture@%d", len(w.shown)+1), call}
+	return w.shown[p].name
 }
 
 // pictures writes the pictures of actions, in their order, as documents that show them: viewers of
@@ -199,7 +201,7 @@ func (w *writer) pictures(actions []*Action) {
 
 func (w *writer) picture(p *Picture) {
 	named := w.shown[p]
-	if named == "" {
+	if named.name == "" {
 		return
 	}
 	delete(w.shown, p) // once
@@ -210,7 +212,7 @@ func (w *writer) picture(p *Picture) {
 	shown := element("IMG", map[string]string{"alt": "the page", "style": "display: block; width: 100%",
 		"src": "data:image/" + format + ";base64," + base64.StdEncoding.EncodeToString(p.Data)})
 	w.event(frameSnapshot{Type: "frame-snapshot", Snapshot: snapshot{
-		SnapshotName: named, CallID: "call@1", PageID: pageID, FrameID: frameID,
+		SnapshotName: named.name, CallID: named.call, PageID: pageID, FrameID: frameID,
 		FrameURL: name(w.t.URL), Timestamp: w.time(p.At), Doctype: "html", IsMainFrame: true,
 		Viewport: dimensions{size.Width, size.Height}, ResourceOverrides: []struct{}{},
 		HTML: element("HTML", nil, element("BODY", map[string]string{"style": "margin: 0"}, shown)),
@@ -253,22 +255,34 @@ func (w *writer) message(m *Message) {
 
 // entry is a request in the words of HTTP archives, and Playwright's own members.
 func (w *writer) entry(r *Request) entry {
-	protocol := name(r.Protocol)
-	e := entry{FrameRef: frameID, MonotonicTime: w.time(r.At), Entry: har.Entry{
-		Page: pageID, Time: milliseconds(r.Took), Timings: har.Timings{Wait: milliseconds(r.Took)},
-		Started: r.At.UTC().Format("2006-01-02T15:04:05.000Z"),
-		Request: har.Request{Method: name(r.Method), URL: address(r.URL), HTTPVersion: protocol,
-			Cookies: []har.Pair{}, Headers: pairs(har.Headers(r.RequestHeaders)),
-			QueryString: pairs(har.Query(r.URL)), HeadersSize: -1, BodySize: -1},
-		Response: har.Response{Status: r.Status, StatusText: name(r.StatusText), HTTPVersion: protocol,
-			Cookies: []har.Pair{}, Headers: pairs(har.Headers(r.ResponseHeaders)), HeadersSize: -1,
-			BodySize: int(r.Size), Failed: name(r.Failed),
-			Content: har.Content{Size: r.Size, MimeType: name(cmp.Or(r.MIMEType, "x-unknown"))}},
-	}}
-	if r.Status == 0 {
+	e := r.Entry(name, text1)
+	if e.Page = pageID; r.Status == 0 {
 		e.Response.Status = -1
 	}
-	return e
+	return entry{FrameRef: frameID, MonotonicTime: w.time(r.At), Entry: e}
+}
+
+// Entry returns the request in the words of HTTP archives, without headers that hold logins. Of its
+// texts it has what short makes of them, and of the values of headers and parameters what long does.
+func (r *Request) Entry(short, long func(string) string) har.Entry {
+	protocol := short(r.Protocol)
+	pairs := func(all []har.Pair) []har.Pair {
+		for i := range all {
+			all[i] = har.Pair{Name: short(all[i].Name), Value: long(all[i].Value)}
+		}
+		return all
+	}
+	return har.Entry{
+		Time: milliseconds(r.Took), Timings: har.Timings{Wait: milliseconds(r.Took)},
+		Started: r.At.UTC().Format("2006-01-02T15:04:05.000Z"),
+		Request: har.Request{Method: short(r.Method), URL: short(address(r.URL)), HTTPVersion: protocol,
+			Cookies: []har.Pair{}, Headers: pairs(har.Headers(r.RequestHeaders)),
+			QueryString: pairs(har.Query(r.URL)), HeadersSize: -1, BodySize: -1},
+		Response: har.Response{Status: r.Status, StatusText: short(r.StatusText), HTTPVersion: protocol,
+			Cookies: []har.Pair{}, Headers: pairs(har.Headers(r.ResponseHeaders)), HeadersSize: -1,
+			BodySize: int(r.Size), Failed: short(r.Failed),
+			Content: har.Content{Size: r.Size, MimeType: short(cmp.Or(r.MIMEType, "x-unknown"))}},
+	}
 }
 
 // address is one without who logs in by it.
@@ -277,14 +291,7 @@ func address(text string) string {
 		u.User = nil
 		text = u.String()
 	}
-	return name(text)
-}
-
-func pairs(all []har.Pair) []har.Pair {
-	for i := range all {
-		all[i] = har.Pair{Name: name(all[i].Name), Value: text1(all[i].Value)}
-	}
-	return all
+	return text
 }
 
 func sum(data []byte) string {

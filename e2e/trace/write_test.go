@@ -204,3 +204,22 @@ func TestWriteBounded(t *testing.T) {
 		t.Errorf("%d of 25 pictures are in the film strip", frames)
 	}
 }
+
+// TestWritePictures: a picture belongs to the action that shows it first, by which viewers of today
+// look for it; the action after it does not name it again.
+func TestWritePictures(t *testing.T) {
+	t.Parallel()
+	between, last := &trace.Picture{At: at(2), Data: pngOf(t, 1)}, &trace.Picture{At: at(4), Data: pngOf(t, 2)}
+	got := files(t, &trace.Trace{Began: began, Actions: []*trace.Action{
+		{Title: "one", Began: at(1), Ended: at(2), After: between},
+		{Title: "two", Began: at(3), Ended: at(4), Children: []*trace.Action{{Title: "in it", Began: at(3), Ended: at(4), Before: between, After: last}}},
+	}})["trace.trace"]
+	for _, want := range []string{`"snapshotName":"picture@1","callId":"call@1"`, `"snapshotName":"picture@2","callId":"call@3"`, `"callId":"call@3","endTime":5,"afterSnapshot":"picture@2"`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("it is without %s:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, `"beforeSnapshot":`) || strings.Count(got, `"type":"frame-snapshot"`) != 2 {
+		t.Errorf("a picture is there twice:\n%s", got)
+	}
+}

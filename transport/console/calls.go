@@ -101,9 +101,10 @@ func (x callsFace) call(w http.ResponseWriter, r *http.Request, c bridge.Caller)
 		}
 	}
 	if !found {
-		transport.WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "No call with this id is remembered: it made room for newer ones, or its process ended."))
+		noCall(w, r)
 		return
 	}
+	_, out.Recorded = recordedCall(f, id)
 	write(w, r, out)
 }
 

@@ -15,17 +15,22 @@
 //	GET  /api/sites/{s}/versions/{a}..{b}  {"severity","changes":[{"tool","path","was","is","severity","what","reason"}],"more"}: what differs, by
 //	                          meaning; severity is breaking, addition or text
 //	POST /api/sites/{s}/validate  {"tool","input"} gives {"errors":[{"pointer","message"}]}; nothing reaches the page
-//	POST /api/calls           {"site","tool","input","key","config"?,"session"?,"version"?,"confirm"?} gives 202 {"call"}: a person runs a
+//	POST /api/calls           {"site","tool","input","key","config"?,"session"?,"version"?,"confirm"?,"record"?} gives 202 {"call"}: a person runs a
 //	                          tool, as console:NAME; the same key is the same call. confirm {"definition","arguments","level"}
 //	                          has the tool's digest, the hex SHA-256 of the text of input, and the level of the terms, as they
-//	                          were on the screen: it is the consent to this call. It counts from a login by a link only
+//	                          were on the screen: it is the consent to this call. It counts from a login by a link only.
+//	                          With record, which needs answer, too, the page is recorded while the call is in it
 //	GET  /api/calls?q=…       {"items":[{…}],"next","missing"}: the newest 10,000 calls of each process since its start, newest first,
 //	                          as in call.started. q has words, which are looked for in names, and site: tool: caller: session:
 //	                          status:ok|error|refused|running code: duration:>500ms waited:>1s since:1h until:1h version: id:. A dash
 //	                          in front excludes, a comma in a value means or, a star stands for anything; all must hold
-//	GET  /api/calls/{id}      {…,"kept","input","result","error"}: a call of any process. Arguments and results are kept of the newest
+//	GET  /api/calls/{id}      {…,"recorded","kept","input","result","error"}: a call of any process. Arguments and results are kept of the newest
 //	                          100 calls that people made on the page, and with Records.Observe of the newest 100 others, without
 //	                          secrets; they are for who may answer, and the former for these people
+//	GET  /api/calls/{id}/trace    a trace for Playwright's viewer, as a zip archive: stages, questions, and, where they are there,
+//	                          arguments and result, and what was recorded of the page: pictures, console, network
+//	GET  /api/calls/{id}/har      the requests of its page as HAR 1.2, where that was recorded: without bodies, cookies and logins
+//	GET  /api/calls/{id}/picture/before  its page before the tool ran, as a PNG, and /after it, where that was recorded
 //	POST /api/calls/{id}/cancel   ends one
 //	GET  /api/stats           {"items":[{"node","samples":[{"at","ok","refused","error","p50","p95","questions","running"}],
 //	                          "sites":{NAME:[{"at","calls","errors"}]}}],"next","missing"}: the calls that ended in each second and, of
@@ -47,12 +52,15 @@
 //	                          edit is true), input has the arguments with which the call runs: what does not fit is in details.errors,
 //	                          and the question stays open. reason (200 characters) tells the caller why it was refused
 //	GET  /api/sessions        {"items":[{"node","id","caller","site","session","since","lastUsed","calls","running","waiting","address",
-//	                          "title"}],"next"}, the oldest first; session is the caller's name for it, id names it here
+//	                          "title","recording":{"since","until","over"}|null}],"next"}, the oldest first; session is the caller's
+//	                          name for it, id names it here
 //	DELETE /api/sessions/ID   ends one with its page; its caller's next call is SESSION_EXPIRED. While calls run in it, 409 CONFLICT
 //	                          with details.running, unless ?running=end: then they end with it, with the outcome unknown
 //	GET  /api/sessions/ID/picture  its page, as a PNG
 //	GET  /api/sessions/ID/live     its page, as it changes: a WebSocket. To look does not give the pen, which works while the page
 //	                          waits for a person, as in the view of a question; it ends with the session
+//	POST /api/sessions/ID/record  {"on"}: its page is recorded for 10 minutes, for the traces of the calls in it, or not any more
+//	GET  /api/sessions/ID/har     what it asked for while it was recorded, as HAR 1.2; for an hour also when it is over
 //	GET  /api/browsers        {"items":[{"node","state","kind","version","since","tabs","opened","pss","started","failed","restarts":
 //	                          [{"at","cause"}]}],"pools":[{"node","held","spare","queued","limit","perCaller","most","oldest",
 //	                          "noMemory"}]}; state is running, starting, idle or down; pss is in bytes, 0 where it is not known
@@ -66,7 +74,7 @@
 //	GET  /api/logins          {"items":[{"node","id","name","rights","since","lastUsed","until","current"}],"next"}
 //	DELETE /api/logins/ID     ends one, with its streams and views, in all processes within a second
 //
-// Reading needs the right view; answers, pictures, live views, links, grants and ending something need
+// Reading needs the right view; answers, pictures, live views, recordings, traces, links, grants and ending something need
 // answer, which includes it. Lists that have next take ?limit= (100, at most 1,000) and ?before=,
 // which is next of the part before.
 // Calls need call besides view. What is about a site takes ?node=: the process that serves it, where

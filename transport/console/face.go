@@ -51,6 +51,8 @@ type Options struct {
 	Logins *Logins
 	// Records remember calls; nil remembers only those that are made on the page.
 	Records *Records
+	// Traces records pages, and writes traces of calls; nil does neither.
+	Traces Traces
 	// Connections are the clients that people let in; nil means none.
 	Connections Connections
 	// Words words refusals for whoever may call again.
@@ -75,6 +77,7 @@ type Face struct {
 	callers func() []bridge.Caller
 	ruleAt  func(string, policy.Rule) string
 	pages   Pages
+	traces  Traces
 	hub     *hub
 	records *Records
 
@@ -91,7 +94,7 @@ type Face struct {
 // New makes the face of a bridge.
 func New(b *bridge.Bridge, o Options) *Face {
 	f := &Face{b: b, done: o.Done, version: o.Version, start: o.Start, facts: o.Facts, peers: o.Peers, named: o.Named, words: o.Words,
-		pages: o.Pages, compare: o.Compare, audit: o.Audit, callers: o.Callers, ruleAt: o.RuleAt, node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
+		pages: o.Pages, traces: o.Traces, compare: o.Compare, audit: o.Audit, callers: o.Callers, ruleAt: o.RuleAt, node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
 	if f.callers == nil {
 		f.callers = func() []bridge.Caller { return nil }
 	}

@@ -127,6 +127,9 @@ func (rs *runs) note(m *madeCall, s *bridge.State) {
 type runJSON struct {
 	callJSON
 
+	// Recorded is true when its page was recorded.
+	Recorded bool `json:"recorded"`
+
 	Kept   bool                 `json:"kept"`
 	Input  json.RawMessage      `json:"input"`
 	Result json.RawMessage      `json:"result"` // null before its end, and of one that failed
@@ -216,7 +219,7 @@ func followRun(x callsFace, c bridge.Caller, m *madeCall, token string) {
 
 // readRun reads the call that a person makes, and its key.
 func readRun(r *http.Request, c bridge.Caller) (*bridge.Call, string, error) {
-	body, err := readObject(r, "site", "tool", "input", "config", "session", "version", "key", "confirm")
+	body, err := readObject(r, "site", "tool", "input", "config", "session", "version", "key", "confirm", "record")
 	if err != nil {
 		return nil, "", err
 	}
@@ -245,8 +248,23 @@ func readRun(r *http.Request, c bridge.Caller) (*bridge.Call, string, error) {
 	if in.Session != "" && !transport.ValidSession(in.Session) {
 		return nil, "", transport.BadSession()
 	}
-	in.ByHand, err = readConfirm(body.Get("confirm"), c)
+	if in.ByHand, err = readConfirm(body.Get("confirm"), c); err == nil {
+		in.Record, err = readRecord(body.Get("record"), c)
+	}
 	return in, key, err
+}
+
+// readRecord reads whether the page of the call is recorded: for who may see pages.
+func readRecord(v bridge.Value, c bridge.Caller) (on bool, err error) {
+	switch {
+	case !v.Exists():
+		return false, nil
+	case v.IsNull() || json.Unmarshal(v.Text(), &on) != nil:
+		return false, transport.Malformed("record must be true or false.")
+	case on && !c.Can(bridge.MayAnswer):
+		return false, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun, "A page is recorded for people with the right answer.").Detail("right", string(bridge.MayAnswer))
+	}
+	return on, nil
 }
 
 // readConfirm reads what the person had on the screen. Only one who came by a link had one: an agent that

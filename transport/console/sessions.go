@@ -36,13 +36,15 @@ type sessionJSON struct {
 	Waiting  int       `json:"waiting"`
 	Address  string    `json:"address"`
 	Title    string    `json:"title"`
+	// Recording says that the page is recorded, or was; null is neither.
+	Recording *recordingJSON `json:"recording"`
 }
 
 // sessionsFace serves what is about sessions and browsers.
 type sessionsFace struct{ *Face }
 
 func sessionOf(f *Face, s bridge.SessionState) sessionJSON {
-	return sessionJSON{f.node, s.ID, s.Caller, s.Site, s.Session, s.Since, s.Used, s.Calls, s.Running, s.Waiting, s.Address, s.Title}
+	return sessionJSON{f.node, s.ID, s.Caller, s.Site, s.Session, s.Since, s.Used, s.Calls, s.Running, s.Waiting, s.Address, s.Title, recordingOf(f, s.ID)}
 }
 
 // listSessions lists the sessions that the caller may see, of all nodes, the oldest first.

@@ -45,7 +45,7 @@ var layers = []layer{
 	{"session/cdp/wire", nil, "wire carries messages: it knows no page and no engine"},
 	{"session/cdp/chrome/proctree", nil, "a process and its children, of whatever program"},
 	{"session/cdp/chrome", []string{"session/cdp/chrome/proctree"}, "chrome runs a browser: it speaks to none"},
-	{"session/cdp/probe", []string{"bridge", "session", "session/cdp/wire", "shim"}, "what the test kit looks at knows a page's CDP sessions, and not the engine"},
+	{"session/cdp/probe", []string{"bridge", "session", "session/cdp/wire", "shim"}, "what is seen of a page for tests and traces knows a page's CDP sessions, and not the engine"},
 	{"session/cdp/cdptest", []string{"session/cdp/wire", "session/cdp/chrome", "shim"}, "what a page script costs is measured without the engine"},
 	{"session/cdp", []string{
 		"bridge", "bridge/policy", "bridge/schema", "session", "session/adapter", "session/pageconfig", "session/cdp/wire", "session/cdp/chrome", "session/cdp/chrome/proctree", "session/cdp/probe",
@@ -84,7 +84,7 @@ var layers = []layer{
 	{"e2e/app", []string{
 		"bridge", "bridge/webtool", "bridge/policy", "bridge/schema", "bridge/store", "bridge/opentools", "bridge/opentools/oauth",
 		"session", "session/adapter", "session/pageconfig", "session/cdp", "session/cdp/chrome", "session/cdp/chrome/proctree", "session/relay", "session/egress",
-		"transport/...",
+		"transport/...", "e2e/trace", "e2e/har",
 	}, "the wiring is shared by the command and the test kit: it knows neither"},
 	{"e2e/check", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "checks are pure: they look at declarations and open nothing"},
 	{"e2e/hosts", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema", "e2e/check"}, "what hosts show of tools is pure, and opens nothing"},

@@ -123,7 +123,7 @@ func TestDecisionsForm(t *testing.T) {
 	}
 }
 
-const mostDecisionLines, mostDecisions = 60, 40
+const mostDecisionLines, mostDecisions = 60, 44
 
 var section = regexp.MustCompile(`(?m)^#+ .*$`)
 

@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pagetools/pagetools/e2e/suite"
 	"github.com/pagetools/pagetools/e2e/suite/docs"
@@ -377,10 +379,41 @@ func (c *clients) testViewer(t *testing.T) {
 	files := http.NewServeMux()
 	files.Handle("/", http.FileServer(http.Dir(filepath.Join(c.modules, "playwright-core", "lib", "vite", "traceViewer"))))
 	files.HandleFunc("/trace.zip", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, traces[0]) })
+	call := operatorsTrace(t)
+	files.HandleFunc("/call.zip", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(call) })
 	viewer := httptest.NewServer(files)
 	defer viewer.Close()
 	c.runTAP(t, "viewer", map[string]any{
 		"browser": os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), "sandbox": os.Getenv("PAGETOOLS_NO_SANDBOX") == "",
-		"viewer": viewer.URL + "/", "trace": viewer.URL + "/trace.zip",
+		"viewer": viewer.URL + "/", "trace": viewer.URL + "/trace.zip", "call": viewer.URL + "/call.zip",
 	})
+}
+
+// operatorsTrace returns the trace of a call whose page was recorded, as the operators' page saves it.
+func operatorsTrace(t *testing.T) []byte {
+	t.Helper()
+	s := suite.Serve(t, "today="+filepath.Join(docs.Root(t), "examples", "today"), "--approval", "auto", "--console-listen", "127.0.0.1:0", "--warm", "0")
+	at := s.Ready.Console
+	api := func(method, path, body string) []byte {
+		t.Helper()
+		r := s.As(t, at.Token, method, at.URL+path, body)
+		if r.Status != http.StatusOK && r.Status != http.StatusAccepted {
+			t.Fatalf("%s: %d %s", path, r.Status, r.Body)
+		}
+		return r.Body
+	}
+	for end := time.Now().Add(suite.ReplyWithin); !bytes.Contains(api(http.MethodGet, "/api/sites/today/tools", ""), []byte("list-products")); {
+		if time.Now().After(end) {
+			t.Fatal("the page has no tools")
+		}
+	}
+	var made struct{ Call, Stage string }
+	body := api(http.MethodPost, "/api/calls", `{"site":"today","tool":"list-products","input":{},"key":"k","record":true}`)
+	for made.Stage != "ended" {
+		if err := json.Unmarshal(body, &made); err != nil {
+			t.Fatal(err)
+		}
+		body = api(http.MethodGet, "/api/calls/"+made.Call, "")
+	}
+	return api(http.MethodGet, "/api/calls/"+made.Call+"/trace", "")
 }

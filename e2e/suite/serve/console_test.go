@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -104,10 +105,11 @@ func showInBrowser(t *testing.T, e *cdp.Engine, url, selector string) *shownPage
 
 // read takes the tab's events until it is closed.
 func (p *shownPage) read() {
+	ready := sync.OnceFunc(func() { close(p.ready) }) // a page that is loaded anew is ready anew
 	for ev := range p.Events() {
 		switch ev := ev.(type) {
 		case session.Ready:
-			close(p.ready)
+			ready()
 		case session.ToolsChanged:
 			for _, tool := range ev.Tools {
 				p.tools <- tool.Name

@@ -3,6 +3,7 @@ package serve_test
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -27,7 +28,7 @@ func serveSites(t *testing.T, tools ...bridge.Declaration) (router *bridgetest.R
 }
 
 // serveRouter is the operators' page over a bridge of a router, which is closed with what it keeps.
-func serveRouter(t *testing.T, router bridge.Router, kept *store.Store, of bridge.Options, o console.Options) (b *bridge.Bridge, login func() string) {
+func serveRouter(t *testing.T, router bridge.Router, kept *store.Store, of bridge.Options, o console.Options, around ...func(http.Handler) http.Handler) (b *bridge.Bridge, login func() string) {
 	t.Helper()
 	of.Memory = kept.Memory
 	b, err := bridge.New(router, of)
@@ -45,6 +46,9 @@ func serveRouter(t *testing.T, router bridge.Router, kept *store.Store, of bridg
 	server := httptest.NewUnstartedServer(nil)
 	server.Config.Handler = transport.Guard(transport.NewMux(face.Routes()...), transport.Options{Listen: server.Listener.Addr().String(), Open: console.PagePaths, Tokens: logins.Caller,
 		Callers: []transport.Credential{{Caller: bridge.Caller{Name: "agent", May: []bridge.Right{bridge.MayCall}}, Token: "a-token-of-an-agent"}}})
+	for _, wrap := range around {
+		server.Config.Handler = wrap(server.Config.Handler)
+	}
 	server.Start()
 	links.Serve(server.URL + "/")
 	t.Cleanup(func() {

@@ -22,13 +22,13 @@ import { left } from './words.js';
 /** Each screen is one file: its name in the address, its name for people, and its component. The first is there at once. */
 const screens = [
   { name: 'inbox', title: 'Inbox', Screen: Inbox },
-  { name: 'sites', title: 'Sites', Screen: later('Sites') },
-  { name: 'calls', title: 'Calls', Screen: later('Calls') },
-  { name: 'live', title: 'Live', Screen: later('Live') },
-  { name: 'sessions', title: 'Sessions', Screen: later('Sessions') },
-  { name: 'policy', title: 'Policy', Screen: later('Policy') },
-  { name: 'audit', title: 'Audit', Screen: later('Audit') },
-  { name: 'clients', title: 'Clients', Screen: later('Clients') },
+  { name: 'sites', title: 'Sites', Screen: later('Sites', 'Sites') },
+  { name: 'calls', title: 'Calls', Screen: later('Calls', 'Calls') },
+  { name: 'live', title: 'Live', Screen: later('Live', 'Live') },
+  { name: 'sessions', title: 'Sessions', Screen: later('Sessions', 'Sessions') },
+  { name: 'policy', title: 'Policy', Screen: later('Policy', 'Policy') },
+  { name: 'audit', title: 'Audit', Screen: later('Audit', 'Audit') },
+  { name: 'clients', title: 'Clients', Screen: later('Clients', 'Clients') },
 ];
 
 /** Whether a narrow window shows all screens to go to. */

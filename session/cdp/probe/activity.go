@@ -93,6 +93,13 @@ func (a *activity) note(what any, size int) {
 	a.add(what, size)
 }
 
+// forget forgets what came until now.
+func (t *tracer) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.messages, t.said, t.requests, t.asked, t.cut, t.flying = nil, 0, nil, 0, false, map[string]flying{}
+}
+
 // cutOff notes that not everything was seen.
 func (a *activity) cutOff() {
 	a.mu.Lock()
@@ -261,6 +268,7 @@ type tracer struct {
 	said     int // bytes
 	requests []session.TracedRequest
 	asked    int               // bytes
+	cut      bool              // there was no room for all
 	flying   map[string]flying // requests that have not ended
 }
 
@@ -274,7 +282,14 @@ type flying struct {
 func (t *tracer) traced() *session.Traced {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return &session.Traced{Messages: slices.Clone(t.messages), Requests: slices.Clone(t.requests)}
+	return &session.Traced{Messages: slices.Clone(t.messages), Requests: slices.Clone(t.requests), Cut: t.cut}
+}
+
+// cutOff notes that not everything was seen.
+func (t *tracer) cutOff() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cut = true
 }
 
 // tracedRequest is the part of the events about requests that we read.
@@ -328,7 +343,11 @@ func (t *tracer) sent(ev *tracedRequest) {
 	x := session.TracedRequest{At: time.Unix(0, int64(seconds)),
 		Method: text.Short(ev.Request.Method, maxAddress),
 		URL:    text.Short(ev.Request.URL, maxAddress), Headers: headersOf(ev.Request.Headers)}
-	if strings.HasPrefix(x.URL, "data:") || len(t.requests) >= maxTraced || !t.room(&x) {
+	if strings.HasPrefix(x.URL, "data:") {
+		return
+	}
+	if len(t.requests) >= maxTraced || !t.room(&x) {
+		t.cut = true
 		return
 	}
 	t.flying[ev.RequestID] = flying{len(t.requests), ev.Timestamp}
@@ -349,7 +368,7 @@ func (t *tracer) responded(ev *tracedRequest, r *tracedResponse, over bool) {
 		x.Size = int64(r.EncodedDataLength)
 		x.Answered = headersOf(r.Headers)
 		if !t.room(&session.TracedRequest{Headers: x.Answered}) {
-			x.Answered = nil
+			x.Answered, t.cut = nil, true
 		}
 	}
 	if !over {
@@ -378,11 +397,16 @@ func (t *tracer) room(x *session.TracedRequest) bool {
 	return true
 }
 
-// headersOf are headers by name, one value for each.
+// logins are headers that nobody keeps.
+var logins = map[string]bool{"Authorization": true, "Cookie": true, "Proxy-Authorization": true, "Set-Cookie": true, "Set-Cookie2": true}
+
+// headersOf are headers by name, one value for each, without those that hold logins.
 func headersOf(all map[string]string) http.Header {
 	kept := http.Header{}
 	for name, value := range all {
-		kept.Set(text.Short(name, maxAddress), text.Short(value, maxAddress))
+		if !logins[http.CanonicalHeaderKey(name)] {
+			kept.Set(text.Short(name, maxAddress), text.Short(value, maxAddress))
+		}
 	}
 	return kept
 }
@@ -398,12 +422,16 @@ var levels = map[runtime.ConsoleAPICalledType]string{
 func (t *tracer) note(x session.Said, level string, at runtime.Timestamp) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if size := len(x.Text) + len(x.URL); len(t.messages) < maxTraced && t.said+size <= maxTracedBytes {
-		t.said += size
-		when := time.UnixMicro(int64(float64(at) * 1000))
-		t.messages = append(t.messages, session.Message{Said: x, Level: level, At: when})
+	size := len(x.Text) + len(x.URL)
+	if len(t.messages) >= maxTraced || t.said+size > maxTracedBytes {
+		t.cut = true
+		return
 	}
+	t.said += size
+	t.messages = append(t.messages, session.Message{Said: x, Level: level, At: saidAt(at)})
 }
+
+func saidAt(at runtime.Timestamp) time.Time { return time.UnixMicro(int64(float64(at) * 1000)) }
 
 func consoleSaid(ev *runtime.EventConsoleAPICalled) session.Said {
 	var parts []string

@@ -420,39 +420,10 @@ func (s *surveyor) stored(msg *cdproto.Message) {
 
 // said notes errors, and hands over to the tracer what else is said.
 func (s *surveyor) said(msg *cdproto.Message) {
-	var x session.Said
-	level := "error"
-	var at runtime.Timestamp
-	switch msg.Method {
-	case cdproto.EventRuntimeConsoleAPICalled:
-		ev, ok := wire.Decode[runtime.EventConsoleAPICalled](msg)
-		if !ok {
-			return
-		}
-		level, at = cmp.Or(levels[ev.Type], "log"), ev.Timestamp
-		if level != "error" && s.tracer == nil {
-			return
-		}
-		x = consoleSaid(&ev)
-	case cdproto.EventRuntimeExceptionThrown:
-		ev, ok := wire.Decode[runtime.EventExceptionThrown](msg)
-		if !ok || ev.ExceptionDetails == nil {
-			return
-		}
-		thrown := ev.ExceptionDetails
-		at = ev.Timestamp
-		x = session.Said{Kind: "exception", Text: exception(thrown), URL: thrown.URL,
-			Line: int(thrown.LineNumber) + 1}
-	default:
-		ev, ok := wire.Decode[cdplog.EventEntryAdded](msg)
-		if !ok || ev.Entry == nil || ev.Entry.Level != cdplog.EntryLevelError {
-			return
-		}
-		x = session.Said{Kind: "browser", Text: ev.Entry.Text, URL: ev.Entry.URL,
-			Line: int(ev.Entry.LineNumber)}
-		at = ev.Entry.Timestamp
+	x, level, at, ok := saidIn(msg, s.tracer != nil)
+	if !ok {
+		return
 	}
-	x.Text, x.URL = text.Short(x.Text, maxSaid), text.Short(x.URL, maxAddress)
 	if s.tracer != nil {
 		s.tracer.note(x, level, at)
 	}

@@ -12,6 +12,7 @@ import { Name } from '../ui/said.jsx';
 import { length, shapes } from './calls.jsx';
 import { Result } from './result.jsx';
 import { outcomes } from './run.jsx';
+import { Traced } from './traced.jsx';
 
 /** @typedef {import('../calls/filter.js').Call} Call */
 /** @typedef {import('../api.js').MadeCall} MadeCall */
@@ -32,6 +33,7 @@ export function CallDetails({ id, news, close }) {
       {call === undefined || made.problem !== undefined ? <Awaited of={made} /> : null}
       {call && <Facts call={call} />}
       {made.value && <Payload call={made.value} />}
+      {made.value && <Traced call={made.value} />}
       {call && <Ids call={call} />}
     </article>
   );

@@ -54,6 +54,7 @@ keysOf.calls = {
   o: () => { if (document.activeElement?.matches('.call')) open(active.value); },
   '/': () => document.getElementById('calls-filter')?.focus(),
   '.': pause,
+  t: () => /** @type {HTMLElement | null} */ (document.querySelector('.card .trace'))?.click(),
   '+': () => zoom(0.5), '-': () => zoom(2),
   Escape: shut,
 };

@@ -63,8 +63,8 @@ function picturesOf(text) {
   });
 }
 
-/** A picture, drawn: no element has its bytes. @param {{of: Blob}} props */
-function Picture({ of }) {
+/** A picture, drawn: no element has its bytes. @param {{of: Blob, what?: string}} props */
+export function Picture({ of, what = 'A picture of the page' }) {
   const at = useRef(/** @type {HTMLCanvasElement | null} */ (null));
   const [said, setSaid] = useState('');
   useEffect(() => {
@@ -77,16 +77,16 @@ function Picture({ of }) {
         canvas.height = Math.max(1, Math.round(h * scale));
         canvas.getContext('2d')?.drawImage(image, 0, 0, canvas.width, canvas.height);
       }
-      setSaid(`A picture of the page, ${w} × ${h}${w * h > picturePoints ? ': too large to show' : ''}`);
+      setSaid(`${what}, ${w} × ${h}${w * h > picturePoints ? ': too large to show' : ''}`);
       URL.revokeObjectURL(address);
     };
     image.onerror = () => {
-      setSaid('The page returned a picture that cannot be shown');
+      setSaid(`${what}: it cannot be shown`);
       URL.revokeObjectURL(address);
     };
     image.src = address;
   }, []);
-  return <figure><canvas ref={at} class="picture" width={1} height={1} role="img" aria-label={said || 'A picture of the page'} /><figcaption>{said}</figcaption></figure>;
+  return <figure><canvas ref={at} class="picture" width={1} height={1} role="img" aria-label={said || what} /><figcaption>{said}</figcaption></figure>;
 }
 
 /** What the page saved. @param {{all: File[], tool: string, node: string}} props */
@@ -110,7 +110,7 @@ function Files({ all, tool, node }) {
 }
 
 /** Saves bytes under a name of ours. @param {Blob} bytes @param {string} name @param {string} end */
-function save(bytes, name, end) {
+export function save(bytes, name, end) {
   const a = document.createElement('a');
   a.href = URL.createObjectURL(new Blob([bytes], { type: 'application/octet-stream' }));
   a.download = `pagetools-${name.replace(/[^a-z0-9_-]/gi, '_').slice(0, 64)}.${end}`;

@@ -14,6 +14,7 @@ import { Name, size } from '../ui/said.jsx';
 import { Sure } from '../ui/sure.jsx';
 import { CopyAs } from './copy.jsx';
 import { Result } from './result.jsx';
+import { Traced } from './traced.jsx';
 
 /** @typedef {import('../api.js').Tool} Tool */
 /** @typedef {import('../api.js').Site} Site */
@@ -34,6 +35,7 @@ export function Run({ site, tool, text, problem, changed }) {
   const [made, setMade] = useState('');
   const [said, setSaid] = useState('');
   const [session, setSession] = useState('');
+  const [record, setRecord] = useState(false);
   const [settings, setSettings] = useState(/** @type {Form | undefined} */ (undefined)); // once somebody looked at them
   const set = settings?.outcome.value ?? { text: '' };
   const config = set.text === '{}' ? '' : set.text ?? '';
@@ -48,7 +50,7 @@ export function Run({ site, tool, text, problem, changed }) {
     busy.current = true;
     setSaid('');
     try {
-      setMade(await makeCall(site, tool, text, { session, config, confirm: Boolean(who?.login) }));
+      setMade(await makeCall(site, tool, text, { session, config, confirm: Boolean(who?.login), record }));
     } catch (e) {
       setSaid(told(e));
     } finally {
@@ -68,6 +70,7 @@ export function Run({ site, tool, text, problem, changed }) {
       <p class="answers">
         <button type="button" class={grave ? 'primary danger' : 'primary'} data-run aria-disabled={why !== ''} onClick={press}>{grave && <span aria-hidden="true">▲ </span>}Run</button>
         <span class="meta">{why || (level === 'auto' ? 'Ctrl+Enter' : who?.login ? 'Run means that you allow this one call.' : 'The call asks in the inbox: you did not log in by a link.')}</span>
+        {site.kind !== 'api' && who?.rights.includes('answer') && <label><input type="checkbox" checked={record} onChange={(e) => setRecord(e.currentTarget.checked)} /> Record the page for a trace</label>}
         <span role="status">{said}</span>
       </p>
       <CopyAs site={site} tool={tool.name} text={text} problem={problem} session={session} config={config} />
@@ -143,6 +146,7 @@ function Made({ id, changed }) {
       {call.stage !== 'ended' && <button type="button" onClick={() => cancelCall(id, call.node).catch((e) => setProblem(told(e)))}>Cancel the call</button>}
       {call.message && <p class="problem">{visible(call.message)} {outcomes[call.outcome ?? ''] ?? ''}</p>}
       {ok && call.result !== undefined && <Result text={call.result} of={call} />}
+      {call.stage === 'ended' && <Traced call={call} />}
       <p class="meta">call <code>{visible(id)}</code></p>
     </section>
   );

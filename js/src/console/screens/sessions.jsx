@@ -11,6 +11,7 @@ import { visible } from '../text.js';
 import { useKeptFocus } from '../ui/focus.js';
 import { Awaited, told, useLoaded } from '../ui/load.jsx';
 import { Name } from '../ui/said.jsx';
+import { Record } from './traced.jsx';
 
 /** @typedef {import('../pages.js').Session} Session */
 /** @typedef {import('../pages.js').Browser} Browser */
@@ -50,7 +51,7 @@ export function Sessions() {
       {value && value.missing.length > 0 && <p class="problem" role="status">No answer from {value.missing.map(visible).join(', ')}: what is there is not shown.</p>}
       {value && <Pools all={value.pools} />}
       {value && <Browsers all={value.browsers} />}
-      {value && <Table all={value.sessions} several={value.pools.length > 1} close={setAsks} />}
+      {value && <Table all={value.sessions} several={value.pools.length > 1} close={setAsks} load={loaded.load} />}
       {asks && <Sure key={asks.id} of={value?.sessions.find((s) => s.id === asks.id && s.node === asks.node) ?? asks} done={loaded.load} stop={() => setAsks(undefined)} />}
     </section>
   );
@@ -108,8 +109,8 @@ function Browsers({ all }) {
   );
 }
 
-/** @param {{all: Session[], several: boolean, close: (s: Session) => void}} props */
-function Table({ all, several, close }) {
+/** @param {{all: Session[], several: boolean, close: (s: Session) => void, load: () => void}} props */
+function Table({ all, several, close, load }) {
   const may = me.value?.rights.includes('answer') ?? false;
   if (all.length === 0) return <p>No caller has a page of its own now. A call with a <code>sessionId</code> opens one, which is closed when nobody uses it any more.</p>;
   return (
@@ -127,7 +128,7 @@ function Table({ all, several, close }) {
                 <td>{s.running > 0 ? `◌ ${s.running === 1 ? 'a call runs' : `${s.running} calls run`}` : 'idle'}{s.waiting > 0 && `, ${s.waiting} wait`}</td>
                 <td class="address"><Address of={s.address} /></td>{several && <td>{visible(s.node)}</td>}
                 <td>{may && <><a href={liveOf(s)} aria-label={`Live view of session ${visible(s.session).slice(0, 64)} of ${visible(s.caller)}`}>Live</a> </>}<button type="button" aria-disabled={!may || link.value.state !== 'live'} aria-label={`Close session ${visible(s.session).slice(0, 64)} of ${visible(s.caller)}`}
-                  onClick={() => { if (may && link.value.state === 'live') close(s); }}>Close</button></td>
+                  onClick={() => { if (may && link.value.state === 'live') close(s); }}>Close</button>{may && <> <Record of={s} done={load} /></>}</td>
               </tr>
             ))}
           </tbody>

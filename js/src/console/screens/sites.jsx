@@ -44,7 +44,7 @@ export function Sites() {
   const node = place.value.query.get('node');
   if (name === undefined) return <All />;
   const site = sorted.value.find((s) => s.name === name && (node === null || s.node === node));
-  if (site === undefined) return settled.value ? <Gone name={name} /> : <p class="skeleton" aria-hidden="true" />;
+  if (site === undefined) return settled.value ? <Gone name={name} /> : <><h1>Sites</h1><p class="skeleton" aria-hidden="true" /></>;
   return <One key={`${site.node} ${name}`} site={site} tab={tab} tool={tool} />;
 }
 

@@ -15,7 +15,7 @@ export const letters = signal(localStorage.getItem(place) !== 'off');
 const keys = [
   ['?', 'This help'], ['Ctrl+K', 'Go to a screen, a site, a tool, a question or a call by name'], ['g then i', 'Inbox'], ['g then s', 'Sites'], ['g then c', 'Calls'], ['g then l', 'Live'], ['g then e', 'Sessions'], ['g then p', 'Policy'], ['g then a', 'Audit'], ['g then n', 'Clients'], ['j, k', 'Next row, previous row'], ['Enter, o', 'Open the row'], ['/', 'Filter'], ['.', 'Stop live updates of calls, and go on'], ['+, -', 'Show less, or more, time in the timeline of calls'],
   ['Esc', 'Close, and go back to the row'], ['a', 'Go to Allow; Enter then answers'], ['r', 'Give a reason and refuse: Enter then answers'], ['e', 'Edit the arguments'],
-  ['Ctrl+Enter', 'Run the tool'], ['c', 'Copy the call as a program'], ['l', 'Live view of the page; Shift+Esc leaves it'],
+  ['t', 'Trace of the call that is open'], ['Ctrl+Enter', 'Run the tool'], ['c', 'Copy the call as a program'], ['l', 'Live view of the page; Shift+Esc leaves it'],
 ];
 
 export function Help() {

@@ -23,9 +23,9 @@ function load() {
 /**
  * A component among them.
  * @template {keyof Rest} N
- * @param {N} name
+ * @param {N} name @param {string} [title] of a screen, until it is there
  */
-export function later(name) {
+export function later(name, title) {
   return (/** @type {any} */ props) => {
     const { value, problem } = rest.value;
     if (value !== undefined) {
@@ -33,7 +33,7 @@ export function later(name) {
       return <Part {...props} />;
     }
     if (problem === undefined) load();
-    return <Awaited of={{ value, problem, load }} />;
+    return <>{title && <h1>{title}</h1>}<Awaited of={{ value, problem, load }} /></>;
   };
 }
 

@@ -1,0 +1,63 @@
+// @ts-check
+// What is recorded of pages: the trace of a call, the network of its page, and pictures of that.
+
+import { useEffect, useState } from 'preact/hooks';
+
+import { ofCall, recordSession, sessionHAR } from '../api-traces.js';
+import { link, me } from '../store.js';
+import { visible } from '../text.js';
+import { told } from '../ui/load.jsx';
+import { Picture, save } from './result.jsx';
+
+/** @typedef {import('../api.js').MadeCall} MadeCall */
+
+/** The trace of a call to take along, and what its page showed. @param {{call: MadeCall}} props */
+export function Traced({ call: { call: id, tool, recorded } }) {
+  const [said, setSaid] = useState('');
+  if (!me.value?.rights.includes('answer')) return <p class="meta">Not allowed: for traces and pictures of pages, you need the right answer.</p>;
+  const take = (/** @type {'trace' | 'har'} */ what, /** @type {string} */ end) => {
+    setSaid('');
+    ofCall(id, what).then((bytes) => save(bytes, `${tool}-${id}`, end), (e) => setSaid(told(e)));
+  };
+  return (
+    <>
+      <p class="answers">
+        <button type="button" class="trace" onClick={() => take('trace', 'zip')}>Trace</button>
+        {recorded && <button type="button" onClick={() => take('har', 'har')}>HAR</button>}
+        <span class="meta">{recorded ? 'Trace opens in Playwright\'s viewer; HAR has the requests of the page.' : 'Trace opens in Playwright\'s viewer. The page was not recorded: its network and pictures are not in it.'}</span>
+        <span role="alert" class="problem">{said}</span>
+      </p>
+      {recorded && <div class="shots">{/** @type {const} */ (['before', 'after']).map((when) => <Shot key={id + when} id={id} when={when} />)}</div>}
+    </>
+  );
+}
+
+/** @param {{id: string, when: 'before' | 'after'}} props */
+function Shot({ id, when }) {
+  const [of, setOf] = useState(/** @type {Blob | undefined} */ (undefined));
+  useEffect(() => {
+    let gone = false;
+    ofCall(id, `picture/${when}`).then((png) => { if (!gone) setOf(png); }, () => {}); // the page may have shown nothing, such as in a dialog
+    return () => { gone = true; };
+  }, []);
+  return of ? <Picture of={of} what={`The page ${when} the call`} /> : null;
+}
+
+/** Records the page of a session, and hands over what was recorded. @param {{of: import('../pages.js').Session, done: () => void}} props */
+export function Record({ of: s, done }) {
+  const [said, setSaid] = useState('');
+  const on = Boolean(s.recording && !s.recording.over), live = link.value.state === 'live';
+  const whose = `session ${visible(s.session).slice(0, 64)} of ${visible(s.caller)}`;
+  const act = (/** @type {() => Promise<void>} */ what) => {
+    setSaid('');
+    what().then(done, (e) => setSaid(told(e)));
+  };
+  return (
+    <>
+      <button type="button" aria-pressed={on} aria-disabled={!live} aria-label={`Record ${whose}`} onClick={() => { if (live) act(() => recordSession(s, !on)); }}>Record</button>
+      {' '}{s.recording && <button type="button" aria-label={`HAR of ${whose}`} onClick={() => act(async () => save(await sessionHAR(s), `${s.site}-${s.session}`, 'har'))}>HAR</button>}
+      {' '}{on && <span class="meta" role="status">● recorded until {new Date(s.recording?.until ?? '').toLocaleTimeString()}</span>}
+      <span role="alert" class="problem">{said}</span>
+    </>
+  );
+}
