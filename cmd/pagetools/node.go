@@ -159,6 +159,8 @@ func (p *program) join(ctx context.Context, o *app.ClusterOptions) (*node, error
 		_ = l.Close()
 		return nil, fmt.Errorf("joining the cluster: %w", err)
 	}
+	p.say("warning: consent that is kept, rates, results under an Idempotency-Key and what callers have read are each node's own: " +
+		"have the balancer send each caller to one node")
 	p.say("note: this is the node %s of a cluster, and other nodes reach it at %s", o.Name, o.Address)
 	return &node{Cluster: joined, name: o.Name, keys: o.Keys, listen: l, log: p.log}, nil
 }

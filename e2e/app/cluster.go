@@ -28,7 +28,7 @@ type ClusterOptions struct {
 	Keys        key.Keys
 	// Name is the node's, and Address that of its listener for other nodes, as those reach it.
 	Name, Address string
-	// Lease is how long a node that is not heard of counts as alive; zero is 4 s.
+	// Lease sets how long a node that is not heard of counts as alive; zero means 4 s.
 	Lease time.Duration
 	// Facts are told to the other nodes; nil tells none.
 	Facts func() (sessions, free int)
