@@ -8,6 +8,9 @@ type Facts struct {
 	// Asked says when a person was asked first, Answered when the last question was closed, Ran when
 	// the tool was dispatched, and Ended when there was an outcome. They are zero before.
 	Asked, Answered, Ran, Ended time.Time
+	// Delivered says when its caller had the outcome; zero where they did not fetch it, or nobody writes
+	// it for them.
+	Delivered time.Time
 	// Waited says how long the call waited for persons, up to Answered.
 	Waited time.Duration
 	// Decision is the level of the call, Layer names who wanted it first, and Rule says why. They are
@@ -64,6 +67,22 @@ func dispatched(r *Run) {
 	learn(r)
 	r.mu.Unlock()
 	r.pass.bridge.watchers.moved(r)
+}
+
+// delivered notes that the caller has the outcome, if anybody watches.
+func delivered(r *Run) {
+	if r.pass.bridge.watchers.calls.Load() == 0 || !r.entered.Load() { // a reply that is no outcome
+		return
+	}
+	r.mu.Lock()
+	first := r.done && r.facts.Delivered.IsZero()
+	if first {
+		r.facts.Delivered = r.pass.bridge.pipe.now()
+	}
+	r.mu.Unlock()
+	if first {
+		r.pass.bridge.watchers.moved(r)
+	}
 }
 
 // over notes the outcome, with r.mu held.

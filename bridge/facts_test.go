@@ -26,7 +26,7 @@ func TestFacts(t *testing.T) {
 		defer b.Close()
 		events := b.Watch(t.Context(), bridge.Interest{Caller: operator, Calls: true})
 		<-events // the snapshot
-		ended := make(chan bridge.RunState)
+		ended := make(chan bridge.RunState, 100)
 		go func() {
 			for ev := range events {
 				if ev.Runs[0].Over {
@@ -53,6 +53,19 @@ func TestFacts(t *testing.T) {
 		_, _ = b.Do(t.Context(), &bridge.Call{Site: "shop", Tool: "none", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)})
 		if s := <-ended; s.Decision != "" || s.Tool != "none" || s.Code != "WEBTOOL_NOT_FOUND" || s.Ended.IsZero() || !s.Ran.IsZero() || !s.Asked.IsZero() {
 			t.Errorf("one that is refused is %+v", s)
+		}
+		run := b.Start(t.Context(), &bridge.Call{Site: "shop", Tool: "none", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)})
+		if err := run.Deliver(func() error { return context.Canceled }); err == nil {
+			t.Error("a reply that cannot be written is written")
+		}
+		_ = run.Deliver(func() error { <-time.After(3 * time.Second); return nil })
+		for s = <-ended; s.Call != run.ID() || s.Delivered.IsZero(); s = <-ended { // it is told when it ended, too
+			if !s.Delivered.IsZero() {
+				t.Errorf("nobody delivered %+v", s)
+			}
+		}
+		if s.Delivered.Sub(s.Ended) != 3*time.Second || s.At != s.Ended {
+			t.Errorf("one that was delivered is %+v", s)
 		}
 	})
 }

@@ -3,6 +3,9 @@ package bridge
 import (
 	"context"
 	"math"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Frame is a page as a person sees it at one moment.
@@ -25,6 +28,8 @@ const (
 	KeyDown   InputType = "keydown"
 	KeyUp     InputType = "keyup"
 	Text      InputType = "text" // typed, pasted or composed, without its keys
+	Back      InputType = "back" // to the document before, and
+	Reload    InputType = "reload"
 )
 
 // Input is one thing that a person does in a page.
@@ -60,7 +65,7 @@ const (
 
 // ofMouse says which types there are, and which are of the mouse.
 var ofMouse = map[InputType]bool{MouseMove: true, MouseDown: true, MouseUp: true, Wheel: true,
-	KeyDown: false, KeyUp: false, Text: false}
+	KeyDown: false, KeyUp: false, Text: false, Back: false, Reload: false}
 
 // check refuses what no mouse and no keyboard does.
 func (in Input) check() *Error {
@@ -68,7 +73,7 @@ func (in Input) check() *Error {
 	far := func(v float64) bool { return math.IsNaN(v) || math.Abs(v) > maxPixels }
 	switch {
 	case !known:
-		return badInput("type is not one of mousemove, mousedown, mouseup, wheel, keydown, keyup and text.")
+		return badInput("type is not one of mousemove, mousedown, mouseup, wheel, keydown, keyup, text, back and reload.")
 	case far(in.X) || far(in.Y) || far(in.DX) || far(in.DY):
 		return badInput("a length is out of bounds.")
 	case in.Button != "" && in.Button != "left" && in.Button != "middle" && in.Button != "right":
@@ -77,7 +82,7 @@ func (in Input) check() *Error {
 		return badInput("clicks or modifiers are out of bounds.")
 	case len(in.Key) > maxKeyName || len(in.Code) > maxKeyName || len(in.Text) > maxTyped:
 		return badInput("key, code or text is too long.")
-	case !mouse && in.Key == "" && in.Text == "":
+	case !mouse && in.Key == "" && in.Text == "" && in.Type != Back && in.Type != Reload:
 		return badInput("key or text is missing.")
 	}
 	return nil
@@ -94,6 +99,9 @@ type View interface {
 	// Act does something in the page, in the order of the calls, and does not
 	// wait for what comes of it. Errors are *Error.
 	Act(ctx context.Context, in Input) error
+	// Text returns the text that is selected in the page, or else that of the whole document at the
+	// top, at most 65,536 characters. Errors are *Error.
+	Text(ctx context.Context) (string, error)
 	// Close ends the view. It is idempotent.
 	Close()
 }
@@ -175,6 +183,28 @@ func (l *Live) Act(ctx context.Context, in Input) error {
 		return e
 	}
 	return l.view.Act(ctx, in)
+}
+
+// Text returns the text that is selected in the page, or else all of it, without what cannot be seen.
+// Whoever looks may read it. Errors are *Error.
+func (l *Live) Text(ctx context.Context) (string, error) { return textOf(ctx, l.view, l.by) }
+
+// textTime bounds how long a page may take to tell its text: with a dialog it does not.
+const textTime = 3 * time.Second
+
+// textOf returns the text of a page for somebody who looks at it.
+func textOf(ctx context.Context, view View, by Caller) (string, error) {
+	if by.IsRevoked() {
+		return "", mayNotAnswer()
+	}
+	ctx, cancel := context.WithTimeout(ctx, textTime)
+	defer cancel()
+	said, err := view.Text(ctx)
+	if err != nil {
+		return "", AsError(err)
+	}
+	said, _ = text.Visible(said)
+	return said, nil
 }
 
 // mayAct refuses a person who may not act now, and notes who acts.

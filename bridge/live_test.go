@@ -162,12 +162,12 @@ func TestInputIsChecked(t *testing.T) {
 	} {
 		refusedWith(t, l.Act(t.Context(), in), bridge.SchemaError)
 	}
-	for _, in := range []bridge.Input{{Type: bridge.Text, Text: strings.Repeat("x", 16<<10)}, {Type: bridge.KeyUp, Key: "a", Modifiers: 15}, {Type: bridge.Wheel, X: 1, Y: 1, DX: -100}} {
+	for _, in := range []bridge.Input{{Type: bridge.Text, Text: strings.Repeat("x", 16<<10)}, {Type: bridge.KeyUp, Key: "a", Modifiers: 15}, {Type: bridge.Wheel, X: 1, Y: 1, DX: -100}, {Type: bridge.Back}, {Type: bridge.Reload}} {
 		if err := l.Act(t.Context(), in); err != nil {
 			t.Error(err)
 		}
 	}
-	if n := len(r.Views()[0].Acts()); n != 3 {
+	if n := len(r.Views()[0].Acts()); n != 5 {
 		t.Errorf("the page got %d inputs", n)
 	}
 }

@@ -170,6 +170,9 @@ func (l *LiveSession) Act(ctx context.Context, in Input) error {
 	return hand.Act(ctx, in)
 }
 
+// Text is Live.Text.
+func (l *LiveSession) Text(ctx context.Context) (string, error) { return textOf(ctx, l.view, l.by) }
+
 // Close ends the view.
 func (l *LiveSession) Close() {
 	l.Drop()

@@ -15,7 +15,7 @@ browsers="./e2e ./e2e/app ./e2e/effects ./e2e/run ./examples ./examples/recipes"
 processes="./e2e/suite/serve ./e2e/suite/mcp"
 landing="./e2e/suite/life ./e2e/suite/conformance"
 reading="./e2e/suite/docs"
-computing="./bridge/schema ./bridge/policy ./bridge/opentools ./bridge/store ./e2e/check ./e2e/report
+computing="./bridge/schema ./bridge/policy ./bridge/opentools ./bridge/records/lease ./bridge/store ./e2e/check ./e2e/report
 	./e2e/trace ./e2e/har/tape ./transport/mcp/toolset ./transport/openapi"
 others=$(go list ./transport/... ./... | sed "s|^$(go list -m)|.|" | grep -vxF "$(printf '%s\n' $engine $browsers $processes $landing $reading)")
 

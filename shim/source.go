@@ -188,6 +188,12 @@ func Look(selector string) string {
 	return string(append(appendLiteral([]byte("("+js.Look+")("), []byte(selector)), ')'))
 }
 
+// Selected returns the expression for the text that a person selected in the page, or else for that of the
+// whole page, in the form of Look.
+func Selected() string {
+	return string(append(appendLiteral([]byte("("+js.Look+")("), []byte("body")), ",true)"...))
+}
+
 // Accepts returns the expression for why the form of a tool does not take each of some inputs, JSON
 // objects, as a list of texts; "" where it does. It needs no page script, and is meant for a world
 // of its own.

@@ -49,6 +49,9 @@ func (v *View) Act(_ context.Context, in bridge.Input) error {
 	return nil
 }
 
+// Text returns a text that has a character which nobody sees.
+func (*View) Text(context.Context) (string, error) { return "text of the\u200b page", nil }
+
 // Acts lists what was done.
 func (v *View) Acts() []bridge.Input {
 	v.mu.Lock()

@@ -415,7 +415,7 @@ func (t *Traces) Call(id string) (console.Recorded, bool) {
 	}
 	r := console.Recorded{Site: x.site, Since: x.began, Until: x.ended, Over: true, HAR: func(context.Context) ([]byte, error) {
 		return harOf(t.app.o.Version, "call "+x.id, x.began, &x.seen, schema.Conceal(x.secrets))
-	}}
+	}, Did: x.did}
 	for i, into := range []*[]byte{&r.Before, &r.After} {
 		if p := x.pictures[i]; p != nil {
 			*into = p.Data

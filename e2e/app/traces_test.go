@@ -155,6 +155,14 @@ func TestTraces(t *testing.T) {
 	if last := f.Log.Entries[len(f.Log.Entries)-1]; !strings.HasSuffix(last.Request.URL, "/data?access_token=***&q=hello&p=***") || last.Response.Status != 200 {
 		t.Errorf("the HAR is %s", text)
 	}
+	kinds := map[string]string{}
+	for _, e := range rec.Did() {
+		noSecrets(t, "what the page did", e.Text)
+		kinds[e.Kind] = e.Text
+	}
+	if !strings.HasSuffix(kinds["request"], ": 200") || kinds["console"] != "warning: sending hello for ***" || kinds["progress"] == "" {
+		t.Errorf("the page did %v", kinds)
+	}
 	unrecorded := unzipped(t, a, &console.TracedCall{Call: "plain", Site: site, Tool: "send", Status: "ok", Began: time.Now(), Ended: time.Now()})
 	if !strings.Contains(unrecorded["trace.trace"], "The page was not recorded") {
 		t.Errorf("the control has %s", unrecorded["trace.trace"])

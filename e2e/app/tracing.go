@@ -96,10 +96,14 @@ func stages(whole *trace.Action, c *console.TracedCall) (ran *trace.Action) {
 		}
 		add("asked a person for consent", c.Asked, answered)
 	}
-	if c.Ran.IsZero() {
-		return nil
+	if !c.Ran.IsZero() {
+		ran = add("ran in the page", c.Ran, c.Ended)
 	}
-	return add("ran in the page", c.Ran, time.Time{})
+	if !c.Delivered.IsZero() {
+		add("delivered to its caller", c.Ended, c.Delivered)
+		whole.Ended = c.Delivered
+	}
+	return ran
 }
 
 // tell adds what was recorded of the page.

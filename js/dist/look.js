@@ -21,11 +21,12 @@ function within(root, selector) {
 
 // src/look/main.js
 var most = 65536;
-look = (selector) => {
+look = (selector, selected = false) => {
 	const all = findAll(selector);
 	const first = all[0];
 	if (first === void 0) return JSON.stringify({ text: "", value: "", count: 0, visible: false });
-	const text = first instanceof HTMLElement ? first.innerText : first.textContent ?? "";
+	const chosen = selected ? String(getSelection() ?? "") : "";
+	const text = chosen || (first instanceof HTMLElement ? first.innerText : first.textContent ?? "");
 	const value = "value" in first && typeof first.value === "string" ? first.value : "";
 	return JSON.stringify({
 		text: text.slice(0, most),

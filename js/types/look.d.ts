@@ -1,2 +1,2 @@
 /** What src/look evaluates to. */
-declare let look: (selector: string) => string;
+declare let look: (selector: string, selected?: boolean) => string;

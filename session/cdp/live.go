@@ -2,6 +2,7 @@ package cdp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 	"time"
@@ -10,11 +11,13 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
 	cdptarget "github.com/chromedp/cdproto/target"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/wire"
+	"github.com/pagetools/pagetools/shim"
 )
 
 // The pictures of a view.
@@ -159,13 +162,60 @@ func (v *view) Act(ctx context.Context, in bridge.Input) error {
 	}
 	bounded, cancel := farewell()
 	defer cancel()
-	c := inputCommand(in)
+	c, refused := v.command(bounded, in)
+	if refused != nil {
+		return refused
+	}
 	taken, err := v.target.Send(bounded, c.Method, c.Params)
 	if err != nil {
 		return goneError(err, bridge.NotRun)
 	}
 	v.acts <- taken
 	return nil
+}
+
+// command returns what the browser is told for an input.
+func (v *view) command(ctx context.Context, in bridge.Input) (wire.Command, error) {
+	switch in.Type { //nolint:exhaustive // the others are mouse and keys
+	case bridge.Reload:
+		return wire.Command{Method: page.CommandReload, Params: page.ReloadParams{}}, nil
+	case bridge.Back:
+		past, err := cdp.Call(ctx, v.target, page.GetNavigationHistory, cdp.Empty{})
+		if err != nil {
+			return wire.Command{}, v.tab.unread(ctx, err, "The page takes no input now.", "The page does not go back.")
+		}
+		at := int(past.CurrentIndex) - 1
+		if at < 0 || at >= len(past.Entries) || past.Entries[at].URL == "about:blank" { // as which the tab began
+			return wire.Command{}, bridge.Errorf(bridge.Conflict, "", bridge.NotRun, "There is no document before this one.")
+		}
+		return wire.Command{Method: page.CommandNavigateToHistoryEntry,
+			Params: page.NavigateToHistoryEntryParams{EntryID: past.Entries[at].ID}}, nil
+	}
+	return inputCommand(in), nil
+}
+
+// copyWorld is the name of the world in which texts are read: the page changes nothing there.
+const copyWorld = "pagetools copy"
+
+// Text implements bridge.View.
+func (v *view) Text(ctx context.Context) (string, error) {
+	const late, other = "The page did not tell its text in time: a dialog may be open in it.", "The text of the page cannot be read."
+	world, err := cdp.Call(ctx, v.target, page.CreateIsolatedWorld,
+		page.CreateIsolatedWorldParams{FrameID: cdp.FrameID(v.tab.id), WorldName: copyWorld})
+	if err != nil {
+		return "", v.tab.unread(ctx, err, late, other)
+	}
+	found, err := cdp.Call(ctx, v.target, runtime.Evaluate, runtime.EvaluateParams{Expression: shim.Selected(),
+		ContextID: world.ExecutionContextID, ReturnByValue: new(true), Silent: new(true)})
+	if err != nil || found.Result == nil {
+		return "", v.tab.unread(ctx, err, late, other)
+	}
+	var said string
+	var seen session.Element
+	if json.Unmarshal(found.Result.Value, &said) != nil || json.Unmarshal([]byte(said), &seen) != nil {
+		return "", v.tab.unread(ctx, err, late, other)
+	}
+	return seen.Text, nil
 }
 
 // collect waits for the page to take what was sent. It ends with the view.
@@ -224,7 +274,7 @@ func inputCommand(in bridge.Input) wire.Command {
 			Params: input.InsertTextParams{Text: in.Text}}
 	case bridge.KeyDown, bridge.KeyUp:
 		return wire.Command{Method: input.CommandDispatchKeyEvent, Params: keyEvent(in)}
-	case bridge.MouseMove, bridge.MouseDown, bridge.MouseUp, bridge.Wheel:
+	case bridge.MouseMove, bridge.MouseDown, bridge.MouseUp, bridge.Wheel, bridge.Back, bridge.Reload:
 	}
 	ev := input.DispatchMouseEventParams{Type: mouseTypes[in.Type], X: in.X, Y: in.Y,
 		Modifiers: int64(in.Modifiers), Button: input.MouseButton(in.Button),

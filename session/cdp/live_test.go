@@ -114,6 +114,46 @@ func TestView(t *testing.T) {
 	until(t, v, cyan)
 	act(bridge.Input{Type: bridge.Wheel, X: 300, Y: 300, DY: 400})
 	until(t, v, magenta)
+	act(bridge.Input{Type: bridge.Reload})
+	until(t, v, red)
+}
+
+// TestViewGoesBack: a person goes back to the document before, and no further; they read the text that is
+// selected, or all of it, whatever the page has made of its functions.
+func TestViewGoesBack(t *testing.T) {
+	t.Parallel()
+	at := site(t, map[string]http.HandlerFunc{"/": html(`<body>the first page<script>window.getSelection = () => 'forged';</script>`),
+		"/next": html(`<body>the <b id=b>second</b> page`)})
+	w := showPage(t, shared, at+"/")
+	v := watchTab(t, w)
+	reads := func(want string) {
+		t.Helper()
+		got := ""
+		for end := time.Now().Add(hang); time.Now().Before(end); {
+			if got, _ = v.Text(t.Context()); got == want {
+				return
+			}
+		}
+		t.Fatalf("its text is %q, not %q", got, want)
+	}
+	reads("the first page")
+	if err := v.Act(t.Context(), bridge.Input{Type: bridge.Back}); bridge.AsError(err) == nil || bridge.AsError(err).Code != bridge.Conflict {
+		t.Errorf("back to where there is nothing: %v", err)
+	}
+	if err := w.Load(t.Context(), at+"/next"); err != nil {
+		t.Fatal(err)
+	}
+	reads("the second page")
+	for _, in := range []bridge.Input{{Type: bridge.MouseDown, X: 60, Y: 16, Button: "left", Clicks: 2}, {Type: bridge.MouseUp, X: 60, Y: 16, Button: "left", Clicks: 2}} {
+		if err := v.Act(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reads("second")
+	if err := v.Act(t.Context(), bridge.Input{Type: bridge.Back}); err != nil {
+		t.Fatal(err)
+	}
+	reads("the first page")
 }
 
 // TestStillView: a page that is still sends nothing, and one that is not does.

@@ -122,6 +122,7 @@ func (x callsFace) callHere(r *http.Request, c bridge.Caller, id string) (out ru
 		return runJSON{}, false
 	}
 	m, kept := f.records.runs.find(id)
+	out.Replays, out.Replayed = m.call.Replays, f.records.runs.replayed(id)
 	own := kept && m.caller == ownName(c) && c.Can(bridge.MayCall)
 	others := !kept
 	if others {

@@ -15,11 +15,12 @@
 //	GET  /api/sites/{s}/versions/{a}..{b}  {"severity","changes":[{"tool","path","was","is","severity","what","reason"}],"more"}: what differs, by
 //	                          meaning; severity is breaking, addition or text
 //	POST /api/sites/{s}/validate  {"tool","input"} gives {"errors":[{"pointer","message"}]}; nothing reaches the page
-//	POST /api/calls           {"site","tool","input","key","config"?,"session"?,"version"?,"confirm"?,"record"?} gives 202 {"call"}: a person runs a
+//	POST /api/calls           {"site","tool","input","key","config"?,"session"?,"version"?,"confirm"?,"record"?,"replays"?} gives 202 {"call"}: a person runs a
 //	                          tool, as console:NAME; the same key is the same call. confirm {"definition","arguments","level"}
 //	                          has the tool's digest, the hex SHA-256 of the text of input, and the level of the terms, as they
 //	                          were on the screen: it is the consent to this call. It counts from a login by a link only.
-//	                          With record, which needs answer, too, the page is recorded while the call is in it
+//	                          With record, which needs answer, too, the page is recorded while the call is in it. replays is
+//	                          the id of an older call that is made anew: GET of either names the other, in "replays" and "replayed"
 //	GET  /api/calls?q=…       {"items":[{…}],"next","missing"}: the newest 10,000 calls of each process since its start, newest first,
 //	                          as in call.started. q has words, which are looked for in names, and site: tool: caller: session:
 //	                          status:ok|error|refused|running code: duration:>500ms waited:>1s since:1h until:1h version: id:. A dash
@@ -30,6 +31,8 @@
 //	GET  /api/calls/{id}/trace    a trace for Playwright's viewer, as a zip archive: stages, questions, and, where they are there,
 //	                          arguments and result, and what was recorded of the page: pictures, console, network
 //	GET  /api/calls/{id}/har      the requests of its page as HAR 1.2, where that was recorded: without bodies, cookies and logins
+//	GET  /api/calls/{id}/page     {"items":[{"at","took","kind","bad","text"}],"next":null}: what its page did, in the order of time, where
+//	                          that was recorded; kind is request, console, question or progress, took is in milliseconds
 //	GET  /api/calls/{id}/picture/before  its page before the tool ran, as a PNG, and /after it, where that was recorded
 //	POST /api/calls/{id}/cancel   ends one
 //	GET  /api/stats           {"items":[{"node","samples":[{"at","ok","refused","error","p50","p95","questions","running"}],
@@ -52,7 +55,7 @@
 //	                          edit is true), input has the arguments with which the call runs: what does not fit is in details.errors,
 //	                          and the question stays open. reason (200 characters) tells the caller why it was refused
 //	GET  /api/sessions        {"items":[{"node","id","caller","site","session","since","lastUsed","calls","running","waiting","address",
-//	                          "title","recording":{"since","until","over"}|null}],"next"}, the oldest first; session is the caller's
+//	                          "title","domain","recording":{"since","until","over"}|null}],"next"}, the oldest first; session is the caller's
 //	                          name for it, id names it here
 //	DELETE /api/sessions/ID   ends one with its page; its caller's next call is SESSION_EXPIRED. While calls run in it, 409 CONFLICT
 //	                          with details.running, unless ?running=end: then they end with it, with the outcome unknown
@@ -94,10 +97,11 @@
 //	question.closed    {"node","id","call","answeredBy"}: "" where it expired, or that its page took it back
 //	call.started       {"node","call","site","tool","caller","session","stage","status","began","at"}; stage is queued, asked, runs or
 //	                   ended, status is running, ok, refused or error. As far as they are known by then: "asked" and "answered" (the
-//	                   first question, the last answer), "ran" (dispatched), "waited" (for persons, ms), "decision", "layer" and
+//	                   first question, the last answer), "ran" (dispatched), "delivered", "waited" (for persons, ms), "decision", "layer" and
 //	                   "rule" (why), "approval" and "approver", "version", "trace", "argumentBytes", "resultBytes"
 //	call.stage         the same, with "question" while it asks
-//	call.ended         the same, with "outcome", "code" and "reason"; of a short call it is the only event
+//	call.ended         the same, with "outcome", "code" and "reason"; of a short call it is the only event. It comes again when the
+//	                          caller has the outcome: "delivered" says when that was
 //	tools              {"node","site":{…},"added":[…],"removed":[…],"changed":[…]}
 //	pen                {"node","call","pen"}: who holds the pen of its page
 //	session.opened     {"node","id",…} a session as in the list; session.closed is {"node","id"}
@@ -114,9 +118,10 @@
 //
 //	{"type":"state","question":{…}|null,"pen":"who holds it","mine":bool,"over":bool}   first, and when it changes
 //	{"type":"size","width":800,"height":600}   what the pictures show from now on, in CSS pixels
+//	{"type":"text","text":"…"}   what is selected in the page, or else its whole text, after {"copy":true}
 //	{"type":"error","error":{"code","message",…}}   what was refused
 //
-// and the viewer {"pen":true} to take the pen, {"pen":false} to drop it, or {"input":{…}}: a
+// and the viewer {"pen":true} to take the pen, {"pen":false} to drop it, {"copy":true}, or {"input":{…}}: a
 // bridge.Input. A page that does not change sends nothing; a viewer that is slow misses pictures.
 // The connection ends with the call. A browser that cannot send an Authorization header offers its
 // token as a further subprotocol, transport.TokenProtocol.

@@ -40,12 +40,14 @@ func refuseUpgrade(w http.ResponseWriter, r *http.Request, _ int, reason error) 
 type order struct {
 	Pen   *bool         `json:"pen"`
 	Input *bridge.Input `json:"input"`
+	Copy  *bool         `json:"copy"`
 }
 
 type told struct {
-	Type string `json:"type"` // state, size or error
+	Type string `json:"type"` // state, size, text or error
 	*state
 	*size
+	Text  *string              `json:"text,omitempty"`
 	Error *transport.ErrorBody `json:"error,omitempty"`
 }
 
@@ -70,6 +72,7 @@ type watched interface {
 	Take() bool
 	Drop()
 	Act(ctx context.Context, in bridge.Input) error
+	Text(ctx context.Context) (string, error)
 	Close()
 }
 
@@ -107,7 +110,7 @@ func watchPage(f *Face, w http.ResponseWriter, r *http.Request, c bridge.Caller,
 	defer f.log.InfoContext(r.Context(), "live: ends", of, id, "by", c.Name)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context())) // the server does not watch a connection that was taken over
 	v := &viewer{face: f, conn: conn, view: view, revoked: c.Revoked,
-		refusals: make(chan *bridge.Error, maxRefusals), cancel: cancel}
+		refusals: make(chan *bridge.Error, maxRefusals), texts: make(chan string, 1), cancel: cancel}
 	var reader sync.WaitGroup
 	reader.Go(func() { v.read(ctx) })
 	v.write(ctx)
@@ -123,6 +126,7 @@ type viewer struct {
 	view     watched
 	revoked  <-chan struct{}    // closed when the viewer's credential is revoked
 	refusals chan *bridge.Error // for the viewer to know; one that is slow misses some
+	texts    chan string        // that the viewer asked for; one that is slow misses some
 	cancel   context.CancelFunc
 	shown    size
 }
@@ -144,6 +148,8 @@ func (v *viewer) read(ctx context.Context) {
 		o, e := readOrder(kind, text)
 		switch {
 		case e != nil:
+		case o.Copy != nil:
+			e = v.copies(ctx)
 		case o.Pen == nil:
 			e = asError(v.view.Act(ctx, *o.Input))
 		case *o.Pen && !v.view.Take():
@@ -160,6 +166,19 @@ func (v *viewer) read(ctx context.Context) {
 	}
 }
 
+// copies reads the text of the page for the viewer.
+func (v *viewer) copies(ctx context.Context) *bridge.Error {
+	said, err := v.view.Text(ctx)
+	if err != nil {
+		return bridge.AsError(err)
+	}
+	select {
+	case v.texts <- said:
+	default:
+	}
+	return nil
+}
+
 func asError(err error) *bridge.Error {
 	if err == nil {
 		return nil
@@ -167,7 +186,7 @@ func asError(err error) *bridge.Error {
 	return bridge.AsError(err)
 }
 
-// readOrder reads {"pen":bool} or {"input":{…}} and nothing else.
+// readOrder reads {"pen":bool}, {"input":{…}} or {"copy":true} and nothing else.
 func readOrder(kind int, text []byte) (order, *bridge.Error) {
 	var o order
 	message, err := bridge.ReadValue("The message", text)
@@ -177,12 +196,12 @@ func readOrder(kind int, text []byte) (order, *bridge.Error) {
 	if kind == websocket.TextMessage && message.Len() == 1 {
 		d := json.NewDecoder(bytes.NewReader(text))
 		d.DisallowUnknownFields()
-		if err = d.Decode(&o); err == nil && (o.Pen != nil || o.Input != nil) {
+		if err = d.Decode(&o); err == nil && (o.Pen != nil || o.Input != nil || o.Copy != nil && *o.Copy) {
 			return o, nil
 		}
 	}
 	return o, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
-		`A message is {"pen":true|false} or {"input":{…}}.`).With(err)
+		`A message is {"pen":true|false}, {"input":{…}} or {"copy":true}.`).With(err)
 }
 
 // write sends frames and states to the viewer, until the call or the connection ends.
@@ -201,6 +220,8 @@ func (v *viewer) write(ctx context.Context) {
 			ok = v.show(frame)
 		case ev := <-events:
 			over, ok = v.tellState(ev)
+		case said := <-v.texts:
+			ok = v.tell(told{Type: "text", Text: &said})
 		case e := <-v.refusals:
 			body := transport.NewErrorBody(e)
 			ok = v.tell(told{Type: "error", Error: &body})

@@ -53,6 +53,7 @@ type message struct {
 	Mine     bool
 	Over     bool
 	Width    float64
+	Text     *string
 	Error    struct{ Code bridge.Code }
 	JPEG     []byte `json:"-"`
 }
@@ -127,6 +128,14 @@ func TestLive(t *testing.T) {
 	if m := v.until(ofType("error")); m.Error.Code != bridge.Conflict {
 		t.Errorf("without the pen: %+v", m)
 	}
+	v.say(`{"input":{"type":"back"}}`)
+	if m := v.until(ofType("error")); m.Error.Code != bridge.Conflict {
+		t.Errorf("back without the pen: %+v", m)
+	}
+	v.say(`{"copy":true}`)
+	if m := v.until(ofType("text")); m.Text == nil || *m.Text != "text of the page" {
+		t.Errorf("the text is %+v", m)
+	}
 	v.say(`{"pen":true}`)
 	v.until(func(m message) bool { return m.Mine && m.Pen == "person" })
 	other, _ := w.watch(t, id, nil)
@@ -138,7 +147,7 @@ func TestLive(t *testing.T) {
 		t.Errorf("a second pen: %+v", m)
 	}
 	v.say(`{"input":{"type":"keydown","key":"a","text":"a"}}`)
-	for _, bad := range []string{`{}`, `{"pen":true,"input":{"type":"text","text":"a"}}`, `{"pen":1}`, `{"pen":null}`, `{"more":1}`, `[]`, `x`, `{"pen":true,"pen":true}`,
+	for _, bad := range []string{`{}`, `{"pen":true,"input":{"type":"text","text":"a"}}`, `{"pen":1}`, `{"pen":null}`, `{"more":1}`, `{"copy":false}`, `{"copy":1}`, `[]`, `x`, `{"pen":true,"pen":true}`,
 		`{"input":{"type":"text","text":"a","more":1}}`, `{"input":{"type":"sing"}}`} {
 		v.say(bad)
 		if m := v.until(ofType("error")); m.Error.Code != bridge.SchemaError {

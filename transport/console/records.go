@@ -38,6 +38,8 @@ type callJSON struct {
 	Outcome  string    `json:"outcome,omitempty"`
 	Code     string    `json:"code,omitempty"`
 	Reason   string    `json:"reason,omitempty"`
+	// Replays is the id of an older call that a person made anew by this one.
+	Replays string `json:"replays,omitempty"`
 
 	factsJSON
 }
@@ -47,6 +49,7 @@ type factsJSON struct {
 	Asked         time.Time `json:"asked,omitzero"`
 	Answered      time.Time `json:"answered,omitzero"`
 	Ran           time.Time `json:"ran,omitzero"`
+	Delivered     time.Time `json:"delivered,omitzero"`
 	Waited        int64     `json:"waited,omitempty"`
 	Decision      string    `json:"decision,omitempty"`
 	Layer         string    `json:"layer,omitempty"`
@@ -62,7 +65,7 @@ type factsJSON struct {
 func callOf(node string, s *bridge.RunState) callJSON {
 	c := callJSON{Node: node, Call: s.Call, Site: text.Brief(s.Site, maxWord), Tool: text.Brief(s.Tool, maxWord), Caller: text.Brief(s.Caller, maxWord),
 		Session: text.Brief(s.Session, maxWord), Stage: s.Stage, Began: s.Began, At: s.At, Outcome: s.Outcome, Code: s.Code, Reason: s.Reason,
-		factsJSON: factsJSON{Asked: s.Asked, Answered: s.Answered, Ran: s.Ran, Waited: s.Waited.Milliseconds(), Decision: s.Decision, Layer: s.Layer,
+		factsJSON: factsJSON{Asked: s.Asked, Answered: s.Answered, Ran: s.Ran, Delivered: s.Delivered, Waited: s.Waited.Milliseconds(), Decision: s.Decision, Layer: s.Layer,
 			Rule: text.Brief(s.Rule, 2*maxWord), Approval: s.Approval, Approver: text.Brief(s.Approver, maxWord), Version: text.Brief(s.Version, maxWord),
 			Trace: s.Trace, ArgumentBytes: s.ArgumentBytes, ResultBytes: s.ResultBytes}}
 	if s.Question != nil {

@@ -103,6 +103,18 @@ func (rs *runs) find(id string) (madeCall, bool) {
 	return madeCall{}, false
 }
 
+// replayed lists the calls that were made from another one.
+func (rs *runs) replayed(id string) (all []string) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	for _, x := range rs.all {
+		if x.call.Replays == id {
+			all = append(all, x.call.Call)
+		}
+	}
+	return all
+}
+
 // note takes what the bridge says of a call.
 func (rs *runs) note(m *madeCall, s *bridge.State) {
 	rs.mu.Lock()
@@ -129,6 +141,8 @@ type runJSON struct {
 
 	// Recorded is true when its page was recorded.
 	Recorded bool `json:"recorded"`
+	// Replayed are the ids of calls that were made from this one.
+	Replayed []string `json:"replayed,omitempty"`
 
 	Kept   bool                 `json:"kept"`
 	Input  json.RawMessage      `json:"input"`
@@ -168,14 +182,11 @@ func ownName(c bridge.Caller) string {
 // run is POST /api/calls: a person runs a tool. What it comes to is told by the stream, and by madeCall.
 func (x callsFace) run(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	f := x.Face
-	in, key, err := readRun(r, c)
+	in, m, err := readRun(r, c, f.node)
 	if err != nil {
 		transport.WriteError(w, r, bridge.AsError(err))
 		return
 	}
-	in.ID = cmp.Or(transport.RequestID(r.Context()), rand.Text())
-	m := &madeCall{caller: c.Name, key: key, input: in.Input.Text(), call: callJSON{Node: f.node, Call: in.ID, Site: in.Site, Tool: in.Tool,
-		Caller: c.Name, Session: in.Session, Stage: bridge.StageQueued, Status: statusRunning, Began: time.Now(), At: time.Now()}}
 	w.Header().Set("Cache-Control", "no-store")
 	known, room := f.records.runs.begin(m)
 	switch {
@@ -217,28 +228,30 @@ func followRun(x callsFace, c bridge.Caller, m *madeCall, token string) {
 	}
 }
 
-// readRun reads the call that a person makes, and its key.
-func readRun(r *http.Request, c bridge.Caller) (*bridge.Call, string, error) {
-	body, err := readObject(r, "site", "tool", "input", "config", "session", "version", "key", "confirm", "record")
+// readRun reads the call that a person makes, on this node.
+func readRun(r *http.Request, c bridge.Caller, node string) (*bridge.Call, *madeCall, error) {
+	body, err := readObject(r, "site", "tool", "input", "config", "session", "version", "key", "confirm", "record", "replays")
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	for _, name := range []string{"site", "tool", "key"} {
 		if s := body.Get(name); !s.IsString() || s.String() == "" {
-			return nil, "", transport.Malformed(name + " is missing: a text.")
+			return nil, nil, transport.Malformed(name + " is missing: a text.")
 		}
 	}
-	for _, name := range []string{"session", "version"} {
+	for _, name := range []string{"session", "version", "replays"} {
 		if s := body.Get(name); s.Exists() && !s.IsString() {
-			return nil, "", transport.Malformed(name + " must be a text.")
+			return nil, nil, transport.Malformed(name + " must be a text.")
 		}
 	}
 	if !body.Get("input").Exists() {
-		return nil, "", transport.Malformed("input is missing: the arguments, such as {}.")
+		return nil, nil, transport.Malformed("input is missing: the arguments, such as {}.")
 	}
-	key := body.Get("key").String()
-	if len(key) > maxKey {
-		return nil, "", transport.Malformed("key has more than " + strconv.Itoa(maxKey) + " bytes.")
+	key, replays := body.Get("key").String(), body.Get("replays").String()
+	for name, text := range map[string]string{"key": key, "replays": replays} {
+		if len(text) > maxKey {
+			return nil, nil, transport.Malformed(name + " has more than " + strconv.Itoa(maxKey) + " bytes.")
+		}
 	}
 	in := &bridge.Call{Site: body.Get("site").String(), Tool: body.Get("tool").String(), Session: body.Get("session").String(),
 		Version: body.Get("version").String(), Caller: c, Input: body.Get("input"), TellsChanges: true}
@@ -246,12 +259,15 @@ func readRun(r *http.Request, c bridge.Caller) (*bridge.Call, string, error) {
 		in.Config = config.Text()
 	}
 	if in.Session != "" && !transport.ValidSession(in.Session) {
-		return nil, "", transport.BadSession()
+		return nil, nil, transport.BadSession()
 	}
 	if in.ByHand, err = readConfirm(body.Get("confirm"), c); err == nil {
 		in.Record, err = readRecord(body.Get("record"), c)
 	}
-	return in, key, err
+	in.ID = cmp.Or(transport.RequestID(r.Context()), rand.Text())
+	now := time.Now()
+	return in, &madeCall{caller: c.Name, key: key, input: in.Input.Text(), call: callJSON{Node: node, Call: in.ID, Site: in.Site, Tool: in.Tool,
+		Caller: c.Name, Session: in.Session, Replays: replays, Stage: bridge.StageQueued, Status: statusRunning, Began: now, At: now}}, err
 }
 
 // readRecord reads whether the page of the call is recorded: for who may see pages.

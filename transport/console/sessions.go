@@ -5,10 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	"golang.org/x/net/publicsuffix"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/transport"
@@ -36,15 +40,30 @@ type sessionJSON struct {
 	Waiting  int       `json:"waiting"`
 	Address  string    `json:"address"`
 	Title    string    `json:"title"`
+	// Domain has the registrable part of the address's host, such as shop.example of www.shop.example; "" is none.
+	Domain string `json:"domain"`
 	// Recording says that the page is recorded, or was; null is neither.
 	Recording *recordingJSON `json:"recording"`
+}
+
+// domainOf returns the registrable domain of an address, or "".
+func domainOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	domain, err := publicsuffix.EffectiveTLDPlusOne(strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")))
+	if err != nil { // such as localhost, and addresses of the network
+		return ""
+	}
+	return domain
 }
 
 // sessionsFace serves what is about sessions and browsers.
 type sessionsFace struct{ *Face }
 
 func sessionOf(f *Face, s bridge.SessionState) sessionJSON {
-	return sessionJSON{f.node, s.ID, s.Caller, s.Site, s.Session, s.Since, s.Used, s.Calls, s.Running, s.Waiting, s.Address, s.Title, recordingOf(f, s.ID)}
+	return sessionJSON{f.node, s.ID, s.Caller, s.Site, s.Session, s.Since, s.Used, s.Calls, s.Running, s.Waiting, s.Address, s.Title, domainOf(s.Address), recordingOf(f, s.ID)}
 }
 
 // listSessions lists the sessions that the caller may see, of all nodes, the oldest first.

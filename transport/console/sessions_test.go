@@ -99,7 +99,7 @@ func TestSessions(t *testing.T) {
 		t.Fatalf("it begins with %s %s", ev.event, ev.text)
 	}
 	_, body := p.as(t, viewing, http.MethodGet, "/api/sessions", "")
-	for _, want := range []string{`"node":"here","id":"a","caller":"agent","site":"shop","session":"s-a"`, `"address":"https://shop.example/?a=<b>"`, `"id":"bank"`, `"node":"there","id":"aaa"`, `"running":1`} {
+	for _, want := range []string{`"node":"here","id":"a","caller":"agent","site":"shop","session":"s-a"`, `"address":"https://shop.example/?a=<b>"`, `"domain":"shop.example"`, `"id":"bank"`, `"node":"there","id":"aaa"`, `"running":1`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the sessions are without %s: %s", want, body)
 		}
@@ -192,5 +192,20 @@ func TestSessions(t *testing.T) {
 	s.mu.Unlock()
 	if ev := stream.next(t); ev.event != "browser" || !strings.Contains(ev.text, `"node":"here","browsers":[{"node":"here","state":"starting"`) || !strings.Contains(ev.text, `"tabs":0`) {
 		t.Errorf("of the browser it tells %s %s", ev.event, ev.text)
+	}
+}
+
+// TestDomains: each address has the domain that somebody registered, of whatever depth.
+func TestDomains(t *testing.T) {
+	s := &scripted{state: "running"}
+	p := servePageOf(t, memory(t), console.Options{Pages: s}, bridge.Options{Sessions: s})
+	for address, want := range map[string]string{
+		"https://shop.example.evil.co.uk/": "evil.co.uk", "https://WWW.Shop.Example.:8443/a": "shop.example", "http://127.0.0.1:80/": "", "http://localhost/": "", "http://[::1]/": "",
+		"https://me.github.io/": "me.github.io", "about:blank": "", "%": "",
+	} {
+		s.set(bridge.SessionState{ID: "a", Site: "shop", Address: address})
+		if _, body := p.as(t, viewing, http.MethodGet, "/api/sessions", ""); !strings.Contains(body, `"domain":"`+want+`"`) {
+			t.Errorf("of %s it says %s", address, body)
+		}
 	}
 }

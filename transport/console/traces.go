@@ -40,6 +40,19 @@ type Recorded struct {
 	Before, After []byte
 	// HAR returns the requests of the page as HAR 1.2.
 	HAR func(ctx context.Context) ([]byte, error)
+	// Did lists what the page of a call did; nil for a session.
+	Did func() []PageEvent
+}
+
+// PageEvent is something that a page did during a call.
+type PageEvent struct {
+	At   time.Time
+	Took time.Duration // zero where it has no length, or is under way
+	// Kind is request, console, question or progress; Bad marks what failed.
+	Kind string
+	Bad  bool
+	// Text is the page's own, without logins.
+	Text string
 }
 
 // TracedCall is a call as operators see it.
@@ -50,7 +63,7 @@ type TracedCall struct {
 	Decision, Layer, Rule, Approver        string
 	// Asked, Answered and Ran are zero where it did not come so far, and Ended is the newest time
 	// that is known of one that runs.
-	Began, Asked, Answered, Ran, Ended time.Time
+	Began, Asked, Answered, Ran, Ended, Delivered time.Time
 	// Kept is true when Input and Result, without secrets, were kept.
 	Kept          bool
 	Input, Result json.RawMessage
@@ -63,6 +76,7 @@ func (f tracesFace) routes() []transport.Route {
 	return []transport.Route{
 		transport.Get("/api/calls/{id}/trace", f.ofCall(f.trace)),
 		transport.Get("/api/calls/{id}/har", f.ofCall(f.har)),
+		transport.Get("/api/calls/{id}/page", f.ofCall(f.did)),
 		transport.Get("/api/calls/{id}/picture/{when}", f.ofCall(f.picture)),
 		{Pattern: "/api/sessions/{id}/record", Methods: map[string]http.HandlerFunc{http.MethodPost: answeringAt(f.Face, f.record)}},
 		transport.Get("/api/sessions/{id}/har", answeringAt(f.Face, f.sessionHAR)),
@@ -110,7 +124,7 @@ func (f tracesFace) trace(w http.ResponseWriter, r *http.Request, call runJSON) 
 func tracedOf(c *runJSON) *TracedCall {
 	t := &TracedCall{Call: c.Call, Node: c.Node, Site: c.Site, Tool: c.Tool, Caller: c.Caller, Session: c.Session, Version: c.Version,
 		Status: c.Status, Outcome: c.Outcome, Code: c.Code, Reason: c.Reason, Decision: c.Decision, Layer: c.Layer, Rule: c.Rule, Approver: c.Approver,
-		Began: c.Began, Asked: c.Asked, Answered: c.Answered, Ran: c.Ran, Ended: c.At, Kept: c.Kept, Input: c.Input, Result: c.Result}
+		Began: c.Began, Asked: c.Asked, Answered: c.Answered, Ran: c.Ran, Ended: c.At, Delivered: c.Delivered, Kept: c.Kept, Input: c.Input, Result: c.Result}
 	if e, is := c.Error.(transport.ErrorBody); is {
 		t.Failure = e.Message
 	}
@@ -125,6 +139,29 @@ func (f tracesFace) har(w http.ResponseWriter, r *http.Request, call runJSON) {
 		return
 	}
 	writeHAR(w, r, rec, call.Call)
+}
+
+// eventJSON is something that a page did. Took is in milliseconds.
+type eventJSON struct {
+	At   time.Time `json:"at"`
+	Took float64   `json:"took"`
+	Kind string    `json:"kind"`
+	Bad  bool      `json:"bad"`
+	Text string    `json:"text"`
+}
+
+// did is GET /api/calls/{id}/page.
+func (f tracesFace) did(w http.ResponseWriter, r *http.Request, call runJSON) {
+	rec, there := recordedCall(f.Face, call.Call)
+	if !there {
+		unrecorded(w, r, "The page of this call was not recorded.")
+		return
+	}
+	out := listJSON[eventJSON]{Items: []eventJSON{}}
+	for _, e := range rec.Did() {
+		out.Items = append(out.Items, eventJSON{e.At, float64(e.Took.Microseconds()) / 1000, e.Kind, e.Bad, e.Text})
+	}
+	write(w, r, out)
 }
 
 // picture is GET /api/calls/{id}/picture/before, or after.

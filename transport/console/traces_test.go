@@ -93,7 +93,10 @@ func TestTraces(t *testing.T) {
 		_, body := p.as(t, answerer, http.MethodGet, "/api/calls", "")
 		found = strings.Contains(body, `FAR\"x`)
 	}
-	tapes.calls[id] = console.Recorded{Site: "shop", Before: []byte("png before"), HAR: func(context.Context) ([]byte, error) { return []byte("har of the call"), nil }}
+	tapes.calls[id] = console.Recorded{Site: "shop", Before: []byte("png before"), HAR: func(context.Context) ([]byte, error) { return []byte("har of the call"), nil },
+		Did: func() []console.PageEvent {
+			return []console.PageEvent{{At: time.Unix(1, 0), Took: 1500 * time.Microsecond, Kind: "request", Bad: true, Text: "GET /<b>"}}
+		}}
 	s.set(bridge.SessionState{ID: "a", Site: "shop"}, bridge.SessionState{ID: "full", Site: "shop"}, bridge.SessionState{ID: "bank", Site: "bank"})
 	if body := p.became(t, answerer, id, "ended"); !strings.Contains(body, `"recorded":true`) {
 		t.Errorf("the call is %s", body)
@@ -105,6 +108,9 @@ func TestTraces(t *testing.T) {
 	}{
 		{answerer, http.MethodGet, "/api/calls/" + id + "/trace", "", 200, "trace of " + id},
 		{answerer, http.MethodGet, "/api/calls/" + id + "/har", "", 200, "har of the call"},
+		{answerer, http.MethodGet, "/api/calls/" + id + "/page", "", 200, `"took":1.5,"kind":"request","bad":true,"text":"GET /<b>"}],"next":null}`},
+		{viewing, http.MethodGet, "/api/calls/" + id + "/page", "", 403, `"right":"answer"`},
+		{answerer, http.MethodGet, "/api/calls/FAR%22x/page", "", 404, "was not recorded"},
 		{answerer, http.MethodGet, "/api/calls/" + id + "/picture/before", "", 200, "png before"},
 		{answerer, http.MethodGet, "/api/calls/" + id + "/picture/after", "", 404, "no such picture"},
 		{answerer, http.MethodGet, "/api/calls/" + id + "/picture/else", "", 404, "no such picture"},
@@ -154,5 +160,26 @@ func TestRecordNeedsTheRight(t *testing.T) {
 	}
 	if status, body := w.do(t, http.MethodPost, "/api/calls", fmt.Sprintf(call, false)); status != http.StatusAccepted {
 		t.Errorf("the control: %d %s", status, body)
+	}
+}
+
+// TestReplays: a call that was made from another one says so, and so does that one, to who may see calls.
+func TestReplays(t *testing.T) {
+	p := servePageOf(t, memory(t), console.Options{Records: &console.Records{}}, bridge.Options{})
+	ada := p.login(t, "ada")
+	first := p.made(t, ada, `{"site":"shop","tool":"find","input":{},"key":"k1"}`)
+	second := p.made(t, ada, `{"site":"shop","tool":"find","input":{},"key":"k2","replays":"`+first+`"}`)
+	for _, token := range []string{ada, viewing} {
+		if body := p.became(t, token, second, "ended"); !strings.Contains(body, `"replays":"`+first+`"`) || strings.Contains(body, "replayed") {
+			t.Errorf("the replay is %s", body)
+		}
+		if body := p.became(t, token, first, "ended"); !strings.Contains(body, `"replayed":["`+second+`"]`) || strings.Contains(body, "replays") {
+			t.Errorf("the call that was replayed is %s", body)
+		}
+	}
+	for _, of := range []string{`7`, `"` + strings.Repeat("x", 129) + `"`} {
+		if status, body := p.as(t, ada, http.MethodPost, "/api/calls", `{"site":"shop","tool":"find","input":{},"key":"k3","replays":`+of+`}`); status != http.StatusBadRequest {
+			t.Errorf("%d %s", status, body)
+		}
 	}
 }

@@ -5,7 +5,7 @@ import "sync"
 // cached limits the sessions whose homes are remembered.
 const cached = 10_000
 
-// place is where a session is.
+// place names the home of a session.
 type place struct {
 	home  string
 	epoch int64

@@ -17,8 +17,10 @@ import (
 const (
 	// DefaultLease sets for how long nobody declares a life dead that was renewed.
 	DefaultLease = 4 * time.Second
-	// MinLease and MaxLease limit Options.Lease.
-	MinLease, MaxLease = 2 * time.Second, time.Minute
+	// MinLease is the shortest Options.Lease.
+	MinLease = 2 * time.Second
+	// MaxLease is the longest.
+	MaxLease = time.Minute
 	// idLength is the length of incarnations.
 	idLength = 8
 	// maxTries limits the renewals in a step whose answers say that an earlier one had been lost.

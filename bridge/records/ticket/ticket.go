@@ -25,7 +25,7 @@ const (
 	// trust sets for how long after a call was passed on a ticket that is not there means something:
 	// the engine keeps one for 20 minutes.
 	trust = 15 * time.Minute
-	// rest is how long to wait before another try.
+	// rest sets how long to wait before another try.
 	rest = 20 * time.Millisecond
 )
 

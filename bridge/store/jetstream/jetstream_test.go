@@ -99,7 +99,7 @@ func bothWin(t *testing.T, a, b *Store) bool {
 }
 
 // connect connects to servers until the test ends.
-func connect(t *testing.T, c *natstest.Cluster, more ...func(*Options)) *Store {
+func connect(t testing.TB, c *natstest.Cluster, more ...func(*Options)) *Store {
 	t.Helper()
 	return patiently(t, c, func() (*Store, error) {
 		o := Options{Servers: c.URLs(), Name: t.Name()}
@@ -111,7 +111,7 @@ func connect(t *testing.T, c *natstest.Cluster, more ...func(*Options)) *Store {
 }
 
 // patiently opens a store. Servers in a cluster that began just now can have no leader yet.
-func patiently(t *testing.T, c *natstest.Cluster, open func() (*Store, error)) *Store {
+func patiently(t testing.TB, c *natstest.Cluster, open func() (*Store, error)) *Store {
 	t.Helper()
 	for until := time.Now().Add(20 * time.Second); ; {
 		s, err := open()

@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -49,7 +49,7 @@ func showConsole(ctx context.Context, b *bridge.Bridge) (*shown, error) {
 	}
 	server := transport.Server(transport.Guard(transport.NewMux(face.Routes()...), transport.Options{
 		Listen: l.Addr().String(), Open: console.PagePaths, Tokens: logins.Caller,
-		Callers: []transport.Credential{{Caller: bridge.Caller{Name: "agent"}, Token: "a-token-of-an-agent"}},
+		Callers: []transport.Credential{{Caller: bridge.Caller{Name: "agent"}, Token: rand.Text()}},
 	}), nil)
 	go func() { _ = server.Serve(l) }() // ends with Close
 	s.links.Serve("http://" + l.Addr().String() + "/")
@@ -260,7 +260,7 @@ func browsers() []int { return family([]int{os.Getpid()})[1:] }
 // busy sums the time that processes have had on a core, from /proc, in steps of 10 ms.
 func busy(pids []int) (all time.Duration) {
 	for _, pid := range pids {
-		stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
 			continue // it ended
 		}

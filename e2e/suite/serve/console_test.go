@@ -251,6 +251,9 @@ func TestWizard(t *testing.T) {
 	page.press(t, "l")
 	page.take(t, watching)
 	hears(t, seen, "who holds the pen, in the view of its session", func(s liveState) bool { return s.Pen == "console" })
+	page.until(t, "[...document.querySelectorAll('.page .tools button')].filter((b) => !b.hidden).map((b) => b.textContent).join() === 'Give the pen away,Back,Reload,Copy text'")
+	page.eval(t, `(navigator.clipboard.writeText = async (text) => { window.copied = text; }, [...document.querySelectorAll('.page .tools button')].at(-1).click(), '')`)
+	page.until(t, "window.copied?.includes('A1') && document.querySelector('.page').innerText.includes('characters of the page.')")
 	// The first free seat has the focus; then the name, the rules, and Enter.
 	page.press(t, " ", "Enter", "A", "d", "a", "Tab", " ", "Enter")
 	r := <-booked

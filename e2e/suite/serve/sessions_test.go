@@ -107,13 +107,13 @@ func TestSessionsByKeyboard(t *testing.T) {
 	page.clean(t, "no session")
 	of := func(id, name string, running int) bridge.SessionState {
 		return bridge.SessionState{ID: id, Caller: "agent", Site: "shop", Session: name, Since: time.Now().Add(-90 * time.Second), Used: time.Now(), Calls: 7, Running: running,
-			Address: "https://shop.example/<b>basket\u202e?" + strings.Repeat("x", 300)}
+			Address: "https://www.shop.example/<b>basket\u202e?" + strings.Repeat("x", 300)}
 	}
 	full := bridge.Pool{Held: 4, Limit: 4, PerCaller: 3, Queued: 2, Spare: 1, Caller: "agent", Of: 3, Oldest: "bot", Since: time.Now()}
 	pages.set(full, of("one", "first", 0), of("two", strings.Repeat("s", 100), 1))
 	page.until(t, "document.querySelectorAll('[data-session]').length === 2")
 	if text := page.eval(t, "document.querySelector('main').innerText"); !strings.Contains(text, "4 of 4 pages are held, 1 stands by, 2 calls wait for one. ◌ All pages are held. Most by agent (3). The oldest by bot, since ") ||
-		!strings.Contains(text, "✓ runs") || !strings.Contains(text, "812 MB") || !strings.Contains(text, "◌ a call runs") || !strings.Contains(text, "https://shop.example/%3Cb%3Ebasket") {
+		!strings.Contains(text, "✓ runs") || !strings.Contains(text, "812 MB") || !strings.Contains(text, "◌ a call runs") || !strings.Contains(text, "https://www.shop.example/%3Cb%3Ebasket") {
 		t.Errorf("it shows %s", text)
 	}
 	page.clean(t, "sessions")
@@ -129,6 +129,12 @@ func TestSessionsByKeyboard(t *testing.T) {
 	page.press(t, "g", "l")
 	page.until(t, focused+".id === 'live-title' && document.querySelector('.page canvas')?.width === 40 && document.querySelector('.pictures canvas')?.width === 40")
 	page.until(t, "document.querySelector('.page [role=status]').textContent === 'No call waits for a person in this page.'")
+	page.eval(t, `(navigator.clipboard.writeText = async (text) => { window.copied = text; }, [...document.querySelectorAll('.page .tools button')].find((b) => b.textContent === 'Copy text').focus(), '')`)
+	page.press(t, "Enter")
+	page.until(t, "window.copied === 'text of the page' && document.querySelector('.page').innerText.includes('Copied: 16 characters of the page.') && document.activeElement.textContent === 'Copy text'")
+	if hosts := page.eval(t, "[...document.querySelectorAll('main code strong')].map((e) => e.textContent).join()"); hosts != "shop.example" {
+		t.Errorf("in bold is %s", hosts)
+	}
 	page.clean(t, "live")
 	page.shot(t, "live-narrow")
 	page.eval(t, "(document.querySelector('.pictures a').focus(), '')")

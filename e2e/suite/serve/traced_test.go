@@ -38,7 +38,10 @@ func (x *tapes) Record(_ context.Context, c *bridge.RecordedCall) bridge.Recordi
 func (x *tapes) add(id string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.calls[id] = console.Recorded{Site: "shop", Before: x.png, After: x.png, HAR: func(context.Context) ([]byte, error) { return []byte("har of " + id), nil }}
+	x.calls[id] = console.Recorded{Site: "shop", Before: x.png, After: x.png, HAR: func(context.Context) ([]byte, error) { return []byte("har of " + id), nil },
+		Did: func() []console.PageEvent {
+			return []console.PageEvent{{At: time.Now(), Took: time.Second, Kind: "request", Text: "GET /a: 200"}, {At: time.Now(), Kind: "console", Bad: true, Text: "error: <b>\u202e"}}
+		}}
 }
 
 func (x *tapes) Call(id string) (console.Recorded, bool) {
@@ -122,8 +125,26 @@ func TestTracesOnThePage(t *testing.T) {
 	page.until(t, focused+".id === 'call-title' && document.querySelectorAll('.card .shots canvas').length === 2")
 	page.press(t, "t")
 	took(".zip: trace of find")
+	page.until(t, "document.querySelector('.card details summary')?.textContent === 'What the page did (2)'")
+	page.eval(t, "(document.querySelector('.card details summary').focus(), '')")
+	page.press(t, "Enter")
+	page.until(t, `document.querySelector('.card details').open && document.querySelector('.card details tbody').innerText.includes('error: <b>\\u{202e}')`)
 	page.clean(t, "a recorded call")
 	page.shot(t, "call-recorded")
+	page.eval(t, "([...document.querySelectorAll('button')].find((b) => b.textContent === 'Timeline').click(), '')")
+	page.until(t, "document.querySelector('.timeline canvas')?.ariaLabel.includes('what the page of the open call did') && document.querySelector('.timeline canvas').style.height === '54px'")
+	page.eval(t, "([...document.querySelectorAll('.timeline button')].find((b) => b.textContent === 'The open call').focus(), '')")
+	page.press(t, "Enter")
+	page.until(t, "(() => { const [from, to] = document.querySelector('.timeline figcaption span').textContent.split(' to ').map((at) => Date.parse('1970-01-01T' + at)); return to - from < 5000; })()")
+	page.shot(t, "timeline-page")
+	page.eval(t, "([...document.querySelectorAll('button')].find((b) => b.textContent === 'Timeline').click(), [...document.querySelectorAll('.card .answers a')].find((a) => a.textContent === 'Replay').focus(), '')")
+	page.press(t, "Enter")
+	page.until(t, focused+".matches('[data-run]') && document.body.innerText.includes('A replay of call ')")
+	page.press(t, "Enter")
+	page.until(t, "document.querySelector('.result .trace') !== null")
+	page.eval(t, "([...document.querySelectorAll('.run p a')].find((a) => a.hash.startsWith('#/calls?sel=')).focus(), '')")
+	page.press(t, "Enter")
+	page.until(t, focused+".id === 'call-title' && document.querySelector('.card').innerText.includes('Run again as ')")
 	page.press(t, "Escape", "g", "e")
 	page.until(t, "document.querySelector('[data-session] button[aria-pressed=false]')?.ariaDisabled === 'false'")
 	page.eval(t, "(document.querySelector('[data-session] button[aria-pressed]').focus(), '')")

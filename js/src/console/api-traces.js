@@ -8,6 +8,9 @@ import { ask } from './api.js';
 /** A part of a call: its trace for Playwright's viewer, the network of its page, or a picture of that. @param {string} id @param {'trace' | 'har' | 'picture/before' | 'picture/after'} what @returns {Promise<Blob>} */
 export const ofCall = async (id, what) => (await ask(`/api/calls/${encodeURIComponent(id)}/${what}`)).blob();
 
+/** What the page of a call did, in the order of time. @param {string} id @returns {Promise<import('./calls/did.js').PageEvent[]>} */
+export const pageOf = async (id) => (await (await ask(`/api/calls/${encodeURIComponent(id)}/page`)).json()).items;
+
 /** @param {{node: string, id: string}} session @param {string} what */
 const ofSession = ({ node, id }, what) => `/api/sessions/${encodeURIComponent(id)}/${what}?${new URLSearchParams({ node })}`;
 

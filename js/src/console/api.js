@@ -157,22 +157,22 @@ export async function validate(site, node, tool, input) {
   return (await reply.json()).errors;
 }
 
-/** @typedef {import('./calls/filter.js').Call & {kept: boolean, recorded: boolean, input?: string, result?: string, message?: string, files?: {id?: string, name: string, type: string, bytes?: number, url?: string}[]}} MadeCall input and result are their text */
+/** @typedef {import('./calls/filter.js').Call & {kept: boolean, recorded: boolean, replayed?: string[], input?: string, result?: string, message?: string, files?: {id?: string, name: string, type: string, bytes?: number, url?: string}[]}} MadeCall input and result are their text */
 
 /** @param {string} node */
 const at = (node) => `?node=${encodeURIComponent(node)}`;
 
 /**
  * Runs a tool. Returns the id of the call.
- * @param {Site} site @param {Tool} tool @param {string} input JSON, as it is on the screen @param {{session: string, config: string, confirm: boolean, record: boolean}} how confirm says that what is on the screen is this person's consent
+ * @param {Site} site @param {Tool} tool @param {string} input JSON, as it is on the screen @param {{session: string, config: string, confirm: boolean, record: boolean, replays: string}} how confirm says that what is on the screen is this person's consent
  * @returns {Promise<string>}
  */
-export async function makeCall(site, tool, input, { session, config, confirm, record }) {
+export async function makeCall(site, tool, input, { session, config, confirm, record, replays }) {
   const asks = confirm && (tool.terms.level === 'ask' || tool.terms.level === 'ask-once');
   const digest = asks && crypto.subtle ? hex(new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(input)))) : '';
   const members = [
     `"site":${JSON.stringify(site.name)}`, `"tool":${JSON.stringify(tool.name)}`, `"input":${input}`, `"key":"${hex(crypto.getRandomValues(new Uint8Array(16)))}"`,
-    ...(session === '' ? [] : [`"session":${JSON.stringify(session)}`]), ...(config === '' ? [] : [`"config":${config}`]), ...(record ? ['"record":true'] : []),
+    ...(session === '' ? [] : [`"session":${JSON.stringify(session)}`]), ...(config === '' ? [] : [`"config":${config}`]), ...(record ? ['"record":true'] : []), ...(replays === '' ? [] : [`"replays":${JSON.stringify(replays)}`]),
     ...(digest === '' ? [] : [`"confirm":${JSON.stringify({ definition: tool.digest, arguments: digest, level: tool.terms.level })}`]),
   ];
   const reply = await ask(`/api/calls${at(site.node)}`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: `{${members.join(',')}}` });

@@ -22,13 +22,17 @@ export function show(of, { node, session = false } = {}) {
   canvas.setAttribute('aria-label', 'The page that asks');
   const state = make('span', { role: 'status' }, 'Connecting to the page…');
   const pen = make('button', { type: 'button', disabled: true }, 'Take the pen');
+  const back = make('button', { type: 'button', hidden: true }, 'Back'), reload = make('button', { type: 'button', hidden: true }, 'Reload');
+  const copy = make('button', { type: 'button', disabled: true }, 'Copy text');
+  const said = make('span', { role: 'status', className: 'meta' });
   const text = make('input', { type: 'text', placeholder: 'Text to type into the page' });
   text.setAttribute('aria-label', 'Text to type into the page');
   const type = make('form', {}, text, make('button', {}, 'Type'));
-  const view = make('div', { className: 'page', tabIndex: -1 }, make('div', { className: 'tools' }, pen, state), canvas, type);
+  const view = make('div', { className: 'page', tabIndex: -1 }, make('div', { className: 'tools' }, pen, back, reload, copy, state, said), canvas, type);
   let mine = false;
   let wanted = false; // the pen was asked for: what is done after that is for the page, if the server agrees
   let offered = false;
+  let copies = false; // the text of the page was asked for: nothing else is copied
   let size = { width: 0, height: 0 };
 
   /** @param {object} order */
@@ -51,8 +55,12 @@ export function show(of, { node, session = false } = {}) {
   /** @param {Record<string, any>} message */
   const hear = (message) => {
     if (message.type === 'size') size = { width: message.width, height: message.height };
+    if (message.type === 'text' && copies) {
+      copies = false;
+      navigator.clipboard.writeText(message.text).then(() => { said.textContent = `Copied: ${message.text.length} characters of the page.`; }, () => { said.textContent = 'Not copied: the browser does not allow it now.'; });
+    }
     if (message.type === 'error') {
-      wanted = false;
+      wanted = copies = false;
       state.textContent = message.error.message;
     }
     if (message.type !== 'state') return;
@@ -64,8 +72,9 @@ export function show(of, { node, session = false } = {}) {
     if (!offered && !pen.disabled && !session) passFocus(view, pen);
     offered = true;
     canvas.classList.toggle('mine', mine && acts);
-    if (!(mine && acts)) passFocus(type, pen.disabled ? view : pen);
-    type.hidden = !(mine && acts);
+    if (!(mine && acts)) for (const gone of [type, back, reload]) passFocus(gone, pen.disabled ? view : pen);
+    type.hidden = back.hidden = reload.hidden = !(mine && acts);
+    copy.disabled = message.over;
     state.textContent = message.over ? session ? 'The session is over.' : 'The call is over.'
       : !message.question ? session ? 'No call waits for a person in this page.' : 'The call goes on.'
         : !acts ? session ? 'The page waits for an answer in the inbox.' : 'The page waits for the answer above.'
@@ -79,7 +88,7 @@ export function show(of, { node, session = false } = {}) {
   socket.addEventListener('close', ({ reason }) => {
     mine = wanted = false;
     passFocus(view, view);
-    pen.disabled = type.hidden = true;
+    pen.disabled = copy.disabled = type.hidden = back.hidden = reload.hidden = true;
     canvas.classList.remove('mine');
     state.textContent = reason ? `Not shown any more: ${reason}.` : 'The page is not shown any more.';
   });
@@ -88,6 +97,13 @@ export function show(of, { node, session = false } = {}) {
     send({ pen: !mine });
     wanted = !mine;
     if (wanted) canvas.focus();
+  });
+  back.addEventListener('click', () => act({ type: 'back' }));
+  reload.addEventListener('click', () => act({ type: 'reload' }));
+  copy.addEventListener('click', () => {
+    copies = true;
+    said.textContent = '';
+    send({ copy: true });
   });
   type.addEventListener('submit', (e) => {
     e.preventDefault();

@@ -132,7 +132,7 @@ func (s *Server) run() {
 	s.t.Helper()
 	s.log = newLog()
 	// Not the test's context: it ends before the test's cleanups, which close what uses the server.
-	s.cmd = exec.Command(s.program.Path, "-c", filepath.Join(s.folder, "nats.conf")) //nolint:noctx // it is killed below
+	s.cmd = exec.Command(s.program.Path, "-c", filepath.Join(s.folder, "nats.conf"))
 	s.cmd.Stderr, s.cmd.Stdout = s.log, s.log
 	orphanless(s.cmd)
 	if err := s.cmd.Start(); err != nil {

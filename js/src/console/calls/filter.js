@@ -2,7 +2,7 @@
 // Filters of calls, read as transport/console/filter.go reads them: transport/console/testdata/filters.json holds both to the same.
 
 /** @typedef {{node: string, call: string, site: string, tool: string, caller: string, session: string, stage: string, status: string, began: string, at: string,
- *   question?: string, outcome?: string, code?: string, reason?: string, asked?: string, answered?: string, ran?: string, waited?: number, decision?: string,
+ *   question?: string, outcome?: string, code?: string, reason?: string, asked?: string, answered?: string, ran?: string, delivered?: string, replays?: string, waited?: number, decision?: string,
  *   layer?: string, rule?: string, approval?: string, approver?: string, version?: string, trace?: string, argumentBytes: number, resultBytes: number}} Call */
 /** @typedef {(c: Call, now: number) => boolean} Condition */
 

@@ -11,8 +11,8 @@ import { Awaited, useLoaded } from '../ui/load.jsx';
 import { Name } from '../ui/said.jsx';
 import { length, shapes } from './calls.jsx';
 import { Result } from './result.jsx';
-import { outcomes } from './run.jsx';
-import { Traced } from './traced.jsx';
+import { CallLink, outcomes } from './run.jsx';
+import { Did, Traced } from './traced.jsx';
 
 /** @typedef {import('../calls/filter.js').Call} Call */
 /** @typedef {import('../api.js').MadeCall} MadeCall */
@@ -33,7 +33,9 @@ export function CallDetails({ id, news, close }) {
       {call === undefined || made.problem !== undefined ? <Awaited of={made} /> : null}
       {call && <Facts call={call} />}
       {made.value && <Payload call={made.value} />}
+      {made.value?.replayed && <p>Run again as {made.value.replayed.map((one, i) => <>{i > 0 && ', '}<CallLink id={one} /></>)}.</p>}
       {made.value && <Traced call={made.value} />}
+      {made.value?.recorded && me.value?.rights.includes('answer') && <Did call={made.value} />}
       {call && <Ids call={call} />}
     </article>
   );
@@ -49,6 +51,7 @@ function Facts({ call }) {
       {status !== 'running' && outcome !== 'ok' && <p>{outcomes[outcome ?? ''] ?? ''}</p>}
       {call.question && <p><a href={`#/inbox/${encodeURIComponent(call.question)}`}>Open the question</a></p>}
       <Stages call={call} />
+      {call.replays && <p>A replay of call <CallLink id={call.replays} />.</p>}
       {call.decision && <p>{decisions[call.decision] ?? visible(call.decision)}: {visible(call.rule ?? '')} <span class="meta">({visible(call.layer ?? '')})</span>.</p>}
       {call.approver ? <p>{code === 'APPROVAL_DENIED' ? 'Refused' : 'Allowed'} by <Name text={call.approver} />{call.approval === 'run by hand' && ', who ran it by hand'}.</p>
         : call.approval && call.approval !== 'run by hand' && <p>It ran under consent that was given before, <code>{visible(call.approval)}</code>.</p>}
@@ -62,7 +65,7 @@ function Facts({ call }) {
 function Stages({ call }) {
   const began = Date.parse(call.began);
   /** @type {[string, string | undefined][]} */
-  const all = [['came', call.began], ['asked a person', call.asked], ['last answer', call.answered], ['ran', call.ran], ['ended', call.status === 'running' ? undefined : call.at]];
+  const all = [['came', call.began], ['asked a person', call.asked], ['last answer', call.answered], ['ran', call.ran], ['ended', call.status === 'running' ? undefined : call.at], ['delivered', call.delivered]];
   const there = /** @type {[string, string][]} */ (all.filter(([, at]) => at));
   return (
     <table class="stages">
@@ -83,7 +86,7 @@ function Payload({ call }) {
   const input = call.input ?? '{}';
   const masked = input.includes('"***"'); // as bridge.Observed.Shown has secrets
   const address = `#/sites/${encodeURIComponent(call.site)}/tools/${encodeURIComponent(call.tool)}`;
-  const to = (/** @type {Record<string, string>} */ more) => `${address}?${new URLSearchParams({ node: call.node, in: input, ...more })}`;
+  const to = (/** @type {Record<string, string>} */ more) => `${address}?${new URLSearchParams({ node: call.node, in: input, of: call.call, ...more })}`;
   return (
     <>
       <h3>Arguments</h3>

@@ -84,7 +84,7 @@ function Large({ of: s, seen }) {
   }, [seen]);
   return (
     <section aria-label="Page">
-      <p><Name text={s.caller} /> on <Name text={s.site} />, session <Name text={s.session} />. <Address of={s.address} /></p>
+      <p><Name text={s.caller} /> on <Name text={s.site} />, session <Name text={s.session} />. <Address of={s.address} domain={s.domain} /></p>
       <p class="bar-of"><strong class="of-page">page</strong> <span class="meta">What is in the frame is the page's, also where it looks like pagetools.</span> <button type="button" aria-pressed={whole} onClick={() => setWhole(!whole)}>100 %</button></p>
       {!seen && <p class="meta">Nothing is shown while nobody looks.</p>}
       <div ref={at} class={whole ? 'frame whole' : ''} {...(whole ? { tabIndex: 0, role: 'region', 'aria-label': 'The page, in its own size' } : {})} />

@@ -60,7 +60,7 @@ function Choose() {
   const site = all.find((s) => s.name === name && (node === '' || s.node === node)) ?? (name === '' ? all[0] : undefined);
   const several = new Set(all.map((s) => s.node)).size > 1;
   if (all.length === 0) {
-    if (!settled.value && link.value.state !== 'offline') return <p class="skeleton" aria-hidden="true" />;
+    if (!settled.value) return link.value.state === 'offline' ? null : <p class="skeleton" aria-hidden="true" />;
     return <p>No site is served, so that no call can be made. Try <code>pagetools serve https://shop.example</code>, or <code>pagetools demo</code>.</p>;
   }
   return (

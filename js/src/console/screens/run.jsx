@@ -6,6 +6,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { cancelCall, madeCall, makeCall, siteConfig } from '../api.js';
 import { FormView } from '../form/field.jsx';
 import { Form } from '../form/model.js';
+import { place } from '../route.js';
 import { calls, link, me } from '../store.js';
 import { visible } from '../text.js';
 import { Awaited, told, useLoaded } from '../ui/load.jsx';
@@ -39,6 +40,7 @@ export function Run({ site, tool, text, problem, changed }) {
   const [settings, setSettings] = useState(/** @type {Form | undefined} */ (undefined)); // once somebody looked at them
   const set = settings?.outcome.value ?? { text: '' };
   const config = set.text === '{}' ? '' : set.text ?? '';
+  const replays = place.value.query.get('of') ?? '';
   const busy = useRef(false);
   const { level, destructive } = tool.terms;
   const grave = destructive || tool.annotations?.consequentialHint === true;
@@ -50,7 +52,7 @@ export function Run({ site, tool, text, problem, changed }) {
     busy.current = true;
     setSaid('');
     try {
-      setMade(await makeCall(site, tool, text, { session, config, confirm: Boolean(who?.login), record }));
+      setMade(await makeCall(site, tool, text, { session, config, confirm: Boolean(who?.login), record, replays }));
     } catch (e) {
       setSaid(told(e));
     } finally {
@@ -73,6 +75,7 @@ export function Run({ site, tool, text, problem, changed }) {
         {site.kind !== 'api' && who?.rights.includes('answer') && <label><input type="checkbox" checked={record} onChange={(e) => setRecord(e.currentTarget.checked)} /> Record the page for a trace</label>}
         <span role="status">{said}</span>
       </p>
+      {replays !== '' && <p class="meta">A replay of call <CallLink id={replays} />.</p>}
       <CopyAs site={site} tool={tool.name} text={text} problem={problem} session={session} config={config} />
       {asks && asks.text === text && asks.digest === tool.digest && <Grave site={site} tool={tool} text={text} run={run} stop={() => setAsks(null)} />}
       {made !== '' && <Made key={made} id={made} changed={changed} />}
@@ -112,6 +115,9 @@ function Grave({ site, tool, text, run, stop }) {
     </Sure>
   );
 }
+
+/** Where a call is shown. @param {{id: string}} props */
+export const CallLink = ({ id }) => <a href={`#/calls?${new URLSearchParams({ sel: id })}`}><code>{visible(id)}</code></a>;
 
 /** A call and what it came to. @param {{id: string, changed: () => void}} props */
 function Made({ id, changed }) {

@@ -126,7 +126,7 @@ function Table({ all, several, close, load }) {
                 <th scope="row"><Name text={s.caller} /></th><td><Name text={s.site} /></td><td><Name text={s.session} /></td>
                 <td><Time at={s.since} /></td><td><Time at={s.lastUsed} /></td><td>{s.calls}</td>
                 <td>{s.running > 0 ? `◌ ${s.running === 1 ? 'a call runs' : `${s.running} calls run`}` : 'idle'}{s.waiting > 0 && `, ${s.waiting} wait`}</td>
-                <td class="address"><Address of={s.address} /></td>{several && <td>{visible(s.node)}</td>}
+                <td class="address"><Address of={s.address} domain={s.domain} /></td>{several && <td>{visible(s.node)}</td>}
                 <td>{may && <><a href={liveOf(s)} aria-label={`Live view of session ${visible(s.session).slice(0, 64)} of ${visible(s.caller)}`}>Live</a> </>}<button type="button" aria-disabled={!may || link.value.state !== 'live'} aria-label={`Close session ${visible(s.session).slice(0, 64)} of ${visible(s.caller)}`}
                   onClick={() => { if (may && link.value.state === 'live') close(s); }}>Close</button>{may && <> <Record of={s} done={load} /></>}</td>
               </tr>
@@ -178,12 +178,12 @@ function Sure({ of: s, done, stop }) {
   );
 }
 
-/** An address, with its host in bold. It is no link: its page is a stranger's. @param {{of: string}} props */
-export function Address({ of }) {
+/** An address, with the domain that somebody registered in bold, or its whole host. It is no link: its page is a stranger's. @param {{of: string, domain: string}} props */
+export function Address({ of, domain }) {
   if (!URL.canParse(of) || !/^https?:$/.test(new URL(of).protocol)) return <code>{visible(of)}</code>;
-  const { protocol, host, pathname, search } = new URL(of);
-  const rest = pathname + search;
-  return <code dir="ltr" title={visible(of)}>{protocol}{'//'}<strong>{host}</strong>{visible(rest.length > 80 ? `${rest.slice(0, 80).toWellFormed()}…` : rest)}</code>;
+  const { protocol, host, hostname, port, pathname, search } = new URL(of);
+  const rest = pathname + search, known = domain !== '' && (hostname === domain || hostname.endsWith(`.${domain}`));
+  return <code dir="ltr" title={visible(of)}>{protocol}{'//'}{known ? <>{hostname.slice(0, -domain.length)}<strong>{domain}</strong>{port && `:${port}`}</> : <strong>{host}</strong>}{visible(rest.length > 80 ? `${rest.slice(0, 80).toWellFormed()}…` : rest)}</code>;
 }
 
 /** @param {string} iso */

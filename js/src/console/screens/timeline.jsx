@@ -5,6 +5,7 @@ import { signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { written } from '../calls/filter.js';
+import { did } from '../calls/did.js';
 import { address, filter, query, shown } from '../calls/list.js';
 import { visible } from '../text.js';
 
@@ -53,13 +54,31 @@ function only(from, to) {
 
 const clock = (/** @type {number} */ at) => new Date(at).toLocaleTimeString(undefined, { hourCycle: 'h23' });
 
+/** Shows the time of the open call, as far as its page was recorded. */
+function whole() {
+  const times = (did.peek()?.items ?? []).flatMap((e) => [Date.parse(e.at), Date.parse(e.at) + e.took]);
+  const first = Math.min(...times), last = Math.max(...times);
+  span.value = Math.min(Math.max((last - first) * 1.2, shortest), longest);
+  until.value = (first + last + span.value) / 2;
+}
+
+/** The lanes of the page of the chosen call: its requests, and what else it did. @returns {Map<string, {from: number, to: number, bad: boolean}[]>} */
+function pageLanes() {
+  const lanes = new Map(), { tool = '', items = [] } = did.value ?? {};
+  for (const kind of ['page', 'network']) {
+    const of = items.filter((e) => (e.kind === 'request') === (kind === 'network'));
+    if (of.length > 0) lanes.set(`${kind} · ${visible(tool)}`, of.map((e) => ({ from: Date.parse(e.at), to: Date.parse(e.at) + e.took, bad: e.bad })));
+  }
+  return lanes;
+}
+
 export function Timeline() {
   const at = useRef(/** @type {HTMLCanvasElement | null} */ (null));
   const [width, setWidth] = useState(0);
   const [brush, setBrush] = useState(/** @type {[number, number] | null} */ (null));
   const [theme, setTheme] = useState(0);
   const to = until.value || Date.now(), from = to - span.value, all = shown.value;
-  const lanes = lanesOf(all, from, to), left = Math.min(names, width / 3);
+  const lanes = lanesOf(all, from, to), page = pageLanes(), left = Math.min(names, width / 3);
   const seen = [...lanes.values()].reduce((n, of) => n + of.length, 0);
   const x = (/** @type {number} */ time) => left + (time - from) / (to - from) * (width - left);
   const timeAt = (/** @type {number} */ px) => from + (px - left) / Math.max(1, width - left) * (to - from);
@@ -86,11 +105,11 @@ export function Timeline() {
   }, []);
   const place = useRef(timeAt);
   place.current = timeAt;
-  useEffect(() => draw(/** @type {HTMLCanvasElement} */ (at.current), { lanes, width, left, x, brush }), [all, from, to, width, brush, theme]);
+  useEffect(() => draw(/** @type {HTMLCanvasElement} */ (at.current), { lanes, page, width, left, x, brush }), [all, did.value, from, to, width, brush, theme]);
   const hit = (/** @type {MouseEvent} */ e) => [...lanes.values()][Math.floor(e.offsetY / lane)]?.find((c) => x(Date.parse(c.began)) - 2 <= e.offsetX && e.offsetX <= x(endOf(c)) + 3);
   return (
     <figure class="timeline">
-      <canvas ref={at} role="img" aria-label={`${seen} of these calls over time, from ${clock(from)} to ${clock(to)}. The list below has them all.`}
+      <canvas ref={at} role="img" aria-label={`${seen} of these calls over time, from ${clock(from)} to ${clock(to)}. The list below has them all.${page.size > 0 ? ' And what the page of the open call did, which the call lists.' : ''}`}
         onPointerDown={(e) => {
           e.currentTarget.setPointerCapture(e.pointerId);
           setBrush([e.offsetX, e.offsetX]);
@@ -111,6 +130,7 @@ export function Timeline() {
         <span class="legend"><i class="ok" />ok <i class="bad" />error, refused <i class="asks" />waits for a person</span>
         <button type="button" onClick={() => zoom(0.5)} aria-label="Show less time">+</button>
         <button type="button" onClick={() => zoom(2)} aria-label="Show more time">−</button>
+        {page.size > 0 && <button type="button" onClick={whole}>The open call</button>}
         <button type="button" onClick={() => only(from, to)}>Only this time</button>
       </figcaption>
     </figure>
@@ -119,10 +139,10 @@ export function Timeline() {
 
 /**
  * @param {HTMLCanvasElement} canvas
- * @param {{lanes: Map<string, Call[]>, width: number, left: number, x: (time: number) => number, brush: [number, number] | null}} what
+ * @param {{lanes: Map<string, Call[]>, page: ReturnType<typeof pageLanes>, width: number, left: number, x: (time: number) => number, brush: [number, number] | null}} what
  */
-function draw(canvas, { lanes, width, left, x, brush }) {
-  const height = Math.max(1, lanes.size) * lane, ratio = devicePixelRatio;
+function draw(canvas, { lanes, page, width, left, x, brush }) {
+  const height = Math.max(1, lanes.size + page.size) * lane, ratio = devicePixelRatio;
   canvas.width = Math.round(width * ratio);
   canvas.height = Math.round(height * ratio);
   canvas.style.height = `${height}px`;
@@ -134,7 +154,7 @@ function draw(canvas, { lanes, width, left, x, brush }) {
   g.font = getComputedStyle(canvas).font;
   g.textBaseline = 'middle';
   let top = 0;
-  for (const [name, of] of lanes) {
+  const label = (/** @type {string} */ name) => {
     g.fillStyle = colors.text;
     g.save();
     g.beginPath();
@@ -142,6 +162,9 @@ function draw(canvas, { lanes, width, left, x, brush }) {
     g.clip();
     g.fillText(name, 0, top + lane / 2);
     g.restore();
+  };
+  for (const [name, of] of lanes) {
+    label(name);
     for (const c of of) {
       const a = Math.max(left, x(Date.parse(c.began))), b = Math.min(width, x(endOf(c)));
       g.fillStyle = c.status === 'ok' || c.status === 'running' ? colors.ok : colors.bad;
@@ -152,6 +175,16 @@ function draw(canvas, { lanes, width, left, x, brush }) {
         g.fillStyle = colors.waits;
         g.fillRect(waits, top + lane / 2 - 1, Math.max(0, Math.min(width, x(c.answered ? Date.parse(c.answered) : endOf(c))) - waits), 3);
       }
+    }
+    top += lane;
+  }
+  for (const [name, of] of page) {
+    label(name);
+    for (const e of of) {
+      const a = x(e.from), b = Math.min(width, x(e.to)), high = e.bad ? lane - 2 : lane - 10;
+      if (a < left || a > width) continue;
+      g.fillStyle = e.bad ? colors.bad : colors.ok;
+      g.fillRect(a, top + (lane - high) / 2, Math.max(2, b - a), high);
     }
     top += lane;
   }

@@ -3,10 +3,11 @@
 
 import { useEffect, useState } from 'preact/hooks';
 
-import { ofCall, recordSession, sessionHAR } from '../api-traces.js';
+import { ofCall, pageOf, recordSession, sessionHAR } from '../api-traces.js';
+import { did } from '../calls/did.js';
 import { link, me } from '../store.js';
 import { visible } from '../text.js';
-import { told } from '../ui/load.jsx';
+import { Awaited, told, useLoaded } from '../ui/load.jsx';
 import { Picture, save } from './result.jsx';
 
 /** @typedef {import('../api.js').MadeCall} MadeCall */
@@ -29,6 +30,30 @@ export function Traced({ call: { call: id, tool, recorded } }) {
       </p>
       {recorded && <div class="shots">{/** @type {const} */ (['before', 'after']).map((when) => <Shot key={id + when} id={id} when={when} />)}</div>}
     </>
+  );
+}
+
+/** What the page did during a call; the timeline draws it, too. @param {{call: MadeCall}} props */
+export function Did({ call: { call, tool, began } }) {
+  const page = useLoaded(() => pageOf(call), [call]);
+  const all = page.value;
+  useEffect(() => {
+    if (!all) return undefined;
+    did.value = { call, tool, items: all };
+    return () => { did.value = undefined; };
+  }, [all]);
+  if (!all) return <Awaited of={page} />;
+  const from = Date.parse(began);
+  return (
+    <details>
+      <summary>What the page did ({all.length})</summary>
+      <div class="frame" tabIndex={0} role="region" aria-label="What the page did">
+        <table class="list">
+          <thead><tr>{['After', 'Kind', 'What the page says', 'Took'].map((h) => <th scope="col">{h}</th>)}</tr></thead>
+          <tbody>{all.map((e, i) => <tr key={i}><td>{Date.parse(e.at) - from} ms</td><td class={e.bad ? 'problem' : ''}>{e.bad && <span aria-hidden="true">✕ </span>}{e.kind}</td><td class="code" dir="auto">{visible(e.text)}</td><td>{e.took > 0 && `${Math.round(e.took)} ms`}</td></tr>)}</tbody>
+        </table>
+      </div>
+    </details>
   );
 }
 
