@@ -244,7 +244,8 @@ func TestRights(t *testing.T) {
 		{"DELETE", "/api/logins/AAAAAAAA", "", false},
 		{"GET", "/api/questions/" + id + "/picture", "", false},
 		{"GET", "/api/questions/" + id + "/live", "", false},
-		{"GET", "/api/connections", "", false},
+		{"GET", "/api/connections", "", true},
+		{"DELETE", "/api/connections/AAAAAAAA", "", false},
 		{"POST", "/api/questions/" + id, `{"ok":1}`, false},
 	} {
 		for token, may := range map[string]bool{agent: false, viewing: x.view, answerer: true, own: true} {
