@@ -37,6 +37,9 @@ type Options struct {
 	// A to Z and 2 to 7. What only this process can go on with begins with it: tokens, and the ids of
 	// questions and files. Nil means that there is no cluster.
 	Node func() string
+	// Holds reports whether this process may still run calls of sessions: no other one can have taken
+	// them over. It is asked right before each dispatch, and waits for nothing; nil is always.
+	Holds func() bool
 	// Lost reports whether the node of that name is known to have ended, with what only it could go on
 	// with; nil knows of none.
 	Lost func(node string) bool

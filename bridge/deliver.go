@@ -223,14 +223,15 @@ func (s *siteState) unlisted(tools []*Tool) map[string]int64 {
 // knows the token; a Resume that comes meanwhile waits until this is known. It returns what write
 // returns.
 func (r *Run) Deliver(write func() error) error {
-	err := r.deliver(write)
+	err := deliver(r, write)
 	if err == nil {
 		delivered(r)
 	}
 	return err
 }
 
-func (r *Run) deliver(write func() error) error {
+// deliver is Deliver for whoever has the outcome at once.
+func deliver(r *Run, write func() error) error {
 	r.mu.Lock()
 	token, done := r.token, r.done
 	if token == "" || !done || r.handed {

@@ -20,11 +20,23 @@ func (r Ref) Home() (name SessionName, ok bool) {
 		r.Caller.Credential != "" && r.Session != "" && r.Session != Unnamed
 }
 
+// HomeIn returns the name of the session of ref where one process has it, as Ref.Home does. Where the
+// sessions of clients that name none have a home, too, these have one; nil has none.
+func HomeIn(h Homes, ref Ref) (name SessionName, ok bool) {
+	if h == nil {
+		return name, false
+	}
+	if every, is := h.(interface{ Unnamed() bool }); is && every.Unnamed() && ref.Session == Unnamed {
+		return SessionName{Caller: ref.Caller.Name, Site: ref.Site, ID: ref.Session}, ref.Caller.Credential != ""
+	}
+	return ref.Home()
+}
+
 // elsewhere refuses a call whose session another process has. The store is asked where this process
 // has no page of it.
 func (pl *pipeline) elsewhere(ctx context.Context, ref Ref) *Error {
-	name, ok := ref.Home()
-	if !ok || pl.memory.Homes == nil || pl.router.Shows(ref) != nil {
+	name, ok := HomeIn(pl.memory.Homes, ref)
+	if !ok || pl.router.Shows(ref) != nil {
 		return nil
 	}
 	switch is, err := pl.memory.Homes.Elsewhere(ctx, name); {
@@ -39,6 +51,9 @@ func (pl *pipeline) elsewhere(ctx context.Context, ref Ref) *Error {
 // NoHome is the error of a call whose session could not be opened in this process: another one has
 // it, or the store of homes fails, so that nobody knows.
 func NoHome(name SessionName, err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
 	if errors.Is(err, ErrElsewhere) {
 		return Errorf(Conflict, Elsewhere, NotRun, "Another pagetools process with this data folder has the session %q. Nothing ran. "+
 			"Send all calls of a session to the same process, or use another session.", name.ID).With(err)
@@ -72,13 +87,15 @@ type names struct {
 	node func() string // nil: there is no cluster
 	home string        // then it begins tokens
 	lost func(node string) bool
+	// holds is Options.Holds.
+	holds func() bool
 }
 
 // newNames names a process that shares its data folder with none, and is no node, at random.
 func newNames(m *Memory, o *Options) names {
 	switch {
 	case o.Node != nil:
-		return names{node: o.Node, lost: o.Lost}
+		return names{node: o.Node, lost: o.Lost, holds: o.Holds}
 	case m.Homes != nil:
 		return names{home: m.Homes.Here()}
 	}
@@ -125,6 +142,16 @@ func (b *Bridge) lost(token string) *Error {
 	return Errorf(ResumeNotFound, "", Unknown,
 		"No call of yours is kept under this token: its outcome was told, it is too old, or its process has ended. "+
 			"The call may have run: look at the page before you make it again.")
+}
+
+// fenced refuses a call of a session that another process may have by now.
+func (n names) fenced(session string) *Error {
+	if session == "" || n.holds == nil || n.holds() {
+		return nil
+	}
+	e := Errorf(InternalError, NoQuorum, NotRun, "This node of pagetools cannot renew its lease, and another one may have the session. Nothing ran.")
+	e.Retry = 2 * time.Second
+	return e
 }
 
 // LostNode is the error of what only a node could go on with that has ended.

@@ -83,3 +83,28 @@ func TestNamesCarryTheirNode(t *testing.T) {
 		t.Errorf("alone, the node is %q", got)
 	}
 }
+
+// TestFenced: a process that may have lost its sessions runs no call of one, whatever was agreed, and
+// says that it did not; other calls go on.
+func TestFenced(t *testing.T) {
+	var holds atomic.Bool
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""))
+	b, err := bridge.New(r, bridge.Options{Node: func() string { return "K3X7QAAB" }, Holds: holds.Load})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	call := func(session string) *bridge.Error {
+		c := reads(`{}`)
+		c.Session = session
+		return b.Complete(t.Context(), c).Err
+	}
+	want(t, call("s"), bridge.InternalError, bridge.NoQuorum, bridge.NotRun)
+	if e := call(""); e != nil || len(r.Calls()) != 1 {
+		t.Errorf("without a session: %v, %d ran", e, len(r.Calls()))
+	}
+	holds.Store(true)
+	if e := call("s"); e != nil || len(r.Calls()) != 2 {
+		t.Errorf("the control: %v, %d ran", e, len(r.Calls()))
+	}
+}

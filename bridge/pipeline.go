@@ -368,7 +368,7 @@ func (r *Run) still(ctx context.Context) *Error {
 		return Errorf(ApprovalDenied, "", NotRun,
 			"The consent that stood for %q was revoked while the call waited for its page. Nothing ran.", r.pass.tool.name)
 	}
-	return nil
+	return r.pass.bridge.pipe.names.fenced(r.pass.call.Session) // last: it is true for a moment only
 }
 
 // resultLimit bounds the call's result, in bytes.

@@ -182,7 +182,7 @@ func (b *Bridge) Complete(ctx context.Context, in *Call) Step {
 		q, end := r.Next(ctx)
 		switch {
 		case q == nil:
-			_ = r.deliver(func() error { return nil })
+			_ = deliver(r, func() error { return nil })
 			return end
 		case in.Asker == nil:
 			return r.stoppedError(q).Step()

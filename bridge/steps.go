@@ -87,7 +87,7 @@ func runSteps(ctx context.Context, r *Run) (s Step) {
 		} else {
 			var run *Run
 			run, end = b.Serve(ctx, c)
-			_ = run.deliver(func() error { return nil })
+			_ = deliver(run, func() error { return nil })
 		}
 		if !b.runs.hold(r, end.bytes()) {
 			return r.pass.ofCall(tooMuchToKeep()).Step()
@@ -104,7 +104,7 @@ func waitFor(ctx context.Context, r *Run, c *Call) Step {
 	for last := ""; ; {
 		q, end := run.Next(ctx)
 		if q == nil {
-			_ = run.deliver(func() error { return nil })
+			_ = deliver(run, func() error { return nil })
 			return end
 		}
 		changed := run.whileAsking()

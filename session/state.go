@@ -86,8 +86,8 @@ type waiter struct {
 }
 
 // home is the name of the session that w wants, where one process has it.
-func (w *waiter) home() (bridge.SessionName, bool) {
-	return bridge.Ref{Site: w.key.site, Session: w.key.id, Caller: w.caller}.Home()
+func (w *waiter) home(of bridge.Homes) (bridge.SessionName, bool) {
+	return bridge.HomeIn(of, bridge.Ref{Site: w.key.site, Session: w.key.id, Caller: w.caller})
 }
 
 type grant struct {
@@ -203,7 +203,7 @@ func (st *state) open(w *waiter) {
 		st.sessions[w.key] = ses
 	}
 	st.opening++
-	if name, ok := w.home(); ok && st.manager.o.Homes != nil {
+	if name, ok := w.home(st.manager.o.Homes); ok {
 		m := st.manager
 		m.background.Go(func() { m.claim(w, ses, name) }) // ends as openPage does
 		return

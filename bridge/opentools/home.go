@@ -9,8 +9,8 @@ import (
 
 // claim makes a session this process's own, once.
 func (a *api) claim(ctx context.Context, ref bridge.Ref, j *jar) *bridge.Error {
-	name, ok := ref.Home()
-	if !ok || a.router.o.Homes == nil {
+	name, ok := bridge.HomeIn(a.router.o.Homes, ref)
+	if !ok {
 		return nil
 	}
 	select {

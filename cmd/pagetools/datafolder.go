@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +17,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/store"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/transport/mcp"
 )
 
 // openMemory opens what outlives the process: in the data folder, or in memory
@@ -75,6 +77,23 @@ func kept(c *config.Config, name string, make func() []byte) ([]byte, error) {
 		return nil, fmt.Errorf("making the data directory: %w", err)
 	}
 	return files.Secret(filepath.Join(dir, name), make)
+}
+
+// mcpKeyName is the file of the key that seals what MCP clients carry for us.
+const mcpKeyName = "mcp.key"
+
+// mcpKey reads the key of the data directory, or makes it. It is nil where nothing
+// is kept.
+func mcpKey(c *config.Config) ([]byte, error) {
+	key, err := kept(c, mcpKeyName, func() []byte {
+		key := make([]byte, mcp.KeySize)
+		_, _ = rand.Read(key) // it never fails: it ends the program instead
+		return key
+	})
+	if err == nil && key != nil && len(key) != mcp.KeySize {
+		return nil, fmt.Errorf("%s is not a key of %d bytes; remove it", mcpKeyName, mcp.KeySize)
+	}
+	return key, err
 }
 
 // dataFolder returns the data folder, which may not be there yet. One that another user can

@@ -40,7 +40,8 @@ pagetools serve shop=https://shop.example/`},
 pagetools serve shop=https://shop.example/ docs=./site --approval strict
 pagetools serve --config pagetools.yaml --locked --watch
 pagetools serve https://shop.example/ --adapter shop.js
-pagetools serve https://shop.example/ --public-url https://tools.example --sign-in`},
+pagetools serve https://shop.example/ --public-url https://tools.example --sign-in
+pagetools serve --config pagetools.yaml --cluster nats://10.0.0.5:4222 --cluster-key-file cluster.key --peer-listen 10.0.0.11:7302`},
 	"mcp": {ofPage + " serving", `pagetools mcp https://shop.example/
 pagetools config claude-code https://shop.example/ --install`},
 	"tools": {ofPage, `pagetools tools https://shop.example/

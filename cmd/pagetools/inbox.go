@@ -52,7 +52,20 @@ func (in *inbox) node() string { return nodeOf(in.own) }
 
 // nodeOf returns the name of the process with a door of that name.
 func nodeOf(door string) string {
-	return strings.TrimSuffix(strings.TrimSuffix(door, portSuffix), socketSuffix)
+	name, _, _ := strings.Cut(strings.TrimSuffix(strings.TrimSuffix(door, portSuffix), socketSuffix), lifeMark)
+	return name
+}
+
+// lifeMark stands, in the name of the door of a node, between the name of the node and that of its life.
+const lifeMark = "~"
+
+// doorName makes the name of a door that no other process has had.
+func doorName(n *node) string {
+	name := strings.ToLower(rand.Text()[:8])
+	if n != nil {
+		name = n.name + lifeMark + name
+	}
+	return name
 }
 
 func openInbox(c *config.Config) (inbox, error) {

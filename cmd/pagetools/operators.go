@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -113,6 +112,7 @@ type operators struct {
 	inbox   inbox
 	links   console.Links
 	logins  *console.Logins // nil: nobody can log in by a link
+	nodes   http.Handler    // serves operators to other nodes
 	done    chan struct{}
 	closing sync.WaitGroup
 
@@ -132,11 +132,17 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 	var err error
 	var l *door
 	if o.inbox, err = openInbox(p.conf); err == nil {
-		l, err = o.inbox.listen(ctx, strings.ToLower(rand.Text()[:8]))
+		l, err = o.inbox.listen(ctx, doorName(who.plan.node))
 	}
 	options := console.Options{Done: o.done, Log: p.log, Words: optionWords, Links: &o.links, Node: o.inbox.node(),
 		Version: ownVersion(), Start: who.plan.start, Facts: who.factsOf(a),
 		Compare: compareVersions, Audit: auditOf(a.Memory()), Callers: who.faces.Callers, RuleAt: who.ruleAt, Pages: a, Traces: a.Traces, Records: &p.records}
+	if n := who.plan.node; n != nil {
+		options.Node = n.name
+		named := options
+		named.Named = true
+		o.nodes = transport.Trusted(transport.NewMux(console.New(a.Bridge, named).Routes()...), operatorOfNode(), transport.Options{Log: p.log})
+	}
 	if err == nil || p.conf.ConsoleListen != "off" { // somebody can read them
 		options.Records.Gather(ctx, a.Bridge, options.Node)
 	}
@@ -151,7 +157,7 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 	if p.conf.ConsoleListen == "off" {
 		return o
 	}
-	options.Peers = o.inbox.peers
+	options.Peers = who.plan.node.peers(o.inbox.peers)
 	if kept := a.Memory(); kept != nil {
 		options.Connections = connections{kept.Connections, p}
 		o.logins = console.NewLogins(kept.Logins)

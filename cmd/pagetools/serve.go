@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,6 +24,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/examples"
 	"github.com/pagetools/pagetools/transport"
+	"github.com/pagetools/pagetools/transport/cluster/key"
 	"github.com/pagetools/pagetools/transport/mcp"
 )
 
@@ -58,6 +58,9 @@ func serveCommand(p *program) *cobra.Command {
 				if err := pl.lockHas(targets); err != nil {
 					return err
 				}
+			}
+			if pl.cluster, err = nodeOptions(p, targets); err != nil {
+				return err
 			}
 			return serve(cmd.Context(), p, pl, ask == "terminal")
 		},
@@ -124,6 +127,11 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 		return err
 	}
 	defer page.close()
+	if pl.node, err = p.join(ctx, pl.cluster); err != nil {
+		return err
+	}
+	defer pl.node.leave(p)
+	who.plan.node = pl.node
 	a, err := p.start(ctx, pl)
 	if err != nil {
 		return err
@@ -139,7 +147,7 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	if err != nil {
 		return err
 	}
-	srv := who.server(a, face, streams, guards)
+	srv := who.server(a, face, streams, guards, console.nodes)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
 	defer func() { _ = srv.Close() }()
@@ -158,6 +166,8 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serving: %w", err)
+	case <-pl.node.ended():
+		return errTaken
 	case <-ctx.Done():
 	}
 	p.say("stopping: calls in flight may finish")
@@ -165,8 +175,8 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	return drain(a, srv)
 }
 
-// server serves the faces, and where to log in. done ends what waits.
-func (c *callers) server(a *app.App, face *mcp.Face, done <-chan struct{}, guards transport.Options) *http.Server {
+// server serves the faces, and where to log in, and operators to other nodes. done ends what waits.
+func (c *callers) server(a *app.App, face *mcp.Face, done <-chan struct{}, guards transport.Options, operators http.Handler) *http.Server {
 	guards.Metrics, guards.JSONRPCUnder, guards.MaxBodyUnder = a.Metrics, []string{"/mcp"},
 		transport.BodiesWithFiles()
 	mux := a.Mux(face, done)
@@ -174,7 +184,7 @@ func (c *callers) server(a *app.App, face *mcp.Face, done <-chan struct{}, guard
 		mux.Add(c.issuers.Routes()...)
 		c.issuers.signIn(mux, &guards)
 	}
-	return transport.Server(transport.Guard(mux, guards), c.p.log)
+	return transport.Server(transport.Guard(c.plan.node.serve(mux, guards, operators), guards), c.p.log)
 }
 
 // attend reads files again when they change, where the plan says so, and has the person at the
@@ -454,13 +464,16 @@ const recordTime = 30 * time.Second
 // streams; nil means never. finish is as in mcp.Options.
 func mcpFace(p *program, a *app.App, at *operators, who *callers, asks bool,
 	done <-chan struct{}, finish time.Duration) (*mcp.Face, error) {
-	key, err := mcpKey(p.conf)
+	sealed, err := mcpKey(p.conf)
+	if who != nil && who.plan.node != nil {
+		sealed, err = who.plan.node.keys.Now.Subkey(key.RequestState), nil
+	}
 	if err != nil {
 		p.say("warning: sessions of MCP clients, and questions that they carry, do not outlive this process: %v", err)
 	}
 	o := mcp.Options{Version: ownVersion(), Tools: p.conf.MCPTools,
 		Apps: p.conf.MCPApps, CardLink: string(p.conf.ConsolePublicURL),
-		Schemas: p.conf.MCPSchemas, Files: p.conf.Saves(), TaskAfter: p.conf.TaskAfter, Operators: at.linked, Key: key,
+		Schemas: p.conf.MCPSchemas, Files: p.conf.Saves(), TaskAfter: p.conf.TaskAfter, Operators: at.linked, Key: sealed,
 		Ended: a.Ended(), Done: done, Finish: finish, Log: p.log,
 		Terminal: func() bool { return asks || at.inbox.own != "" }, Attended: !p.conf.Headless,
 		Opens: "Started with --console-listen 127.0.0.1:7301, pagetools has a page for that.",
@@ -472,21 +485,4 @@ func mcpFace(p *program, a *app.App, at *operators, who *callers, asks bool,
 		o.ToolsOf, o.AppsOf = who.toolsOf, who.appsOf
 	}
 	return mcp.New(a.Bridge, o)
-}
-
-// mcpKeyName is the file of the key that seals what MCP clients carry for us.
-const mcpKeyName = "mcp.key"
-
-// mcpKey reads the key of the data directory, or makes it. It is nil where nothing
-// is kept.
-func mcpKey(c *config.Config) ([]byte, error) {
-	key, err := kept(c, mcpKeyName, func() []byte {
-		key := make([]byte, mcp.KeySize)
-		_, _ = rand.Read(key) // it never fails: it ends the program instead
-		return key
-	})
-	if err == nil && key != nil && len(key) != mcp.KeySize {
-		return nil, fmt.Errorf("%s is not a key of %d bytes; remove it", mcpKeyName, mcp.KeySize)
-	}
-	return key, err
 }

@@ -53,6 +53,9 @@ type plan struct {
 	locked *kit.Lock
 	// start is the place in the operators' page where a person begins; "" is the inbox.
 	start string
+	// node is this process among those of a cluster; nil is none.
+	node    *node
+	cluster *app.ClusterOptions // what it is to be
 	// files serve a target that is embedded, by name.
 	files map[string]fs.FS
 }
@@ -265,6 +268,7 @@ func options(p *program, pl plan) (app.Options, error) {
 		return o, err
 	}
 	o.Changes = pl.changes
+	pl.node.configure(&o)
 	o.Sites, err = sitesOf(p, pl)
 	return o, err
 }

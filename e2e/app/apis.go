@@ -57,10 +57,7 @@ func (a *App) attach(apis []opentools.SiteOptions, order []string) {
 		return
 	}
 	o := opentools.RouterOptions{Pages: a.Manager, Sites: apis, Order: order, Drain: a.o.Manager.Drain, Log: a.o.Log,
-		UserAgent: "pagetools/" + cmp.Or(a.o.Version, "dev"), Limits: a.o.Limits}
-	if a.o.Memory != nil {
-		o.Homes = a.o.Memory.Homes
-	}
+		UserAgent: "pagetools/" + cmp.Or(a.o.Version, "dev"), Limits: a.o.Limits, Homes: a.homes()}
 	a.APIs = opentools.NewRouter(o)
 	a.Router = a.APIs
 }

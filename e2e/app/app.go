@@ -66,6 +66,8 @@ type Options struct {
 	Limits bridge.Limits
 	// Memory stores what outlives the app; the app closes it. Nil remembers nothing.
 	Memory *store.Store
+	// Homes says which process has a session, in the place of the Memory's; nil leaves it to that.
+	Homes bridge.Homes
 	// Credentials stores credentials for APIs, by caller; nil has none. The app closes
 	// it.
 	Credentials *oauth.Store
@@ -174,8 +176,9 @@ func (a *App) start(ctx context.Context) (err error) {
 	b.Bytes = m.Bytes
 	if a.o.Memory != nil {
 		b.Memory = a.o.Memory.Memory
-		m.Homes = b.Memory.Homes
 	}
+	b.Memory.Homes = a.homes()
+	m.Homes = b.Memory.Homes
 	first, err := a.PrepareSites(ctx, a.o.Sites)
 	if err != nil {
 		return err
@@ -195,6 +198,14 @@ func (a *App) start(ctx context.Context) (err error) {
 	b.Memory.Calls = a.Metrics.Counting(b.Memory.Calls)
 	a.Bridge, err = bridge.New(a.Router, b)
 	return err
+}
+
+// homes says which process has a session; nil where there is no other.
+func (a *App) homes() bridge.Homes {
+	if a.o.Homes == nil && a.o.Memory != nil {
+		return a.o.Memory.Homes
+	}
+	return a.o.Homes
 }
 
 // Ended says which ids of clients have ended in any process with the same memory; nil where nothing

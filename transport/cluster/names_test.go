@@ -140,7 +140,7 @@ func FuzzWant(f *testing.F) {
 		f.Add("/mcp", text)
 	}
 	f.Fuzz(func(t *testing.T, path, body string) {
-		r := &http.Request{Method: http.MethodPost, Header: http.Header{}, URL: httptest.NewRequest("GET", "/", nil).URL}
+		r := &http.Request{Method: http.MethodPost, Header: http.Header{}, URL: httptest.NewRequest(http.MethodGet, "/", nil).URL}
 		r.URL.Path, r.URL.RawPath = path, ""
 		w, _ := wantOf(r, []byte(body))
 		if n := len(path) + len(body) + len("mcp"); len(w.name) > 3*n || len(w.session) > 3*n {

@@ -204,3 +204,24 @@ func (f auditFace) verifyNow(begun runningJSON) {
 func noAudit(w http.ResponseWriter, r *http.Request) {
 	transport.WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "This process keeps no audit: it has no data folder."))
 }
+
+// gatherAudit tells when this process cannot write its records any more, and when it can again, until
+// ctx ends.
+func (h *hub) gatherAudit(ctx context.Context) {
+	if h.face.audit == nil {
+		return
+	}
+	tick := time.NewTicker(lookAtBrowsers)
+	defer tick.Stop()
+	for was := true; ; {
+		if now := h.face.audit.Healthy() == nil; now != was {
+			h.note(ctx, h.face.node, event{name: evAudit, data: mustJSON(writerJSON{h.face.node, now})}, "", "", nil)
+			was = now
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -121,5 +122,27 @@ func TestAudit(t *testing.T) {
 	none := servePage(t, memory(t), console.Options{})
 	if status, body := none.as(t, viewing, http.MethodPost, "/api/audit/verify", "{}"); status != http.StatusNotFound || !strings.Contains(body, "no data folder") {
 		t.Errorf("without an audit: %d %s", status, body)
+	}
+}
+
+// TestAuditEvents: the one stream tells who sees all sites when this process cannot write its records, and
+// when it can again.
+func TestAuditEvents(t *testing.T) {
+	var broken atomic.Bool
+	p := servePage(t, memory(t), console.Options{Audit: &console.Audit{Healthy: func() error {
+		if broken.Load() {
+			return errors.New("the disk is full")
+		}
+		return nil
+	}}})
+	stream := p.events(t, viewing, "")
+	if ev := stream.next(t); ev.event != "snapshot" {
+		t.Fatalf("it begins with %s", ev.event)
+	}
+	for _, now := range []bool{true, false} {
+		broken.Store(now)
+		if ev := stream.next(t); ev.event != "audit" || ev.text != fmt.Sprintf(`{"node":"here","healthy":%v}`, !now) {
+			t.Errorf("it tells %s %s", ev.event, ev.text)
+		}
 	}
 }

@@ -44,9 +44,10 @@ func ListConnections(all []bridge.Connection) ConnectionList {
 	return out
 }
 
-// connecting serves an operator who sees all sites: a client that was let in may be for any of them.
-func (f *Face) connecting(serve func(http.ResponseWriter, *http.Request)) http.HandlerFunc {
-	return f.operating(func(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
+// connecting serves who has the right and sees all sites: a client that was let in may be for any of
+// them.
+func (f *Face) connecting(right bridge.Right, serve func(http.ResponseWriter, *http.Request)) http.HandlerFunc {
+	return f.with(right, func(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 		w.Header().Set("Cache-Control", "no-store")
 		if c.Sites != nil {
 			transport.WriteError(w, r, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,

@@ -26,7 +26,7 @@ func (l *letIn) Disconnect(_ context.Context, id string) (bool, error) {
 	return len(*l) < before, nil
 }
 
-// TestConnections: who may answer for all sites sees who was let in, and ends each, once.
+// TestConnections: who may view all sites sees who was let in; who may answer for them ends each, once.
 func TestConnections(t *testing.T) {
 	b, err := bridge.New(bridgetest.NewRouter().Add("shop"), bridge.Options{})
 	if err != nil {
@@ -42,7 +42,7 @@ func TestConnections(t *testing.T) {
 		transport.Trusted(mux, as, transport.Options{}).ServeHTTP(w, httptest.NewRequest(method, path, http.NoBody))
 		return w.Code, w.Body.String()
 	}
-	some := person
+	some, viewer := person, bridge.Caller{Name: "viewer", May: []bridge.Right{bridge.MayView}}
 	some.Sites = []string{"shop"}
 	const first = `{"connections":[{"id":"AAAAAAAA","person":"ann","client":"https://claude.ai/id","name":"<b>","redirectUri":"https://claude.ai/back","resource":"https://tools.example/mcp","since":"2026-11-27T12:00:00Z","lastUsed":"2026-11-27T12:00:00Z"},`
 	for _, x := range []struct {
@@ -58,6 +58,9 @@ func TestConnections(t *testing.T) {
 		{"for some sites", both, some, "GET", "/api/connections", 403, "some sites"},
 		{"to end for some sites", both, some, "DELETE", "/api/connections/AAAAAAAA", 403, "some sites"},
 		{"of a caller", both, bridge.Caller{Name: "agent", May: []bridge.Right{bridge.MayCall}}, "DELETE", "/api/connections/AAAAAAAA", 403, "may not answer"},
+		{"the list of a viewer", both, viewer, "GET", "/api/connections", 200, first},
+		{"of a caller, too", both, bridge.Caller{Name: "agent", May: []bridge.Right{bridge.MayCall}}, "GET", "/api/connections", 403, `"right":"view"`},
+		{"to end, of a viewer", both, viewer, "DELETE", "/api/connections/AAAAAAAA", 403, `"right":"answer"`},
 		{"the list", both, person, "GET", "/api/connections", 200, first},
 		{"no GET ends one", both, person, "GET", "/api/connections/AAAAAAAA", 405, "DELETE"},
 		{"one that is none", both, person, "DELETE", "/api/connections/AAAA", 404, "was let in"},

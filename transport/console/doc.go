@@ -106,6 +106,7 @@
 //	pen                {"node","call","pen"}: who holds the pen of its page
 //	session.opened     {"node","id",…} a session as in the list; session.closed is {"node","id"}
 //	browser            {"node","browsers":[…]} as in the list, without what changes with each call, within 2 s of a change
+//	audit              {"node","healthy"}: whether it can write its records, within 2 s of a change; for who sees all sites
 //	stats              {"node","samples":[{…}],"sites":{…}}: the newest second, and the two newest minutes of each site, in the
 //	                   place of those with the same "at"; once a second, when they changed
 //	node               {"node","state":"lost"}: it does not answer any more

@@ -101,6 +101,7 @@ func (h *hub) join() (leave func()) {
 		go h.untilDone(ctx)
 		go h.gatherOwn(ctx)
 		go h.gatherBrowsers(ctx)
+		go h.gatherAudit(ctx)
 		if h.face.peers != nil {
 			go h.gatherPeers(ctx)
 		}
@@ -294,7 +295,7 @@ func (h *hub) relay(ctx context.Context, name, kind string, data []byte) {
 		h.note(ctx, name, e, ofSessions, in.ID, &item{data: data})
 	case evSessionClosed:
 		h.note(ctx, name, e, ofSessions, in.ID, nil)
-	case evPen, evBrowser, evStats:
+	case evPen, evBrowser, evStats, evAudit:
 		h.note(ctx, name, e, "", "", nil)
 	default: // of a newer process
 	}

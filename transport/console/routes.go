@@ -41,9 +41,9 @@ func (f *Face) Routes() []transport.Route {
 		transport.Get("/api/console", f.viewing(f.page)),
 		{Pattern: "/api/links", Methods: map[string]http.HandlerFunc{
 			http.MethodPost: f.operating(f.link)}},
-		transport.Get("/api/connections", f.connecting(f.listConnections)),
+		transport.Get("/api/connections", f.connecting(bridge.MayView, f.listConnections)),
 		{Pattern: "/api/connections/{id}", Methods: map[string]http.HandlerFunc{
-			http.MethodDelete: f.connecting(f.disconnect)}},
+			http.MethodDelete: f.connecting(bridge.MayAnswer, f.disconnect)}},
 		transport.Get("/api/links/{id}", f.operating(f.waits)),
 		{Pattern: "/api/login", Methods: map[string]http.HandlerFunc{http.MethodPost: f.login, http.MethodDelete: f.viewing(f.logout)}},
 		transport.Get("/api/logins", f.viewing(ofAllSites(f.listLogins))),

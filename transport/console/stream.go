@@ -27,6 +27,7 @@ const (
 	evPen      = "pen"
 	evBrowser  = "browser"
 	evStats    = "stats"
+	evAudit    = "audit"
 
 	evSessionOpened = "session.opened"
 	evSessionClosed = "session.closed"

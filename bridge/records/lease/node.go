@@ -17,7 +17,7 @@ import (
 const (
 	// DefaultLease sets for how long nobody declares a life dead that was renewed.
 	DefaultLease = 4 * time.Second
-	// MinLease is the shortest that Options.Lease can be.
+	// MinLease is the shortest Options.Lease.
 	MinLease = 2 * time.Second
 	// MaxLease is the longest.
 	MaxLease = time.Minute

@@ -12,7 +12,7 @@ import { ask } from './api.js';
 
 /**
  * What would become of a call now. Nothing comes of asking.
- * @param {{site: string, tool: string, caller: string, node: string}} call
+ * @param {{site: string, tool: string, caller: string, node: string, input?: string}} call
  * @returns {Promise<Decision>}
  */
 export const decision = async (call) => (await ask(`/api/policy?${new URLSearchParams(call)}`)).json();

@@ -6,7 +6,7 @@ import { batch } from '@preact/signals';
 import { ApiError, credential, keep, login, watch, whoAmI } from './api.js';
 import { heard } from './lent.js';
 import { add, change, changeSite, close, entries, forget, link, me, noteCall, replaceSites, settled } from './store.js';
-import { pagesChanged } from './pages.js';
+import { auditChanged, pagesChanged } from './pages.js';
 import { parseExactly, visible } from './text.js';
 
 const begun = 'pagetools.begun';
@@ -101,6 +101,7 @@ function take(name, data) {
     case 'tools': changeSite(it); break;
     case 'call.started': case 'call.stage': case 'call.ended': noteCall(it); break;
     case 'session.opened': case 'session.closed': case 'browser': pagesChanged.value++; break;
+    case 'audit': auditChanged.value++; break;
     case 'node':
       pagesChanged.value++;
       for (const { q } of entries.value.values()) if (q.node === it.node) close(q.id, 'The process that asked does not answer any more');

@@ -83,6 +83,14 @@ type Config struct {
 	AllowHosts          []string      `key:"allow-host" group:"serving" many:"words" help:"a further Host name that the listener answers to (repeatable)"`
 	PublicURL           PublicURL     `key:"public-url" group:"serving" help:"the address under which a proxy or a tunnel makes this server reachable, such as https://tools.example: it is accepted as Host and Origin, and needs callers"`
 	SignIn              bool          `key:"sign-in" group:"serving" help:"let people connect clients such as claude.ai and ChatGPT, which they log in to with a code of 'pagetools pair'; needs --public-url"`
+	Cluster             string        `key:"cluster" group:"serving" secret:"true" help:"the NATS servers of a cluster, with commas between, such as nats://10.0.0.5:4222: this process is one of its nodes, which pass requests on to each other"`
+	ClusterKeyFile      string        `key:"cluster-key-file" group:"serving" path:"true" help:"the file with the cluster's key, the same on all nodes and readable by you alone; 'pagetools cluster key' prints one"`
+	ClusterKeyOld       string        `key:"cluster-key-old" group:"serving" path:"true" help:"the file of a second key that is accepted, while the cluster's key is being replaced"`
+	ClusterCredentials  string        `key:"cluster-credentials" group:"serving" path:"true" help:"the file with the credentials for the NATS servers"`
+	Node                string        `key:"node" group:"serving" help:"the name of this node in the cluster (default that of the machine)"`
+	PeerListen          string        `key:"peer-listen" group:"serving" help:"where this node listens for the other nodes, such as 10.0.0.11:7302"`
+	PeerAddress         string        `key:"peer-address" group:"serving" help:"the address under which the other nodes reach --peer-listen, such as https://10.0.0.11:7302 (default that address)"`
+	Lease               time.Duration `key:"lease" group:"serving" default:"4s" help:"after how long a node that is not heard of counts as ended, the same on all nodes: 2s to 60s"`
 	CORS                []string      `key:"cors" group:"serving" many:"words" help:"an origin whose pages may call (repeatable); * only with a token"`
 	Token               string        `key:"token" group:"serving" secret:"true" help:"the credential that callers must send; better in PAGETOOLS_TOKEN"`
 	WaitFor             []Wait        `key:"wait-for" group:"pages" many:"terms" help:"what a page must have before it counts as opened: tool:NAME, selector:CSS or idle (repeatable, or with commas); 10s at most"`
@@ -224,6 +232,9 @@ func (c *Config) check() error {
 	if c.ConsoleListen != Off && !isAddress(c.ConsoleListen) {
 		return fmt.Errorf("%s must be host:port with a port up to 65535, such as 127.0.0.1:7301, or off, not %q",
 			c.said("console-listen"), c.ConsoleListen)
+	}
+	if c.Lease < 2*time.Second || c.Lease > time.Minute {
+		return fmt.Errorf("%s must be from 2s to 60s, not %s", c.said("lease"), c.Lease)
 	}
 	if err := c.checkOwn(); err != nil {
 		return err

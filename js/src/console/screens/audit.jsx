@@ -4,6 +4,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { audit, recordsOf, verify } from '../api-audit.js';
+import { auditChanged } from '../pages.js';
 import { noteQuery, place } from '../route.js';
 import { link } from '../store.js';
 import { visible } from '../text.js';
@@ -30,7 +31,7 @@ export function Audit() {
   const title = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => title.current?.focus(), []);
   useKeptFocus('audit-title');
-  const state = useLoaded(audit, []);
+  const state = useLoaded(audit, [auditChanged.value]);
   const [problem, setProblem] = useState('');
   const running = state.value?.running ?? null;
   useEffect(() => {

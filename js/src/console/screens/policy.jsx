@@ -84,6 +84,7 @@ function OfSite({ site, several }) {
   const { query } = place.value;
   const tools = useLoaded(() => siteTools(site.name, site.node), [site]);
   const known = useLoaded(() => callers(site.node), []);
+  const [input, setInput] = useState('');
   const tool = query.get('tool') ?? tools.value?.[0]?.name ?? '', caller = query.get('caller') ?? known.value?.[0]?.name ?? '';
   /** @param {Record<string, string>} more */
   const choose = (more) => noteQuery('policy', { site: site.name, node: several ? site.node : '', tool, caller, ...more });
@@ -96,19 +97,20 @@ function OfSite({ site, several }) {
         </select></label>
         <label>Caller <input type="text" list="policy-callers" autocomplete="off" spellcheck={false} value={caller} onChange={(e) => choose({ caller: e.currentTarget.value.trim() })} /></label>
         <datalist id="policy-callers">{known.value?.map((c) => <option key={c.name} value={c.name} />)}</datalist>
+        <label>Arguments <input type="text" id="policy-input" autocomplete="off" spellcheck={false} placeholder="JSON; none means any" maxLength={4096} onChange={(e) => setInput(e.currentTarget.value.trim())} /></label>
       </p>
       <Awaited of={tools} />
       {known.problem !== undefined && <Awaited of={known} />}
       {tool === '' && tools.value && <p>This site has no tools now. <code>pagetools check</code> says what its page declares, and what is wrong with it.</p>}
       {caller === '' && known.value && <p>Name a caller: one of <code>callers</code> in the configuration, or one that an issuer names.</p>}
-      {tool !== '' && caller !== '' && <Decided call={{ site: site.name, node: site.node, tool, caller }} on={[tools.value]} />}
+      {tool !== '' && caller !== '' && <Decided call={{ site: site.name, node: site.node, tool, caller, ...(input === '' ? {} : { input }) }} on={[tools.value]} />}
     </>
   );
 }
 
-/** What would become of a call. @param {{call: {site: string, node: string, tool: string, caller: string}, on: unknown[]}} props */
+/** What would become of a call. @param {{call: {site: string, node: string, tool: string, caller: string, input?: string}, on: unknown[]}} props */
 function Decided({ call, on }) {
-  const of = useLoaded(() => decision(call), [call.site, call.node, call.tool, call.caller, revoked.value, ...on]);
+  const of = useLoaded(() => decision(call), [call.site, call.node, call.tool, call.caller, call.input, revoked.value, ...on]);
   const d = of.value;
   if (!d || of.problem !== undefined) return <Awaited of={of} />;
   const [shape, word, why] = verdict(d);

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/transport"
+	"github.com/pagetools/pagetools/transport/cluster"
+	"github.com/pagetools/pagetools/transport/cluster/key"
+)
+
+// node is this process as a node of a cluster. A nil node is none.
+type node struct {
+	*app.Cluster
+
+	name   string
+	keys   key.Keys
+	listen net.Listener
+	log    *slog.Logger
+	server *http.Server
+}
+
+// clusterKeys reads the key of the cluster, and the one that is accepted beside it.
+func clusterKeys(c *config.Config) (keys key.Keys, err error) {
+	if c.ClusterKeyFile == "" {
+		return keys, terminal.Usage("--cluster needs --cluster-key-file: the file with the secret that all nodes have, " +
+			"which `(umask 077; pagetools cluster key > cluster.key)` makes")
+	}
+	if keys.Now, err = key.Load(c.ClusterKeyFile); err != nil {
+		return keys, terminal.Usage("--cluster-key-file: %w", err)
+	}
+	if c.ClusterKeyOld != "" {
+		if keys.Also, err = key.Load(c.ClusterKeyOld); err != nil {
+			return keys, terminal.Usage("--cluster-key-old: %w", err)
+		}
+	}
+	return keys, nil
+}
+
+// engines reads --cluster.
+func engines(c *config.Config) ([]string, error) {
+	var all []string
+	for _, one := range strings.Split(c.Cluster, ",") {
+		u, err := url.Parse(strings.TrimSpace(one))
+		if err != nil || u.Host == "" || u.Scheme != "nats" && u.Scheme != "tls" {
+			return nil, terminal.Usage("--cluster must name NATS servers, such as nats://10.0.0.5:4222,nats://10.0.0.6:4222, or tls:// ones")
+		}
+		all = append(all, u.String())
+	}
+	return all, nil
+}
+
+// nodeName returns the name of this node: --node, or that of the machine.
+func nodeName(c *config.Config) (string, error) {
+	name := c.Node
+	if name == "" {
+		host, _ := os.Hostname()
+		name, _, _ = strings.Cut(strings.ToLower(host), ".")
+		if !cluster.ValidName(name) {
+			return "", terminal.Usage("--cluster needs --node, a name for this node: that of the machine, %q, cannot be one", text.Line(host))
+		}
+	}
+	if !cluster.ValidName(name) {
+		return "", terminal.Usage("invalid value %q for --node: must be 1 to 63 small letters, digits and hyphens", text.Line(name))
+	}
+	return name, nil
+}
+
+// ofCluster are the settings that mean nothing without --cluster.
+var ofCluster = []string{"cluster-key-file", "cluster-key-old", "cluster-credentials", "node", "peer-listen", "peer-address", "lease"}
+
+// nodeOptions reads what serve is told of a cluster, and refuses what cannot be, before the engine is
+// asked. It is nil without --cluster.
+func nodeOptions(p *program, targets []*target) (*app.ClusterOptions, error) {
+	c := p.conf
+	if c.Cluster == "" {
+		for _, name := range ofCluster {
+			if !c.IsDefault(name) && c.From(name) != "environment" {
+				return nil, terminal.Usage("--%s needs --cluster, which names the engine of the cluster", name)
+			}
+		}
+		return nil, nil //nolint:nilnil // there is none
+	}
+	o := &app.ClusterOptions{Credentials: c.ClusterCredentials, Lease: c.Lease, Version: ownVersion(), Log: p.log}
+	var err error
+	if o.Servers, err = engines(c); err != nil {
+		return nil, err
+	}
+	if o.Name, err = nodeName(c); err != nil {
+		return nil, err
+	}
+	if o.Keys, err = clusterKeys(c); err != nil {
+		return nil, err
+	}
+	host, _, err := net.SplitHostPort(c.PeerListen)
+	switch ip := net.ParseIP(host); {
+	case c.PeerListen == "":
+		return nil, terminal.Usage("--cluster needs --peer-listen, the address at which the other nodes reach this one, such as 10.0.0.11:7302")
+	case err != nil:
+		return nil, terminal.Usage("invalid value %q for --peer-listen: must be host:port, such as 10.0.0.11:7302", text.Line(c.PeerListen))
+	case (host == "" || ip != nil && ip.IsUnspecified()) && c.PeerAddress == "":
+		return nil, terminal.Usage("--peer-listen %s is every address of this machine: --peer-address https://HOST:PORT says under which one the other nodes reach it", text.Line(c.PeerListen))
+	}
+	if u, err := url.Parse(c.PeerAddress); c.PeerAddress != "" && (err != nil || u.Scheme != "https" || u.Port() == "" || u.Path != "") {
+		return nil, terminal.Usage("invalid value %q for --peer-address: must be an address such as https://10.0.0.11:7302", text.Line(c.PeerAddress))
+	}
+	return o, fitsCluster(p, targets)
+}
+
+// fitsCluster refuses what only one process can have.
+func fitsCluster(p *program, targets []*target) error {
+	c := p.conf
+	for _, t := range targets {
+		if t.Folder != "" {
+			return terminal.Usage("%s is a folder, and nodes of a cluster cannot serve one: each would give it an address of its own, so that "+
+				"consent and versions of one count nowhere else. Serve it with a web server, and name that address", text.Line(t.Text))
+		}
+	}
+	switch {
+	case c.UserDataDir != "":
+		return terminal.Usage("--user-data-dir cannot be combined with --cluster: a profile belongs to one browser, and callers reach any node")
+	case c.AutoConnect:
+		return terminal.Usage("--auto-connect cannot be combined with --cluster: the browser that you run is on one machine, and callers reach any node")
+	case c.Token == "" && len(c.Callers) == 0:
+		return terminal.Usage("--cluster needs callers with tokens: nobody is on this machine for all nodes. Set PAGETOOLS_TOKEN, or callers in the configuration file, the same on each node")
+	}
+	return nil
+}
+
+// join makes this process a node; nil without options. It waits for the engine.
+func (p *program) join(ctx context.Context, o *app.ClusterOptions) (*node, error) {
+	if o == nil {
+		return nil, nil //nolint:nilnil // there is no cluster
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", p.conf.PeerListen)
+	if err != nil {
+		return nil, cannotListen("--peer-listen", p.conf.PeerListen, err)
+	}
+	if o.Address = p.conf.PeerAddress; o.Address == "" {
+		o.Address = "https://" + l.Addr().String()
+	}
+	o.Waiting = func(err error) {
+		p.say("warning: the engine of the cluster does not answer; waiting for it, and serving nothing: %s", text.Line(err.Error()))
+	}
+	joined, err := app.JoinCluster(ctx, *o)
+	if err != nil {
+		_ = l.Close()
+		return nil, fmt.Errorf("joining the cluster: %w", err)
+	}
+	p.say("warning: consent that is kept, rates, results under an Idempotency-Key and what callers have read are each node's own: " +
+		"have the balancer send each caller to one node")
+	p.say("note: this is the node %s of a cluster, and other nodes reach it at %s", o.Name, o.Address)
+	return &node{Cluster: joined, name: o.Name, keys: o.Keys, listen: l, log: p.log}, nil
+}
+
+// configure adds to the options of the app what those of a node have.
+func (n *node) configure(o *app.Options) {
+	if n != nil {
+		n.Bridge(&o.Bridge)
+		o.Homes = n.Homes
+	}
+}
+
+// serve serves the other nodes, and returns what serves agents.
+func (n *node) serve(mux http.Handler, guards transport.Options, operators http.Handler) http.Handler {
+	if n == nil {
+		return mux
+	}
+	n.server = transport.Server(n.Listener(mux, guards, operators), n.log)
+	n.server.TLSConfig = n.Identity.Server()
+	go func() { _ = n.server.ServeTLS(n.listen, "", "") }() // ends with leave
+	return n.Route(mux)
+}
+
+// ended is closed when other nodes took this one for dead; nil is never.
+func (n *node) ended() <-chan struct{} {
+	if n == nil {
+		return nil
+	}
+	return n.Ended()
+}
+
+// errTaken ends a node that others took for dead.
+var errTaken = terminal.Unreachable("the other nodes took this one for dead, because it could not renew its lease: start it anew, as a supervisor does")
+
+// leave ends the node.
+func (n *node) leave(p *program) {
+	if n == nil {
+		return
+	}
+	if n.server != nil {
+		_ = n.server.Close()
+	}
+	_ = n.listen.Close()
+	if err := n.Leave(); err != nil {
+		p.say("warning: the other nodes wait for the end of this one: %v", err)
+	}
+}
+
+// peers adds the other nodes to the processes that the operators' page shows.
+func (n *node) peers(others func() map[string]http.RoundTripper) func() map[string]http.RoundTripper {
+	if n == nil {
+		return others
+	}
+	return func() map[string]http.RoundTripper {
+		all := others()
+		for name, at := range n.Peers() {
+			all[name] = at
+		}
+		return all
+	}
+}
+
+// operatorOfNode is the caller of requests that the operators' page of another node passes on.
+func operatorOfNode() bridge.Caller {
+	operator := operatorAt("node")
+	operator.May = append(operator.May, bridge.MayCall)
+	return operator
+}

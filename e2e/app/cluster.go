@@ -1,0 +1,353 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/records"
+	"github.com/pagetools/pagetools/bridge/records/directory"
+	"github.com/pagetools/pagetools/bridge/records/lease"
+	"github.com/pagetools/pagetools/bridge/store/jetstream"
+	"github.com/pagetools/pagetools/transport/cluster"
+	"github.com/pagetools/pagetools/transport/cluster/key"
+)
+
+// ClusterOptions say which node of which cluster this process is.
+type ClusterOptions struct {
+	// Servers are the addresses of the engine, such as nats://10.0.0.5:4222, and Credentials a file for
+	// it; "" is none.
+	Servers     []string
+	Credentials string
+	Keys        key.Keys
+	// Name is the node's, and Address that of its listener for other nodes, as those reach it.
+	Name, Address string
+	// Lease sets how long a node that is not heard of counts as alive; zero means 4 s.
+	Lease time.Duration
+	// Facts are told to the other nodes; nil tells none.
+	Facts func() (sessions, free int)
+	// Waiting is called when the engine does not answer at the start, with the reason, once.
+	Waiting func(error)
+	Version string
+	Log     *slog.Logger // nil is silent
+}
+
+// Cluster is this process among the nodes of a cluster.
+type Cluster struct {
+	*cluster.Cluster
+
+	Identity *cluster.Identity
+	// Homes say which node has a session.
+	Homes bridge.Homes
+
+	store *jetstream.Store
+	node  *lease.Node
+	ended chan struct{} // closed when other nodes took this one for dead
+	stop  context.CancelFunc
+	run   sync.WaitGroup
+}
+
+// engineWait is waited before an engine that does not answer is asked again.
+const engineWait = time.Second
+
+// OpenRecords connects to the engine of a cluster, and waits for it until ctx ends.
+func OpenRecords(ctx context.Context, o *ClusterOptions) (*jetstream.Store, error) {
+	said := false
+	for {
+		store, err := jetstream.Open(ctx, jetstream.Options{Servers: o.Servers, Credentials: o.Credentials, Name: o.Name, Log: o.Log})
+		if err == nil {
+			return store, nil
+		}
+		if !said && o.Waiting != nil {
+			said = true
+			o.Waiting(err)
+		}
+		select {
+		case <-time.After(engineWait):
+		case <-ctx.Done():
+			return nil, errors.Join(err, context.Cause(ctx))
+		}
+	}
+}
+
+// JoinCluster makes this process a node. It waits for the engine until ctx ends. The caller must call
+// Leave.
+func JoinCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	id, err := cluster.NewIdentity(o.Name, o.Keys, nil)
+	if err != nil {
+		return nil, err
+	}
+	store, err := OpenRecords(ctx, &o)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{Identity: id, store: store, ended: make(chan struct{})}
+	var once sync.Once
+	about := func() lease.Facts {
+		f := lease.Facts{Node: o.Name, Address: o.Address, Build: o.Version}
+		if o.Facts != nil {
+			f.Sessions, f.Free = o.Facts()
+		}
+		return f
+	}
+	c.node, err = lease.Join(ctx, lease.Options{Records: store, Lease: o.Lease, About: about, Log: o.Log,
+		Reborn: func(*lease.Life) { once.Do(func() { close(c.ended) }) },
+		Joined: func(m lease.Member) {
+			o.Log.Info("cluster: joined", slog.String("node", m.Node), slog.String("id", m.ID))
+		},
+		Died: func(id string) { o.Log.Info("cluster: has ended", slog.String("id", id)) }})
+	if err != nil {
+		store.Close()
+		return nil, err
+	}
+	dir := directory.New(directory.Options{Records: store, Sealer: o.Keys.Sealer(key.Records),
+		Dead: func(ctx context.Context, id string) (bool, error) {
+			is, err := c.node.Ask(ctx, id)
+			return is == lease.Dead, err
+		}})
+	namer := o.Keys.Namers()[0]
+	nodes := nodesOf{c.node, o.Name}
+	c.Homes = &homes{nodes: nodes, dir: dir, namer: namer, held: map[string]*heldHome{}, epochs: map[int64]string{}}
+	c.Cluster = cluster.New(cluster.Options{Identity: id, Nodes: nodes, Directory: sessionsIn{dir}, Namer: namer, Log: o.Log})
+	running, stop := context.WithCancel(context.Background())
+	c.stop = stop
+	c.run.Go(func() { c.node.Run(running) })
+	return c, nil
+}
+
+// Ended is closed when other nodes took this one for dead: its sessions are theirs, and it must end.
+func (c *Cluster) Ended() <-chan struct{} { return c.ended }
+
+// Bridge adds to the options of a bridge what those of a node have.
+func (c *Cluster) Bridge(o *bridge.Options) {
+	o.Node = func() string { return c.node.Life().ID }
+	o.Holds = func() bool { return c.node.Life().Holds() }
+	o.Lost = func(id string) bool { return c.node.State(id) == lease.Dead }
+}
+
+// leaveTime limits how long it may take to tell the others that a node has ended.
+const leaveTime = 2 * time.Second
+
+// Leave ends the node: nobody has to wait for its death.
+func (c *Cluster) Leave() error {
+	c.stop()
+	c.run.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
+	defer cancel()
+	err := c.node.Leave(ctx)
+	c.Close()
+	c.store.Close()
+	return err
+}
+
+// nodesOf are the nodes as leases tell of them.
+type nodesOf struct {
+	node *lease.Node
+	name string
+}
+
+// Self returns this node's life.
+func (n nodesOf) Self() cluster.Node {
+	life := n.node.Life()
+	return cluster.Node{ID: life.ID, Name: n.name, Dead: life.Over()}
+}
+
+// Holds reports whether this node may believe in its lease.
+func (n nodesOf) Holds() bool { return n.node.Life().Holds() }
+
+// gone is the Dead of nodes that are known to have ended.
+var gone = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+// Find returns a node.
+func (n nodesOf) Find(id string) (cluster.Node, bool) {
+	if self := n.Self(); self.ID == id {
+		return self, true
+	}
+	if m, over, ok := n.node.Member(id); ok {
+		return nodeOf(m, over), true
+	}
+	return cluster.Node{ID: id, Dead: gone}, n.node.State(id) == lease.Dead
+}
+
+// Others lists the other nodes that live.
+func (n nodesOf) Others() (all []cluster.Node) {
+	for _, m := range n.node.Members() {
+		if _, over, ok := n.node.Member(m.ID); ok && m.Node != n.name {
+			all = append(all, nodeOf(m, over))
+		}
+	}
+	return all
+}
+
+func nodeOf(m lease.Member, over <-chan struct{}) cluster.Node {
+	return cluster.Node{ID: m.ID, Name: m.Node, Address: strings.TrimPrefix(m.Address, "https://"), Dead: over}
+}
+
+// sessionsIn is the directory as requests are routed by it.
+type sessionsIn struct{ *directory.Directory }
+
+// Home returns the home of a session.
+func (s sessionsIn) Home(ctx context.Context, key string) (string, int64, error) {
+	id, epoch, err := s.Directory.Home(ctx, key)
+	if errors.Is(err, records.ErrNone) || err == nil && id == "" {
+		return "", 0, cluster.ErrNone
+	}
+	return id, epoch, err
+}
+
+// homes are the homes of sessions in the directory, which knows no sites: a node has the pages of a
+// caller's session on all sites.
+type homes struct {
+	nodes nodesOf
+	dir   *directory.Directory
+	namer key.Namer
+
+	mu     sync.Mutex
+	held   map[string]*heldHome
+	epochs map[int64]string // the keys of what was opened, and not closed
+	last   int64
+}
+
+// heldHome is a session that this node has, or is about to have.
+type heldHome struct {
+	turn  chan struct{} // 1: who changes the record
+	entry directory.Entry
+	pages int
+	users int // of this
+}
+
+var _ bridge.Homes = (*homes)(nil)
+
+// Unnamed says that sessions of clients that name none have a home, too.
+func (h *homes) Unnamed() bool { return true }
+
+// Here names this process.
+func (h *homes) Here() string { return h.nodes.Self().ID }
+
+// Lives is about processes of a data folder: a node has none beside it.
+func (h *homes) Lives(string) bool { return false }
+
+// enter waits for the turn to change a session.
+func (h *homes) enter(ctx context.Context, key string) (*heldHome, error) {
+	h.mu.Lock()
+	is := h.held[key]
+	if is == nil {
+		is = &heldHome{turn: make(chan struct{}, 1)}
+		h.held[key] = is
+	}
+	is.users++
+	h.mu.Unlock()
+	select {
+	case is.turn <- struct{}{}:
+		return is, nil
+	case <-ctx.Done():
+		h.leave(key, is)
+		return nil, fmt.Errorf("waiting for a session: %w", context.Cause(ctx))
+	}
+}
+
+func (h *homes) leave(key string, is *heldHome) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if is.users--; is.users == 0 && is.pages == 0 {
+		delete(h.held, key)
+	}
+}
+
+// Open makes a session this node's own. The page of one whose home has ended is lost: its caller is
+// told once.
+func (h *homes) Open(ctx context.Context, s bridge.SessionName) (int64, error) {
+	key := h.namer.Name(s.Caller, s.ID)
+	is, err := h.enter(ctx, key)
+	if err != nil {
+		return 0, err
+	}
+	defer h.leave(key, is)
+	defer func() { <-is.turn }()
+	if is.pages == 0 {
+		if is.entry, err = h.take(ctx, key); err != nil {
+			return 0, err
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	is.pages++
+	h.last++
+	h.epochs[h.last] = key
+	return h.last, nil
+}
+
+// take makes this node the home of a session.
+func (h *homes) take(ctx context.Context, key string) (directory.Entry, error) {
+	self := h.Here()
+	e, err := h.dir.Open(ctx, key, self, nil)
+	if err == nil || !errors.Is(err, directory.ErrTaken) || e.Key == "" || e.Home == self {
+		return e, unlessOurs(err, e, self)
+	}
+	if !e.Expired {
+		if e, err = h.dir.Take(ctx, e, self); err != nil {
+			return e, unlessOurs(err, e, self)
+		}
+	}
+	if _, err := h.dir.Remove(ctx, e); err != nil {
+		return e, fmt.Errorf("ending a session of a node that has ended: %w", err)
+	}
+	return e, bridge.Errorf(bridge.SessionExpired, "", bridge.NotRun,
+		"The node of pagetools that had this session has ended, and the page with it. The next call starts a new one.")
+}
+
+// unlessOurs returns the error for a session that another node has.
+func unlessOurs(err error, e directory.Entry, self string) error {
+	switch {
+	case err == nil, errors.Is(err, directory.ErrTaken) && e.Home == self && !e.Expired:
+		return nil
+	case errors.Is(err, directory.ErrTaken):
+		return bridge.ErrElsewhere
+	}
+	return err
+}
+
+// Elsewhere reports whether another node has the session.
+func (h *homes) Elsewhere(ctx context.Context, s bridge.SessionName) (bool, error) {
+	id, _, err := h.dir.Home(ctx, h.namer.Name(s.Caller, s.ID))
+	switch {
+	case errors.Is(err, records.ErrNone):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	n, known := h.nodes.Find(id)
+	return id != "" && id != h.Here() && known && !n.IsDead(), nil
+}
+
+// Close ends what Open opened.
+func (h *homes) Close(ctx context.Context, epoch int64) error {
+	h.mu.Lock()
+	key, ok := h.epochs[epoch]
+	delete(h.epochs, epoch)
+	h.mu.Unlock()
+	if !ok {
+		return nil
+	}
+	is, err := h.enter(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer h.leave(key, is)
+	defer func() { <-is.turn }()
+	h.mu.Lock()
+	is.pages--
+	last := is.pages == 0
+	h.mu.Unlock()
+	if last {
+		_, err = h.dir.Remove(ctx, is.entry)
+	}
+	return err
+}
