@@ -173,7 +173,7 @@ func TestModel(t *testing.T) {
 func TestModelBites(t *testing.T) {
 	t.Parallel()
 	gatetest.NoRace(t)
-	runs := gatetest.Amount(50, 3000)
+	runs := gatetest.Amount(50, 500)
 	for name, row := range map[string]struct {
 		r     rules
 		harms bool
