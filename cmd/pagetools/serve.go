@@ -163,12 +163,8 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 		return err
 	}
 	defer stop()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serving: %w", err)
-	case <-pl.node.ended():
-		return errTaken
-	case <-ctx.Done():
+	if err := pl.node.await(ctx, failed); err != nil {
+		return err
 	}
 	p.say("stopping: calls in flight may finish")
 	close(streams)
