@@ -192,6 +192,18 @@ func (n *node) ended() <-chan struct{} {
 	return n.Ended()
 }
 
+// await waits until ctx ends, or until serving has failed or other nodes took this one for dead.
+func (n *node) await(ctx context.Context, failed <-chan error) error {
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serving: %w", err)
+	case <-n.ended():
+		return errTaken
+	case <-ctx.Done():
+		return nil
+	}
+}
+
 // errTaken ends a node that others took for dead.
 var errTaken = terminal.Unreachable("the other nodes took this one for dead, because it could not renew its lease: start it anew, as a supervisor does")
 

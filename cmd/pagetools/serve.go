@@ -151,28 +151,30 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
 	defer func() { _ = srv.Close() }()
+	if err := untilEnd(ctx, p, a, pl, who, console, "http://"+l.Addr().String(), asks, failed); err != nil {
+		return err
+	}
+	p.say("stopping: calls in flight may finish")
+	close(streams)
+	return drain(a, srv)
+}
+
+// untilEnd opens the sites, says what is served, and waits until ctx ends or nothing is served any more.
+func untilEnd(ctx context.Context, p *program, a *app.App, pl plan, who *callers, console *operators, base string, asks bool,
+	failed <-chan error) error {
 	if err := startBrowser(ctx, p, a); err != nil {
 		return err
 	}
 	defer who.follow(ctx, a)()
 	if openSites(ctx, p, a) {
-		welcome(ctx, p, a, pl, "http://"+l.Addr().String(), console)
+		welcome(ctx, p, a, pl, base, console)
 	}
 	stop, err := p.attend(ctx, a, pl, who, console, asks)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serving: %w", err)
-	case <-pl.node.ended():
-		return errTaken
-	case <-ctx.Done():
-	}
-	p.say("stopping: calls in flight may finish")
-	close(streams)
-	return drain(a, srv)
+	return pl.node.await(ctx, failed)
 }
 
 // server serves the faces, and where to log in, and operators to other nodes. done ends what waits.
