@@ -151,7 +151,12 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
 	defer func() { _ = srv.Close() }()
-	if err := untilEnd(ctx, p, a, pl, who, console, "http://"+l.Addr().String(), asks, failed); err != nil {
+	stop, err := p.begin(ctx, a, pl, who, console, "http://"+l.Addr().String(), asks)
+	if err != nil {
+		return err
+	}
+	defer stop() // behind the drain, in which somebody may still answer
+	if err := pl.node.await(ctx, failed); err != nil {
 		return err
 	}
 	p.say("stopping: calls in flight may finish")
@@ -159,22 +164,24 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	return drain(a, srv)
 }
 
-// untilEnd opens the sites, says what is served, and waits until ctx ends or nothing is served any more.
-func untilEnd(ctx context.Context, p *program, a *app.App, pl plan, who *callers, console *operators, base string, asks bool,
-	failed <-chan error) error {
+// begin opens the sites and says what is served. stop ends what follows files and asks at the terminal.
+func (p *program) begin(ctx context.Context, a *app.App, pl plan, who *callers, console *operators, base string, asks bool) (stop func(), err error) {
 	if err := startBrowser(ctx, p, a); err != nil {
-		return err
+		return nil, err
 	}
-	defer who.follow(ctx, a)()
+	unfollow := who.follow(ctx, a)
 	if openSites(ctx, p, a) {
 		welcome(ctx, p, a, pl, base, console)
 	}
-	stop, err := p.attend(ctx, a, pl, who, console, asks)
+	unattend, err := p.attend(ctx, a, pl, who, console, asks)
 	if err != nil {
-		return err
+		unfollow()
+		return nil, err
 	}
-	defer stop()
-	return pl.node.await(ctx, failed)
+	return func() {
+		unattend()
+		unfollow()
+	}, nil
 }
 
 // server serves the faces, and where to log in, and operators to other nodes. done ends what waits.
