@@ -76,7 +76,10 @@ await test('asks its person again when it is revoked', async () => {
   assert.notEqual(await statusOf(access_token), 401);
   revokeAll();
   assert.equal(await statusOf(access_token), 401);
-  const call = words('look');
+  const call = words('look').catch((e) => {
+    if (!/ENOENT.*rename.*\.tmp/.test(e.message)) throw e;
+    return words('look'); // mcp-remote 0.15.1 names two files alike that it writes in one millisecond, and one of them is gone
+  });
   const { typed } = await person.in(await sent(1)).catch((e) => { throw new Error(`${e}\n${log()}`); });
   assert.ok(!typed, 'the browser is not known any more');
   assert.match(await call, /^looked$|^The session is gone/);

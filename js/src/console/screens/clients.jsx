@@ -1,7 +1,7 @@
 // @ts-check
 // The clients that people let in, such as claude.ai, and a button that ends each.
 
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 
 import { ApiError, connections, disconnect } from '../api.js';
 import { me } from '../store.js';
@@ -20,6 +20,7 @@ const Time = ({ at }) => <time dateTime={at} title={at}>{new Date(at).toLocaleSt
 export function Clients() {
   const loaded = useLoaded(connections, []);
   const [problem, setProblem] = useState('');
+  useEffect(() => document.getElementById('clients')?.focus(), []);
   useKeptFocus('clients');
   const may = me.value?.rights.includes('answer') ?? false, all = loaded.value;
   /** @param {Connection} c */

@@ -123,7 +123,7 @@ export const CallLink = ({ id }) => <a href={`#/calls?${new URLSearchParams({ se
 function Made({ id, changed }) {
   const [call, setCall] = useState(/** @type {MadeCall | undefined} */ (undefined));
   const [problem, setProblem] = useState('');
-  const news = calls.value.get(id);
+  const news = calls.value.get(id), at = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {
     let gone = false;
     (async () => {
@@ -138,12 +138,13 @@ function Made({ id, changed }) {
     })();
     return () => { gone = true; };
   }, [id, news?.stage, news?.at]);
+  useEffect(() => at.current?.scrollIntoView({ block: 'nearest' }), [call === undefined]); // it is below a form that may be long
   if (problem !== '') return <p class="problem" role="alert">{problem}</p>;
   if (call === undefined) return <p class="skeleton" aria-hidden="true" />;
   const ok = call.stage === 'ended' && call.outcome === 'ok';
   const ms = Date.parse(call.at) - Date.parse(call.began);
   return (
-    <section class="result" aria-label="Result" data-stage={call.stage}>
+    <section class="result" aria-label="Result" data-stage={call.stage} ref={at}>
       <p role="status">
         <strong class={call.stage === 'ended' && !ok ? 'problem' : ''}>{call.stage !== 'ended' ? call.stage === 'asked' ? '◌ waits for a person' : '◌ runs' : ok ? '✓ ok' : `✕ ${visible(call.code ?? '')}`}</strong>
         {call.stage === 'ended' && ` · ${ms} ms`}{ok && call.result !== undefined && ` · ${size(call.result)}`} · as {visible(call.caller)}
