@@ -5,13 +5,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge/store/jetstream/natstest"
 	"github.com/pagetools/pagetools/e2e/suite"
-	"github.com/pagetools/pagetools/transport/cluster/key"
 )
 
 // twoNodes starts two nodes of a cluster, for a site with a counter and a tool that asks. Each has its
@@ -30,7 +30,11 @@ document.modelContext.registerTool({name: 'buy', description: 'Buys.', execute: 
 	t.Cleanup(site.Close)
 	folder := t.TempDir()
 	secret := filepath.Join(folder, "cluster.key")
-	if err := os.WriteFile(secret, []byte(key.New().Text()+"\n"), 0o600); err != nil {
+	made, err := exec.CommandContext(t.Context(), suite.Pagetools(t), "cluster", "key").Output()
+	if err == nil {
+		err = os.WriteFile(secret, made, 0o600)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	config := suite.WriteFile(t, "x.yaml", fmt.Sprintf("callers:\n  - {name: agent, token: %s, may: [call, elicit]}\n", suite.AgentToken))
