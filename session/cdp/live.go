@@ -70,15 +70,17 @@ func (t *tab) openView(ctx context.Context) (*view, error) {
 	v.ended.Go(v.collect)
 	err = errors.Join(
 		v.target.Call(ctx, page.CommandEnable, nil, nil),
-		v.target.Call(ctx, page.CommandStartScreencast,
-			page.StartScreencastParams{Format: page.StartScreencastFormatJpeg,
-				Quality: new(int64(viewQuality)), MaxWidth: viewSide, MaxHeight: viewSide,
-				EveryNthFrame: 1, MaxFramesInFlight: 1, SendLastFrame: new(true)}, nil))
+		v.target.Call(ctx, page.CommandStartScreencast, screencast(), nil))
 	if err != nil {
 		v.Close()
 		return nil, err
 	}
 	return v, nil
+}
+
+func screencast() page.StartScreencastParams {
+	return page.StartScreencastParams{Format: page.StartScreencastFormatJpeg, Quality: new(int64(viewQuality)), MaxWidth: viewSide, MaxHeight: viewSide,
+		EveryNthFrame: 1, MaxFramesInFlight: 1, SendLastFrame: new(true)}
 }
 
 func (v *view) Frames() <-chan bridge.Frame { return v.frames }
@@ -92,6 +94,10 @@ func (v *view) show() {
 	for {
 		select {
 		case msg := <-v.target.Events():
+			if to, ok := wire.Decode[page.EventFrameNavigated](msg); msg.Method == cdproto.EventPageFrameNavigated && ok && to.Frame != nil && to.Frame.ParentID == "" {
+				v.begin()
+				continue
+			}
 			ev, ok := wire.Decode[page.EventScreencastFrame](msg)
 			if msg.Method != cdproto.EventPageScreencastFrame || !ok || ev.Metadata == nil {
 				continue
@@ -118,6 +124,14 @@ func (v *view) put(f bridge.Frame) {
 	default:
 	}
 	v.frames <- f // only show puts one there
+}
+
+// begin asks for pictures of a new document: its first one can be lost with what was acknowledged of the old
+// one, and then none would follow.
+func (v *view) begin() {
+	bounded, cancel := farewell()
+	defer cancel()
+	_, _ = v.target.Send(bounded, page.CommandStartScreencast, screencast()) // a page that has gone shows nothing
 }
 
 // acknowledge asks for the next picture, not too soon after the last. The browser
