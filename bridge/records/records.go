@@ -163,3 +163,15 @@ func Decode(value []byte, into any) error {
 	}
 	return nil
 }
+
+// Pause waits before something is tried again, and reports whether ctx goes on.
+func Pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -85,7 +85,7 @@ func Join(ctx context.Context, o Options) (*Node, error) {
 		if err == nil {
 			break
 		}
-		if !n.pause(ctx, n.step()) {
+		if !records.Pause(ctx, n.step()) {
 			return nil, fmt.Errorf("cluster: joining: %w", err)
 		}
 	}
@@ -143,7 +143,7 @@ func (n *Node) Leave(ctx context.Context) error {
 		case readErr == nil:
 			n.revision = r.Revision
 		}
-		if !n.pause(ctx, n.step()/10) {
+		if !records.Pause(ctx, n.step()/10) {
 			return fmt.Errorf("cluster: leaving: %w", err)
 		}
 	}
@@ -151,17 +151,6 @@ func (n *Node) Leave(ctx context.Context) error {
 
 // step is the time between renewals, and the most that one may take.
 func (n *Node) step() time.Duration { return n.o.Lease / 4 }
-
-func (n *Node) pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
 
 // begin begins a life. Where the engine does not answer, the next try goes on with the same one.
 func (n *Node) begin(ctx context.Context) error {
@@ -288,7 +277,7 @@ func (n *Node) bury(ctx context.Context, id string) {
 		if err == nil || errors.Is(err, records.ErrNone) || errors.Is(err, records.ErrInvalid) || errors.Is(err, records.ErrNewer) {
 			return
 		}
-		if !n.pause(ctx, n.step()/10) {
+		if !records.Pause(ctx, n.step()/10) {
 			n.o.Log.Warn("cluster: an earlier life of this node could not be declared dead", slog.String("incarnation", id), slog.Any("error", err))
 			return
 		}

@@ -62,7 +62,7 @@ func (t *Taints) Taint(ctx context.Context, caller, origin string, until time.Ti
 	for wait := rest; ; wait *= 2 {
 		if done, err := t.merge(ctx, caller, origin, until); done {
 			return nil
-		} else if err != nil && !pause(ctx, wait) {
+		} else if err != nil && !records.Pause(ctx, wait) {
 			return fmt.Errorf("keeping what a caller read: %w", err)
 		}
 	}
@@ -139,15 +139,4 @@ func (t *Taints) Tainted(ctx context.Context, caller, but string, now time.Time)
 		}
 	}
 	return false, nil
-}
-
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
