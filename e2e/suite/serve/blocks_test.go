@@ -57,7 +57,8 @@ var notRunHere = map[string]string{
 	`node agent-url.mjs http://127.0.0.1:8001/ plan-week '{"days":2}'`:                               "the same",
 	"bin/pagetools login https://shop.example/ --save-storage-state work.json":                       "it opens a window for a person",
 	"cloudflared tunnel --url http://127.0.0.1:7300":                                                 "there is no tunnel here",
-	"bin/pagetools pair --revoke ID":                                                                 "no client was let in; TestSignIn has one",
+	"bin/pagetools serve --config pagetools.yaml --cluster nats://10.0.0.5:4222 --cluster-key-file cluster.key --node a --listen 0.0.0.0:7300 --peer-listen 10.0.0.11:7302": "there is no NATS at that address; TestTwoNodes has one",
+	"bin/pagetools pair --revoke ID": "no client was let in; TestSignIn has one",
 }
 
 // notRunKinds are kinds of blocks that no program here reads, with the reason.
