@@ -73,8 +73,13 @@ func (w *writer) send(event string, data []byte) bool {
 	return err == nil
 }
 
-// heartbeat sets how often a stream without news shows that it lives.
-const heartbeat = 15 * time.Second
+const (
+	// heartbeat sets how often a stream without news shows that it lives.
+	heartbeat = 15 * time.Second
+	// gathers sets how long news is gathered after what was sent last: a page of many calls is woken
+	// less often. What comes after a rest is sent at once.
+	gathers = 25 * time.Millisecond
+)
 
 // stream is GET /api/events: what happens in all nodes, from a snapshot of each, or from
 // Last-Event-ID on. A reader that is slower than the events that are kept gets a snapshot again.
@@ -94,7 +99,19 @@ func (f *Face) stream(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	go out.release(ctx, c.Revoked, f.done, over) // ends with the stream
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
+	rested := time.NewTimer(0)
+	defer rested.Stop()
 	for ok := !c.IsRevoked(); ok; {
+		select {
+		case <-rested.C:
+		case <-c.Revoked:
+			return
+		case <-ctx.Done():
+			return
+		case <-f.done:
+			return
+		}
+		rested.Reset(gathers)
 		changed := f.hub.changes.Next()
 		if ok = f.hub.tell(out, c, f.mayLookElsewhere(c)) && out.control.Flush() == nil; !ok {
 			return

@@ -29,7 +29,7 @@ var (
 	size = amounts{
 		rounds: 3, starts: 1, calls: 100, spread: 100, fresh: 1, loads: 5, changes: 10, cases: 3,
 		many: 20, few: 6, noise: 300 * time.Millisecond, kills: 1, flood: 2, silence: time.Second, patience: time.Second,
-		idle: 3 * time.Second, paced: time.Second,
+		idle: 10 * time.Second, paced: 2 * time.Second,
 	}
 	whole = amounts{
 		rounds: 5, warm: 1, starts: 5, calls: 2000, spread: 2000, fresh: 30, loads: 50, changes: 100,

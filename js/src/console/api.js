@@ -69,9 +69,9 @@ export async function argumentsSchema(id) {
 }
 
 /**
- * Gives each event of the one stream to a function, with its name, its text and its id, until the stream ends.
+ * Gives the events of the one stream to a function as they come, several that came together at once, until it ends.
  * @param {string} since the id of the last event that came; '' for none
- * @param {{began: () => void, event: (name: string, data: string, id: string) => void}} to
+ * @param {{began: () => void, events: (all: {name: string, data: string, id: string}[]) => void}} to
  */
 export async function watch(since, to) {
   const reply = await ask('/api/events', { headers: since === '' ? {} : { 'Last-Event-ID': since } });
@@ -86,12 +86,12 @@ export async function watch(since, to) {
     if (events.length > 1 || value.startsWith('\n')) { // else it goes on: a long one is put together once
       const whole = [...parts, value].join('').split('\n\n');
       parts = [/** @type {string} */ (whole.pop())];
-      for (const event of whole) {
+      to.events(whole.map((event) => {
         const lines = event.split('\n');
         /** @param {string} name */
         const field = (name) => lines.find((l) => l.startsWith(name))?.slice(name.length) ?? '';
-        if (field('event: ') !== '') to.event(field('event: '), field('data: '), field('id: '));
-      }
+        return { name: field('event: '), data: field('data: '), id: field('id: ') };
+      }).filter((e) => e.name !== ''));
     } else {
       parts.push(value);
     }

@@ -1,7 +1,7 @@
 // @ts-check
 // What the page knows: the questions that are open, in the order in which they are shown, and those that were answered.
 
-import { batch, computed, signal } from '@preact/signals';
+import { batch, computed, effect, signal } from '@preact/signals';
 
 import { severity } from './words.js';
 
@@ -40,18 +40,22 @@ export const settled = signal(false);
 /** Who uses the page; undefined until that is known. @type {import('@preact/signals').Signal<import('./api.js').Me | undefined>} */
 export const me = signal(/** @type {import('./api.js').Me | undefined} */ (undefined));
 /** @typedef {{call: string, stage: string, at: string}} CallNews */
-/** The newest news of calls, by id. @type {import('@preact/signals').Signal<Map<string, CallNews>>} */
-export const calls = signal(new Map());
+/** @type {Map<string, CallNews>} */
+const newest = new Map();
+/** The newest news of calls, by id: one map, in another object with each change. */
+export const calls = signal({ byId: newest });
 
 const keptCalls = 200;
 
 /** Takes what a call is now. @param {CallNews} call */
 export function noteCall(call) {
-  const next = new Map(calls.value);
-  next.delete(call.call);
-  next.set(call.call, call);
-  for (const old of next.keys()) if (next.size > keptCalls) next.delete(old);
-  calls.value = next;
+  newest.delete(call.call);
+  newest.set(call.call, call);
+  for (const old of newest.keys()) {
+    if (newest.size <= keptCalls) break;
+    newest.delete(old);
+  }
+  calls.value = { byId: newest };
 }
 
 /** What is read aloud next. @type {import('@preact/signals').Signal<string[]>} */
@@ -207,9 +211,15 @@ export function forget() {
     opened.value = '';
     sites.value = new Map();
     settled.value = false;
-    calls.value = new Map();
+    newest.clear();
+    calls.value = { byId: newest };
     me.value = undefined;
   });
 }
 
-setInterval(() => { if (!document.hidden && (waiting.value > 0 || link.value.state === 'offline')) now.value = Date.now(); }, 1000);
+const counts = computed(() => waiting.value > 0 || link.value.state === 'offline');
+effect(() => {
+  if (!counts.value) return undefined; // a page where nothing waits is not woken
+  const timer = setInterval(() => { if (!document.hidden) now.value = Date.now(); }, 1000);
+  return () => clearInterval(timer);
+});

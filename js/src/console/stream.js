@@ -40,9 +40,10 @@ export async function run() {
         failed = ends = 0;
         if (last !== '') live();
       },
-      event(name, data, id) {
-        batch(() => take(name, data));
-        last = id;
+      events(all) {
+        batch(() => all.forEach((e) => take(e.name, e.data)));
+        if (all.length === 0) return;
+        last = all[all.length - 1].id;
         live();
       },
     });

@@ -13,7 +13,7 @@ import { readFilter } from './filter.js';
 
 const kept = 10_000; // calls
 const typing = 200; // milliseconds after which the server is asked
-const drawn = 100; // milliseconds for which news is gathered
+const drawn = 250; // milliseconds for which news is gathered
 
 /** All that are loaded, newest first. @type {import('@preact/signals').Signal<Call[]>} */
 const loaded = signal(/** @type {Call[]} */ ([]));
@@ -82,13 +82,12 @@ export async function load() {
   }
 }
 
-let goingOn = false;
+let goingOn = -1; // for which question older calls are on their way
 
 /** Asks for older calls, when there are some. */
 export async function older() {
-  if (goingOn || !more.peek() || wrong.peek() !== '') return;
-  goingOn = true;
-  const mine = asked;
+  if (goingOn === asked || !more.peek() || wrong.peek() !== '') return;
+  const mine = goingOn = asked;
   try {
     const list = await callRecords(query.peek(), next.peek());
     if (mine !== asked) return;
@@ -100,15 +99,17 @@ export async function older() {
   } catch (e) {
     if (mine === asked) problem.value = e;
   } finally {
-    goingOn = false;
+    if (goingOn === mine) goingOn = -1;
   }
 }
 
 /** Moves what is new into the list. */
 export function settle() {
   if (fresh.peek().size === 0) return;
-  const known = new Set(loaded.peek().map((c) => c.call));
-  const all = [...[...fresh.peek().values()].filter((c) => !known.has(c.call)), ...loaded.peek()].sort(age).slice(0, kept);
+  const old = loaded.peek(), known = new Set(old.map((c) => c.call));
+  const came = [...fresh.peek().values()].filter((c) => !known.has(c.call)).sort(age);
+  const all = [...came, ...old].slice(0, kept);
+  if (came.length > 0 && old.length > 0 && age(came[came.length - 1], old[0]) > 0) all.sort(age);
   batch(() => {
     loaded.value = all;
     fresh.value = new Map();

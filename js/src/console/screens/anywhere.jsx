@@ -52,7 +52,7 @@ export function Anywhere({ screens }) {
     } })),
     ...all.map((s) => ({ kind: 'site', name: s.name, act: at(['sites', s.name], s.node) })),
     ...all.flatMap((s) => (known.get(keyOf(s)) ?? []).map((name) => ({ kind: 'tool', of: s.name, name, act: at(['sites', s.name, 'tools', name], s.node) }))),
-    ...[...calls.value.values()].slice(-lastCalls).reverse().map((c) => ({ kind: 'call', of: c.site, name: `${c.tool} ${c.call}`, act() { location.hash = `#/calls?sel=${encodeURIComponent(c.call)}`; } })),
+    ...[...calls.value.byId.values()].slice(-lastCalls).reverse().map((c) => ({ kind: 'call', of: c.site, name: `${c.tool} ${c.call}`, act() { location.hash = `#/calls?sel=${encodeURIComponent(c.call)}`; } })),
     { kind: 'do', name: 'Change the theme', act: turn },
     { kind: 'do', name: 'Show the keys', act() { helpOpen.value = true; } },
   ];

@@ -123,7 +123,7 @@ export const CallLink = ({ id }) => <a href={`#/calls?${new URLSearchParams({ se
 function Made({ id, changed }) {
   const [call, setCall] = useState(/** @type {MadeCall | undefined} */ (undefined));
   const [problem, setProblem] = useState('');
-  const news = calls.value.get(id), at = useRef(/** @type {HTMLElement | null} */ (null));
+  const news = calls.value.byId.get(id), at = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {
     let gone = false;
     (async () => {
