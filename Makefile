@@ -104,7 +104,7 @@ mutations: ## undo each finding's fix in a copy, and see its test fail
 .PHONY: screens
 screens: ## make the pictures of the operators' page anew, in docs/console
 	@$(SANDBOX)
-	@browser="$$(scripts/browser.sh)" && PAGETOOLS_NIGHTLY=1 PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) test ./e2e/suite/serve -count=1 -run 'TestInbox|TestSites|OnThePage|OnNarrowScreens|TestScreensInThemes|TestAnswerWithChanges|TestSessionsByKeyboard|TestAnywhere' -screens
+	@browser="$$(scripts/browser.sh)" && PAGETOOLS_NIGHTLY=1 PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) test ./e2e/suite/serve -count=1 -run 'TestInbox|TestSites|OnThePage|OnNarrowScreens|TestScreensInThemes|TestStatesInThemes|TestAnswerWithChanges|TestSessionsByKeyboard|TestAnywhere' -screens
 
 .PHONY: picture
 picture: ## make the picture of the README anew, of a session as it is today
