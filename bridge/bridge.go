@@ -134,7 +134,7 @@ func New(r Router, o Options) (*Bridge, error) {
 		b.pipe.now = time.Now
 	}
 	b.pipe.shares.store, b.pipe.shares.log = b.pipe.memory.Rates, b.pipe.log
-	b.pipe.taints.store, b.pipe.taints.log = b.pipe.memory.Taints, b.pipe.log
+	b.pipe.taints.store, b.pipe.taints.shared, b.pipe.taints.log = b.pipe.memory.Taints, o.Node != nil, b.pipe.log
 	b.pipe.consents = consents{&b.pipe.memory, b.pipe.log, b.pipe.now}
 	b.pipe.rates = policy.NewRates(policy.RatesOptions{Callers: o.Rates})
 	b.pipe.sites.Store(&siteStates{})

@@ -74,7 +74,8 @@ const (
 	Draining      Reason = "DRAINING"
 	Overload      Reason = "OVERLOAD"
 	// NodeLost: the node of a cluster that had the call has ended. NoQuorum: it cannot be found out
-	// which node has it, because the engine of the cluster, or that node, does not answer.
+	// which node has it, because the engine of the cluster, or that node, does not answer; or the engine
+	// could not be told what the caller read.
 	NodeLost Reason = "NODE_LOST"
 	NoQuorum Reason = "NO_QUORUM"
 	Internal Reason = "INTERNAL"

@@ -89,7 +89,8 @@ type KnownTool struct {
 // Taints keeps whose untrusted content callers have read, so that it counts in every process.
 type Taints interface {
 	// Taint notes that a caller counts as one that has read content of an origin until then; the
-	// later time of several holds. An empty origin stands for any.
+	// later time of several holds. An empty origin stands for any. Where Options.Node is set, what a
+	// call reads is withheld after an error.
 	Taint(ctx context.Context, caller, origin string, until time.Time) error
 	// Tainted reports whether the caller counts as one that has read content of another origin than
 	// this one. It sees what any process noted before.

@@ -333,7 +333,7 @@ func (pl *pipeline) invoke(ctx context.Context, r *Run) Step {
 	if r.pass.call.Detached {
 		began(r)
 	}
-	return pl.inPage(r, func() Step {
+	return pl.inPage(ctx, r, func() Step {
 		r.pass.outcome = Unknown
 		dispatched(r)
 		pl.taints.read(ctx, r, pl.now())
@@ -341,7 +341,7 @@ func (pl *pipeline) invoke(ctx context.Context, r *Run) Step {
 		return source.Invoke(ctx, Invocation{
 			Tool: r.pass.tool, Caller: r.pass.call.Caller.Name, Node: pl.names.prefix(), Agreed: r.pass.shown, Input: r.pass.input.Text(), MaxBytes: r.pass.resultLimit(),
 			Patience: r.pass.left(), Timeout: r.pass.settings.timeout, Answer: pl.limits.Question, Questions: maxQuestions - r.asked,
-			Still: r.still, Progress: r.progressed, Files: r.pass.bridge.files.room(r.pass.call.Caller.Name, &pl.limits),
+			Still: r.still, Progress: pl.taints.progress(ctx, r, pl.now), Files: r.pass.bridge.files.room(r.pass.call.Caller.Name, &pl.limits),
 		})
 	})
 }
@@ -382,7 +382,7 @@ func (r *passage) resultLimit() int {
 
 // inPage handles the step that a part of the call in its page ended with. It releases
 // the page, unless the page waits for a person.
-func (pl *pipeline) inPage(r *Run, part func() Step) (s Step) {
+func (pl *pipeline) inPage(ctx context.Context, r *Run, part func() Step) (s Step) {
 	defer func() { // also on panic
 		if s.Pause == nil {
 			r.pass.recorded()
@@ -391,7 +391,7 @@ func (pl *pipeline) inPage(r *Run, part func() Step) (s Step) {
 			source.Release()
 		}
 	}()
-	s = part()
+	s = pl.taints.tell(ctx, r, part(), pl.now)
 	files := &r.pass.bridge.files
 	switch saved := s.Files; {
 	case s.Pause != nil:
@@ -427,7 +427,7 @@ func pausedInPage(r *Run, p *Pause) {
 			if a != nil && a.question != "" {
 				r.pass.approval, r.pass.approver = a.question, a.by
 			}
-			return b.pipe.inPage(r, func() Step {
+			return b.pipe.inPage(ctx, r, func() Step {
 				defer b.pipe.step(ctx, "page")()
 				return inPage(ctx, a)
 			})

@@ -34,7 +34,9 @@ const anyOrigin = ""
 // they are of this process.
 type taints struct {
 	store Taints
-	log   *slog.Logger
+	// shared says that the store is a cluster's: what it does not know is told to nobody.
+	shared bool
+	log    *slog.Logger
 
 	mu       sync.Mutex
 	byCaller map[string]map[string]taint // by origin
@@ -45,24 +47,89 @@ type taints struct {
 // taint says until when it lasts, and until when it does in the store.
 type taint struct{ until, kept time.Time }
 
-// read notes what the call reads.
+// taints reports whether the result of the call is content that its caller is tainted by.
+func (r *passage) taints() bool { return r.tool.hints.Untrusted == policy.Yes || !r.tool.topLevel }
+
+// read notes what the call, which is about to run, reads. A cluster knows when the result is there.
 func (t *taints) read(ctx context.Context, r *Run, now time.Time) {
-	if r.pass.tool.hints.Untrusted != policy.Yes && r.pass.tool.topLevel {
+	if !r.pass.taints() {
 		return
 	}
+	if t.shared {
+		t.note(r.pass.call.Caller.Name, r.pass.tool.origin, now)
+	} else if err := t.keep(ctx, r, now); err != nil {
+		t.log.ErrorContext(ctx, "taints: what a caller read counts in this process only", slog.Any("error", err))
+	}
+}
+
+// keep notes what the call reads, here and in the store.
+func (t *taints) keep(ctx context.Context, r *Run, now time.Time) error {
 	caller := r.pass.call.Caller.Name
 	origin, until, keep := t.note(caller, r.pass.tool.origin, now)
 	if t.store == nil || !keep {
-		return
+		return nil
 	}
 	if err := t.store.Taint(context.WithoutCancel(ctx), caller, origin, until); err != nil {
-		t.log.ErrorContext(ctx, "taints: what a caller read counts in this process only", slog.Any("error", err))
-		t.forget(caller, origin)
+		return err
+	}
+	t.kept(caller, origin, until)
+	return nil
+}
+
+// tell returns the step that a tainting call of a cluster ended with, after every node knows of the
+// taint; until then, nobody gets anything of the page. Where that cannot be, its result is withheld:
+// consent must not depend on which node is asked.
+func (t *taints) tell(ctx context.Context, r *Run, s Step, now func() time.Time) Step {
+	if !t.shared || !r.pass.taints() || s.Err != nil && s.Err.Outcome == NotRun {
+		return s
+	}
+	for {
+		err := t.keep(ctx, r, now())
+		if err == nil {
+			return s
+		}
+		t.log.WarnContext(ctx, "taints: a result is withheld, because the other nodes cannot be told who read it", slog.Any("error", err))
+		if s.Pause == nil {
+			r.pass.bridge.files.refuse(r.pass.call.Caller.Name, s.Files)
+			return Errorf(InternalError, NoQuorum, Unknown, "The tool may have run, and its result is withheld: it is content that the site does not "+
+				"vouch for, and the engine of the cluster, which keeps who has read such content, does not answer.").With(err).Step()
+		}
+		s = s.Pause.Continue(ctx, nil) // nobody can be shown the question
+	}
+}
+
+// progress returns what takes how far the result of a call has come. What a tainting call of a cluster
+// says waits until every node knows of the taint, and the last of it is told then.
+func (t *taints) progress(ctx context.Context, r *Run, now func() time.Time) func(Progress) {
+	if !t.shared || !r.pass.taints() {
+		return r.progressed
+	}
+	var mu sync.Mutex
+	var waits *Progress // the last that waits
+	begun, known := false, false
+	keep := func() {
+		err := t.keep(ctx, r, now())
+		mu.Lock()
+		defer mu.Unlock()
+		if begun, known = false, err == nil; known {
+			r.progressed(*waits)
+		}
+	}
+	return func(p Progress) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch waits = &p; {
+		case known:
+			r.progressed(p)
+		case !begun:
+			begun = true
+			r.pass.bridge.background.Go(keep)
+		}
 	}
 }
 
 // note keeps a taint, and reports whether the store does not know of it, or not long enough.
-func (t *taints) note(caller, origin string, now time.Time) (kept string, until time.Time, keep bool) {
+func (t *taints) note(caller, origin string, now time.Time) (as string, until time.Time, keep bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.byCaller == nil {
@@ -83,11 +150,8 @@ func (t *taints) note(caller, origin string, now time.Time) (kept string, until 
 	}
 	is := origins[origin]
 	is.until = now.Add(taintFor)
-	if keep = is.until.Sub(is.kept) > taintStep; keep {
-		is.kept = is.until
-	}
 	origins[origin] = is
-	return origin, is.until, keep
+	return origin, is.until, is.until.Sub(is.kept) > taintStep
 }
 
 // sweep forgets the callers that have read nothing of late: issuers can name any number of callers.
@@ -128,12 +192,12 @@ func (t *taints) makeRoom() {
 	}
 }
 
-// forget makes the next read of an origin try the store again.
-func (t *taints) forget(caller, origin string) {
+// kept notes that the store knows of a taint.
+func (t *taints) kept(caller, origin string, until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if is, there := t.byCaller[caller][origin]; there {
-		is.kept = time.Time{}
+	if is, there := t.byCaller[caller][origin]; there && until.After(is.kept) {
+		is.kept = until
 		t.byCaller[caller][origin] = is
 	}
 }
@@ -155,7 +219,7 @@ func (t *taints) of(caller, origin string, now time.Time) bool {
 	return tainted
 }
 
-// elsewhere is of for every process of the data folder. What cannot be read counts.
+// elsewhere is of for every process of the data folder, and every node of a cluster. What cannot be read counts.
 func (t *taints) elsewhere(ctx context.Context, caller, origin string, now time.Time) bool {
 	if t.store == nil {
 		return false

@@ -159,7 +159,7 @@ func (p *program) join(ctx context.Context, o *app.ClusterOptions) (*node, error
 		_ = l.Close()
 		return nil, fmt.Errorf("joining the cluster: %w", err)
 	}
-	p.say("warning: consent that is kept, rates, results under an Idempotency-Key and what callers have read are each node's own: " +
+	p.say("warning: consent that is kept, rates and results under an Idempotency-Key are each node's own: " +
 		"have the balancer send each caller to one node")
 	p.say("note: this is the node %s of a cluster, and other nodes reach it at %s", o.Name, o.Address)
 	return &node{Cluster: joined, name: o.Name, keys: o.Keys, listen: l, log: p.log}, nil
@@ -169,7 +169,7 @@ func (p *program) join(ctx context.Context, o *app.ClusterOptions) (*node, error
 func (n *node) configure(o *app.Options) {
 	if n != nil {
 		n.Bridge(&o.Bridge)
-		o.Homes = n.Homes
+		o.Homes, o.Shared = n.Homes, n.Shared
 	}
 }
 

@@ -68,6 +68,9 @@ type Options struct {
 	Memory *store.Store
 	// Homes says which process has a session, in the place of the Memory's; nil leaves it to that.
 	Homes bridge.Homes
+	// Shared replaces what the nodes of a cluster keep together in the place of the Memory; nil replaces
+	// nothing.
+	Shared func(*bridge.Memory)
 	// Credentials stores credentials for APIs, by caller; nil has none. The app closes
 	// it.
 	Credentials *oauth.Store
@@ -178,6 +181,9 @@ func (a *App) start(ctx context.Context) (err error) {
 		b.Memory = a.o.Memory.Memory
 	}
 	b.Memory.Homes = a.homes()
+	if a.o.Shared != nil {
+		a.o.Shared(&b.Memory)
+	}
 	m.Homes = b.Memory.Homes
 	first, err := a.PrepareSites(ctx, a.o.Sites)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/records"
 	"github.com/pagetools/pagetools/bridge/records/directory"
 	"github.com/pagetools/pagetools/bridge/records/lease"
+	"github.com/pagetools/pagetools/bridge/records/taint"
 	"github.com/pagetools/pagetools/bridge/store/jetstream"
 	"github.com/pagetools/pagetools/transport/cluster"
 	"github.com/pagetools/pagetools/transport/cluster/key"
@@ -46,11 +47,12 @@ type Cluster struct {
 	// Homes say which node has a session.
 	Homes bridge.Homes
 
-	store *jetstream.Store
-	node  *lease.Node
-	ended chan struct{} // closed when other nodes took this one for dead
-	stop  context.CancelFunc
-	run   sync.WaitGroup
+	store  *jetstream.Store
+	node   *lease.Node
+	taints *taint.Taints
+	ended  chan struct{} // closed when other nodes took this one for dead
+	stop   context.CancelFunc
+	run    sync.WaitGroup
 }
 
 // engineWait is waited before an engine that does not answer is asked again.
@@ -113,6 +115,7 @@ func JoinCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
 			return is == lease.Dead, err
 		}})
 	namer := o.Keys.Namers()[0]
+	c.taints = taintsOf(store, &o)
 	nodes := nodesOf{c.node, o.Name}
 	c.Homes = &homes{nodes: nodes, dir: dir, namer: namer, held: map[string]*heldHome{}, epochs: map[int64]string{}}
 	c.Cluster = cluster.New(cluster.Options{Identity: id, Nodes: nodes, Directory: sessionsIn{dir}, Namer: namer, Log: o.Log})
@@ -130,6 +133,18 @@ func (c *Cluster) Bridge(o *bridge.Options) {
 	o.Node = func() string { return c.node.Life().ID }
 	o.Holds = func() bool { return c.node.Life().Holds() }
 	o.Lost = func(id string) bool { return c.node.State(id) == lease.Dead }
+}
+
+// Shared puts what the nodes keep together in the place of what one process keeps.
+func (c *Cluster) Shared(m *bridge.Memory) { m.Taints = c.taints }
+
+// taintsOf keeps what callers read for all nodes.
+func taintsOf(r records.Records, o *ClusterOptions) *taint.Taints {
+	t := taint.Options{Records: r, Lease: cmp.Or(o.Lease, lease.DefaultLease)}
+	for _, n := range o.Keys.Namers() {
+		t.Names = append(t.Names, n.Name)
+	}
+	return taint.New(t)
 }
 
 // leaveTime limits how long it may take to tell the others that a node has ended.

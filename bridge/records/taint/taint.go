@@ -4,15 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/records"
+	"github.com/pagetools/pagetools/bridge/records/lease"
 )
 
 const (
 	// maxOrigins bounds the origins that are kept apart for one caller.
 	maxOrigins = 256
+	// maxReadings bounds the callers whose records are remembered, twice.
+	maxReadings = 2000
 	// patience limits how long a taint may take to be written: its result waits for it.
 	patience = 2 * time.Second
 	// rest sets how long to wait after a lost answer, at first.
@@ -22,14 +26,30 @@ const (
 // Options say where the records are.
 type Options struct {
 	Records records.Records
-	// Name hides names of callers and origins: letters and digits, the same on all nodes.
-	Name func(parts ...string) string
+	// Names hide names of callers and origins: letters and digits, the same on all nodes. The first
+	// names what is written; the others, what was written with another key of the cluster.
+	Names []func(parts ...string) string
+	// Lease sets for how long what was read stands where the engine does not answer; 0 is not at all.
+	Lease time.Duration
+	// Clocks measure that; nil: the machine's.
+	Clocks func() lease.Instant
 	// Now returns the time; nil: the machine's.
 	Now func() time.Time
 }
 
 // Taints keeps what callers have read. Safe for concurrent use. Make one with New.
-type Taints struct{ o Options }
+type Taints struct {
+	o Options
+
+	mu       sync.Mutex
+	now, old map[string]reading // by caller, of this time and of the one before
+}
+
+// reading is what a caller's record said.
+type reading struct {
+	at  lease.Instant
+	all map[string]int64
+}
 
 var _ bridge.Taints = (*Taints)(nil)
 
@@ -38,7 +58,10 @@ func New(o Options) *Taints {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Taints{o}
+	if o.Clocks == nil {
+		o.Clocks = lease.Clocks
+	}
+	return &Taints{o: o}
 }
 
 // form is the record of a caller: until when it counts as one that has read content of each origin, in
@@ -47,9 +70,10 @@ type form struct {
 	Until map[string]int64 `json:"until"`
 }
 
-func (t *Taints) keyOf(caller string) string { return "x." + t.o.Name("caller", caller) }
-
-func (t *Taints) origin(origin string) string { return t.o.Name("origin", origin) }
+// hide returns the key of a caller, and the name of an origin.
+func (t *Taints) hide(name func(parts ...string) string, caller, origin string) (key, hidden string) {
+	return "x." + name("caller", caller), name("origin", origin)
+}
 
 // Taint implements bridge.Taints. It returns when every node knows, or after two seconds with an error:
 // then the result that the caller would read must be withheld.
@@ -71,7 +95,7 @@ func (t *Taints) Taint(ctx context.Context, caller, origin string, until time.Ti
 // merge adds a taint to the caller's record, once. It reports whether it is there. Without it and
 // without an error, somebody else changed the record.
 func (t *Taints) merge(ctx context.Context, caller, origin string, until time.Time) (done bool, err error) {
-	key := t.keyOf(caller)
+	key, hidden := t.hide(t.o.Names[0], caller, origin)
 	all, revision, err := t.read(ctx, key)
 	if err != nil {
 		return false, err
@@ -83,14 +107,14 @@ func (t *Taints) merge(ctx context.Context, caller, origin string, until time.Ti
 		}
 	}
 	end := until.Add(time.Second - 1).Unix() // not earlier
-	origin = t.origin(origin)
-	if _, there := all[origin]; !there && len(all) >= maxOrigins {
-		origin = t.origin("")
+	if _, there := all[hidden]; !there && len(all) >= maxOrigins {
+		_, hidden = t.hide(t.o.Names[0], caller, "")
 	}
-	if all[origin] >= end {
+	if all[hidden] >= end {
 		return true, nil
 	}
-	all[origin] = end
+	all[hidden] = end
+	t.forget(key)
 	value, err := records.Encode(form{all})
 	if err != nil {
 		return false, err
@@ -126,17 +150,55 @@ func (t *Taints) read(ctx context.Context, key string) (all map[string]int64, re
 }
 
 // Tainted implements bridge.Taints. It asks the engine each time, because an agent's next call is faster
-// than any news.
+// than any news. Where the engine does not answer, what it said less than a lease ago stands.
 func (t *Taints) Tainted(ctx context.Context, caller, but string, now time.Time) (bool, error) {
-	all, _, err := t.read(ctx, t.keyOf(caller))
-	if err != nil {
-		return false, fmt.Errorf("looking for what a caller read: %w", err)
-	}
-	but = t.origin(but)
-	for by, at := range all {
-		if by != but && at > now.Unix() {
-			return true, nil
+	for _, name := range t.o.Names {
+		key, hidden := t.hide(name, caller, but)
+		asked := t.o.Clocks()
+		all, _, err := t.read(ctx, key)
+		if err == nil {
+			t.remember(key, reading{asked, all})
+		} else if was, ok := t.lately(key); ok && !errors.Is(err, records.ErrNewer) {
+			all = was.all
+		} else {
+			return false, fmt.Errorf("looking for what a caller read: %w", err)
+		}
+		for by, at := range all {
+			if by != hidden && at > now.Unix() {
+				return true, nil
+			}
 		}
 	}
 	return false, nil
+}
+
+// remember keeps a reading for a lease.
+func (t *Taints) remember(key string, r reading) {
+	if t.o.Lease == 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.now == nil || len(t.now) >= maxReadings {
+		t.now, t.old = map[string]reading{}, t.now
+	}
+	t.now[key] = r
+}
+
+// lately returns what a record said less than a lease ago.
+func (t *Taints) lately(key string) (r reading, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r, ok = t.now[key]; !ok {
+		r, ok = t.old[key]
+	}
+	return r, ok && t.o.Clocks().Within(t.o.Lease, r.at)
+}
+
+// forget forgets what a record said, because it is about to say more.
+func (t *Taints) forget(key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.now, key)
+	delete(t.old, key)
 }

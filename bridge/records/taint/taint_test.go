@@ -2,6 +2,7 @@ package taint_test
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,8 +12,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/records"
+	"github.com/pagetools/pagetools/bridge/records/lease"
 	"github.com/pagetools/pagetools/bridge/records/recordstest"
 	"github.com/pagetools/pagetools/bridge/records/taint"
 )
@@ -27,7 +31,9 @@ const (
 // name hides nothing but the letters.
 func name(parts ...string) string { return hex.EncodeToString([]byte(strings.Join(parts, "/"))) }
 
-func node(r records.Records) *taint.Taints { return taint.New(taint.Options{Records: r, Name: name}) }
+func node(r records.Records) *taint.Taints {
+	return taint.New(taint.Options{Records: r, Names: []func(...string) string{name}})
+}
 
 func is(t *testing.T, n *taint.Taints, why, caller, but string, want bool) {
 	t.Helper()
@@ -145,4 +151,87 @@ func TestFaults(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestReadingStands (scale 25.1): without an engine, what was read less than a lease ago stands, and
+// nothing else; what this node wrote since then is not forgotten.
+func TestReadingStands(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fault := recordstest.None
+		n := taint.New(taint.Options{Names: []func(...string) string{name}, Lease: 4 * time.Second,
+			Records: &recordstest.Faulty{Records: records.NewMemory(), Fault: func(recordstest.Op) recordstest.Fault { return fault }},
+			Clocks:  func() lease.Instant { return lease.Instant{Mono: time.Duration(time.Now().UnixNano())} }})
+		unreadable := func(why, caller string) {
+			t.Helper()
+			if got, err := n.Tainted(t.Context(), caller, bank, time.Now()); err == nil {
+				t.Errorf("%s: %v", why, got)
+			}
+		}
+		note(t, n, "reader", mail, time.Hour/6)
+		is(t, n, "it read", "reader", bank, true)
+		is(t, n, "it read nothing", "agent", bank, false)
+		is(t, n, "it read nothing, either", "other", bank, false)
+		note(t, n, "other", mail, time.Hour/6)
+		fault = recordstest.Fail
+		<-time.After(4*time.Second - 1)
+		is(t, n, "within a lease", "reader", bank, true)
+		is(t, n, "within a lease", "agent", bank, false)
+		unreadable("it read since then", "other")
+		unreadable("nobody asked before", "nobody")
+		<-time.After(1)
+		unreadable("after a lease", "agent")
+		unreadable("after a lease", "reader")
+	})
+}
+
+// TestNames: while the key of the cluster is replaced, what was written with either counts.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	m := records.NewMemory()
+	other := func(parts ...string) string { return "Z" + name(parts...) }
+	newer := taint.New(taint.Options{Records: m, Names: []func(...string) string{name, other}})
+	older := taint.New(taint.Options{Records: m, Names: []func(...string) string{other, name}})
+	note(t, older, "one", mail, time.Minute)
+	note(t, newer, "two", mail, time.Minute)
+	for _, n := range []*taint.Taints{newer, older} {
+		is(t, n, "written with one key", "one", bank, true)
+		is(t, n, "written with the other", "two", bank, true)
+		is(t, n, "of the same origin", "one", mail, false)
+		is(t, n, "of another caller", "three", bank, false)
+	}
+}
+
+// TestThroughNodes: what a caller read through one node counts in the next call through another.
+func TestThroughNodes(t *testing.T) {
+	t.Parallel()
+	m := records.NewMemory()
+	inbox := bridgetest.Tool("inbox", "")
+	inbox.Annotations, inbox.Origin = json.RawMessage(`{"readOnlyHint":true,"untrustedContentHint":true}`), mail
+	through := func(id string) func(caller, site, tool string) *bridge.Error {
+		auto := bridge.SiteOptions{Approval: policy.Operator{Mode: policy.ModeAuto}}
+		b, err := bridge.New(bridgetest.NewRouter().Add("mail", inbox).Add("shop", bridgetest.Asking("write", "")), bridge.Options{Node: func() string { return id },
+			Sites: map[string]bridge.SiteOptions{"shop": auto, "mail": auto}, Memory: bridge.Memory{Taints: node(m)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(b.Close)
+		return func(caller, site, tool string) *bridge.Error {
+			_, end := b.Serve(t.Context(), &bridge.Call{Site: site, Tool: tool, Caller: bridge.Caller{Name: caller, May: []bridge.Right{bridge.MayCall}}, Input: bridgetest.JSON(`{}`)})
+			return end.Err
+		}
+	}
+	a, b := through("AAAAAAAA"), through("BBBBBBBB")
+	if e := b("agent", "shop", "write"); e != nil {
+		t.Fatalf("the control: %v", e)
+	}
+	if e := a("agent", "mail", "inbox"); e != nil {
+		t.Fatal(e)
+	}
+	if e := b("agent", "shop", "write"); e == nil || e.Code != bridge.ApprovalRequired {
+		t.Errorf("after it read through the other node: %v", e)
+	}
+	if e := b("other", "shop", "write"); e != nil {
+		t.Errorf("another caller: %v", e)
+	}
 }

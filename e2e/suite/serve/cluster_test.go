@@ -14,20 +14,23 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
-// twoNodes starts two nodes of a cluster, for a site with a counter and a tool that asks. Each has its
-// own data folder, as on machines of their own.
+// twoNodes starts two nodes of a cluster, for a site with a counter and a tool that asks, and one whose
+// content is untrusted. Each has its own data folder, as on machines of their own.
 func twoNodes(t *testing.T) (one, two *suite.Server) {
 	t.Helper()
 	engine := natstest.Start(t, natstest.Newest(t), natstest.Options{})
-	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html")
-		_, _ = fmt.Fprint(w, `<!doctype html><meta charset=utf-8><link rel=icon href=data:,><title>Site</title><script>
-let n = 0
+	page := func(script string) string {
+		site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = fmt.Fprintf(w, "<!doctype html><meta charset=utf-8><link rel=icon href=data:,><title>Site</title><script>%s</script>", script)
+		}))
+		t.Cleanup(site.Close)
+		return site.URL + "/"
+	}
+	shop := page(`let n = 0
 document.modelContext.registerTool({name: 'inc', description: 'Counts.', execute: () => ++n});
-document.modelContext.registerTool({name: 'buy', description: 'Buys.', execute: () => confirm('Buy?') ? 'bought' : 'left'});
-</script>`)
-	}))
-	t.Cleanup(site.Close)
+document.modelContext.registerTool({name: 'buy', description: 'Buys.', execute: () => confirm('Buy?') ? 'bought' : 'left'});`)
+	mail := page(`document.modelContext.registerTool({name: 'read', description: 'Reads.', annotations: {readOnlyHint: true, untrustedContentHint: true}, execute: () => 'spam'});`)
 	folder := t.TempDir()
 	secret := filepath.Join(folder, "cluster.key")
 	made, err := exec.CommandContext(t.Context(), suite.Pagetools(t), "cluster", "key").Output()
@@ -37,11 +40,12 @@ document.modelContext.registerTool({name: 'buy', description: 'Buys.', execute: 
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := suite.WriteFile(t, "x.yaml", fmt.Sprintf("callers:\n  - {name: agent, token: %s, may: [call, elicit]}\n", suite.AgentToken))
+	config := suite.WriteFile(t, "x.yaml", fmt.Sprintf("callers:\n  - {name: agent, token: %s, may: [call, elicit]}\n  - {name: person, token: %s, may: [call]}\n",
+		suite.AgentToken, suite.PersonToken))
 	start := func(name string) *suite.Server {
 		s, err := suite.Start(suite.Pagetools(t), "", suite.TempDir(t), "serve", "--config", config, "--data-dir", filepath.Join(folder, name), "--approval", "auto",
 			"--warm", "0", "--console-listen", "127.0.0.1:0", "--cluster", engine.URLs()[0], "--cluster-key-file", secret, "--node", name,
-			"--peer-listen", "127.0.0.1:0", "--lease", "2s", "shop="+site.URL+"/")
+			"--peer-listen", "127.0.0.1:0", "--lease", "2s", "shop="+shop, "mail="+mail)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,6 +82,8 @@ func TestTwoNodes(t *testing.T) {
 		}
 	}
 
+	tainted(t, one, two)
+
 	const buy = `{"action":"buy","sessionId":"t","request":{}`
 	question, token := call(one, buy+"}").Waiting(t, http.StatusConflict, "INPUT_REQUIRED")
 	page := two.Ready.Console
@@ -103,4 +109,21 @@ func TestTwoNodes(t *testing.T) {
 	if err := two.Stop(); err != nil {
 		t.Error(err)
 	}
+}
+
+// tainted: what a caller read through one node counts at once through the other, and for it alone.
+func tainted(t *testing.T, one, two *suite.Server) {
+	t.Helper()
+	counts := func(why, token string, status int) {
+		t.Helper()
+		if r := suite.AsksFor(t, two, token, "shop", "", "inc", "{}"); r.Status != status {
+			t.Errorf("%s: %d %s", why, r.Status, r.Body)
+		}
+	}
+	counts("before it read anything", suite.PersonToken, http.StatusOK)
+	if got := suite.AsksFor(t, one, suite.PersonToken, "mail", "", "read", "{}").OK(t); got != "spam" {
+		t.Fatalf("reading: %v", got)
+	}
+	counts("after it read through the other node", suite.PersonToken, http.StatusForbidden)
+	counts("another caller", suite.AgentToken, http.StatusOK)
 }
