@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -162,6 +163,16 @@ func Decode(value []byte, into any) error {
 		return fmt.Errorf("reading a record: %w", err)
 	}
 	return nil
+}
+
+// Probe makes a record and removes it, or returns why the engine takes no changes.
+func Probe(ctx context.Context, r Records) error {
+	key := "t.PROBE-" + rand.Text() + ".1"
+	revision, err := r.Create(ctx, key, []byte(`{"v":1}`))
+	if err != nil {
+		return err
+	}
+	return r.Delete(ctx, key, revision)
 }
 
 // Pause waits before something is tried again, and reports whether ctx goes on.

@@ -156,3 +156,23 @@ func ExampleMemory() {
 	// the record has changed
 	// home: b
 }
+
+// TestProbe: it leaves nothing, and says where an engine takes no changes.
+func TestProbe(t *testing.T) {
+	t.Parallel()
+	m := records.NewMemory()
+	if err := records.Probe(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range []string{"create", "delete"} {
+		f := &recordstest.Faulty{Records: m, Fault: func(is recordstest.Op) recordstest.Fault {
+			if is.Name == op {
+				return recordstest.Fail
+			}
+			return recordstest.None
+		}}
+		if err := records.Probe(t.Context(), f); !errors.Is(err, recordstest.ErrFault) {
+			t.Errorf("%s fails: %v", op, err)
+		}
+	}
+}

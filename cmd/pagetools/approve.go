@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -95,8 +96,9 @@ func approveCommand(p *program) *cobra.Command {
 
 // approver sends requests to the processes whose calls wait.
 type approver struct {
-	p     *program
-	inbox inbox
+	p        *program
+	inbox    inbox
+	patience time.Duration // with one process; 0 is 10 s
 }
 
 // live are the sockets of the processes that share the data directory.
@@ -165,7 +167,7 @@ func beginning(id string, all []string) (string, error) {
 // else as JSON.
 func (a *approver) request(ctx context.Context, to http.RoundTripper, method, path string,
 	body, into any) error {
-	client := http.Client{Timeout: 10 * time.Second, Transport: to}
+	client := http.Client{Timeout: cmp.Or(a.patience, 10*time.Second), Transport: to}
 	var sent io.Reader
 	if body != nil {
 		b, err := json.Marshal(body)

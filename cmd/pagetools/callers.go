@@ -251,6 +251,7 @@ func (c *callers) reload(ctx context.Context, a *app.App, told *sync.WaitGroup) 
 	a.Bridge.Revoke()
 	a.Revoke()
 	change.apply(c) // last: who may not see a site does not see it for a moment
+	c.plan.node.configured(change.targets, next)
 	said := fmt.Sprintf("the callers were read again from %s: there are %d", p.conf.File,
 		len(next.Callers))
 	if c.issuers != nil {

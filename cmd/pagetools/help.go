@@ -103,8 +103,11 @@ pagetools doctor https://shop.example/ --client claude-code,vscode`},
 pagetools config schema
 pagetools config cursor https://shop.example/ --install
 pagetools config claude-code https://shop.example/ --via npx`},
-	"version":               {"output", `pagetools version --format json`},
-	"cluster":               {"", `(umask 077; pagetools cluster key > cluster.key)`},
+	"version": {"output", `pagetools version --format json`},
+	"cluster": {"", `(umask 077; pagetools cluster key > cluster.key)
+pagetools cluster status`},
+	"cluster status": {"serving " + ofKept, `pagetools cluster status
+pagetools cluster status --cluster nats://10.0.0.5:4222 --json`},
 	"cluster key":           {"", `(umask 077; pagetools cluster key > cluster.key)`},
 	"completion":            {"", `pagetools completion bash`},
 	"completion bash":       {"", `source <(pagetools completion bash)`},

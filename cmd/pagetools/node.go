@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/text"
@@ -26,6 +27,7 @@ type node struct {
 
 	name   string
 	keys   key.Keys
+	config atomic.Pointer[string] // the digest of sites and callers
 	listen net.Listener
 	log    *slog.Logger
 	server *http.Server
@@ -139,7 +141,7 @@ func fitsCluster(p *program, targets []*target) error {
 }
 
 // join makes this process a node; nil without options. It waits for the engine.
-func (p *program) join(ctx context.Context, o *app.ClusterOptions) (*node, error) {
+func (p *program) join(ctx context.Context, o *app.ClusterOptions, targets []*target) (*node, error) {
 	if o == nil {
 		return nil, nil //nolint:nilnil // there is no cluster
 	}
@@ -154,7 +156,10 @@ func (p *program) join(ctx context.Context, o *app.ClusterOptions) (*node, error
 	o.Waiting = func(err error) {
 		p.say("warning: the engine of the cluster does not answer; waiting for it, and serving nothing: %s", text.Line(err.Error()))
 	}
-	joined, err := app.JoinCluster(ctx, *o)
+	n := &node{name: o.Name, keys: o.Keys, listen: l, log: p.log}
+	n.configured(targets, p.conf)
+	o.Config = func() string { return *n.config.Load() }
+	n.Cluster, err = app.JoinCluster(ctx, *o)
 	if err != nil {
 		_ = l.Close()
 		return nil, fmt.Errorf("joining the cluster: %w", err)
@@ -162,7 +167,15 @@ func (p *program) join(ctx context.Context, o *app.ClusterOptions) (*node, error
 	p.say("warning: consent that is kept, rates and results under an Idempotency-Key are each node's own: " +
 		"have the balancer send each caller to one node")
 	p.say("note: this is the node %s of a cluster, and other nodes reach it at %s", o.Name, o.Address)
-	return &node{Cluster: joined, name: o.Name, keys: o.Keys, listen: l, log: p.log}, nil
+	return n, nil
+}
+
+// configured tells the other nodes which sites and callers this one has; without a cluster nobody.
+func (n *node) configured(targets []*target, c *config.Config) {
+	if n != nil {
+		digest := n.configDigest(targets, c)
+		n.config.Store(&digest)
+	}
 }
 
 // configure adds to the options of the app what those of a node have.
@@ -174,10 +187,11 @@ func (n *node) configure(o *app.Options) {
 }
 
 // serve serves the other nodes, and returns what serves agents.
-func (n *node) serve(mux http.Handler, guards transport.Options, operators http.Handler) http.Handler {
+func (n *node) serve(a *app.App, mux http.Handler, guards transport.Options, operators http.Handler) http.Handler {
 	if n == nil {
 		return mux
 	}
+	n.Serve(a)
 	n.server = transport.Server(n.Listener(mux, guards, operators), n.log)
 	n.server.TLSConfig = n.Identity.Server()
 	go func() { _ = n.server.ServeTLS(n.listen, "", "") }() // ends with leave

@@ -151,7 +151,7 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 	} else {
 		socket := options
 		socket.Named = true
-		routes := slices.Concat(console.New(a.Bridge, socket).Routes(), []transport.Route{o.reloadRoute()}, o.pairRoutes())
+		routes := slices.Concat(console.New(a.Bridge, socket).Routes(), []transport.Route{o.reloadRoute()}, o.pairRoutes(), o.clusterRoutes())
 		o.serve(transport.Server(l.guard(transport.NewMux(routes...), p.log), p.log), l)
 	}
 	if p.conf.ConsoleListen == "off" {

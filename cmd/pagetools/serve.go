@@ -127,7 +127,7 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 		return err
 	}
 	defer page.close()
-	if pl.node, err = p.join(ctx, pl.cluster); err != nil {
+	if pl.node, err = p.join(ctx, pl.cluster, pl.targets); err != nil {
 		return err
 	}
 	defer pl.node.leave(p)
@@ -193,7 +193,7 @@ func (c *callers) server(a *app.App, face *mcp.Face, done <-chan struct{}, guard
 		mux.Add(c.issuers.Routes()...)
 		c.issuers.signIn(mux, &guards)
 	}
-	return transport.Server(transport.Guard(c.plan.node.serve(mux, guards, operators), guards), c.p.log)
+	return transport.Server(transport.Guard(c.plan.node.serve(a, mux, guards, operators), guards), c.p.log)
 }
 
 // attend reads files again when they change, where the plan says so, and has the person at the

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -31,8 +32,8 @@ type ClusterOptions struct {
 	Name, Address string
 	// Lease sets how long a node that is not heard of counts as alive; zero means 4 s.
 	Lease time.Duration
-	// Facts are told to the other nodes; nil tells none.
-	Facts func() (sessions, free int)
+	// Config is a digest of what all nodes must have in common, their sites and callers.
+	Config func() string
 	// Waiting is called when the engine does not answer at the start, with the reason, once.
 	Waiting func(error)
 	Version string
@@ -50,7 +51,8 @@ type Cluster struct {
 	store  *jetstream.Store
 	node   *lease.Node
 	taints *taint.Taints
-	ended  chan struct{} // closed when other nodes took this one for dead
+	app    atomic.Pointer[App] // nil until Serve
+	ended  chan struct{}       // closed when other nodes took this one for dead
 	stop   context.CancelFunc
 	run    sync.WaitGroup
 }
@@ -94,8 +96,12 @@ func JoinCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
 	var once sync.Once
 	about := func() lease.Facts {
 		f := lease.Facts{Node: o.Name, Address: o.Address, Build: o.Version}
-		if o.Facts != nil {
-			f.Sessions, f.Free = o.Facts()
+		if o.Config != nil {
+			f.Config = o.Config()
+		}
+		if a := c.app.Load(); a != nil {
+			f.Sessions, f.Free = a.room()
+			f.Drain = a.draining.Load()
 		}
 		return f
 	}
@@ -123,6 +129,12 @@ func JoinCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
 	c.stop = stop
 	c.run.Go(func() { c.node.Run(running) })
 	return c, nil
+}
+
+// Serve tells the other nodes what this one has room for.
+func (c *Cluster) Serve(a *App) {
+	c.app.Store(a)
+	c.node.Renew()
 }
 
 // Ended is closed when other nodes took this one for dead: its sessions are theirs, and it must end.

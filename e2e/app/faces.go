@@ -65,6 +65,12 @@ func (a *App) load() transport.Load {
 	return l
 }
 
+// room counts the sessions that have a page, and the pages that there is room for.
+func (a *App) room() (sessions, free int) {
+	p := a.Pool()
+	return len(session.SessionsOf(a.Manager).All()), max(0, p.Limit-p.Held)
+}
+
 // Pool counts the pages, for operators.
 func (a *App) Pool() bridge.Pool { return a.Manager.Pool() }
 

@@ -25,8 +25,10 @@ type Facts struct {
 type form struct {
 	Facts
 
-	N    uint64 `json:"n"` // counts renewals
-	Dead string `json:"dead,omitempty"`
+	N     uint64 `json:"n"`     // counts renewals
+	At    int64  `json:"at"`    // of the renewal, in ms since 1970 by the node's clock; for people
+	Lease int64  `json:"lease"` // in ms
+	Dead  string `json:"dead,omitempty"`
 }
 
 // Member is a life of another node, as it was seen last.

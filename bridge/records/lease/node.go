@@ -183,7 +183,7 @@ func (n *Node) begin(ctx context.Context) error {
 
 // value returns the record of this life.
 func (n *Node) value() ([]byte, error) {
-	return records.Encode(form{Facts: n.o.About(), N: n.renewals})
+	return records.Encode(form{Facts: n.o.About(), N: n.renewals, At: n.o.Clocks().Wall.Milliseconds(), Lease: n.o.Lease.Milliseconds()})
 }
 
 // renew renews the lease once, or begins a new life. It reports whether to try again at once.

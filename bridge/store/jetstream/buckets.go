@@ -53,13 +53,14 @@ type maker struct {
 	conn     *nats.Conn
 	js       nats.JetStreamContext
 	trusting bool // takes old servers with copies, in a test that shows why we do not
+	existing bool // makes none
 }
 
 // ready makes a bucket that is missing, or returns why the one that is there does not do. The
 // number of its copies is returned.
 func (b *maker) ready(ctx context.Context, bucket string, replicas int) (int, error) {
 	info, err := b.js.StreamInfo(stream(bucket), nats.Context(ctx))
-	if errors.Is(err, nats.ErrStreamNotFound) {
+	if errors.Is(err, nats.ErrStreamNotFound) && !b.existing {
 		info, err = b.make(ctx, bucket, replicas)
 	}
 	if err != nil {

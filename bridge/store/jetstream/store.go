@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -49,6 +50,7 @@ type Options struct {
 	Password    string      //
 	TLS         *tls.Config // nil: the system's authorities, with tls:// and where a server asks for it
 	Name        string      // of this node, for the server's list of connections
+	Existing    bool        // makes no bucket: who looks at a cluster changes nothing
 	Replicas    int         // copies of buckets that are made; 0 is three in a cluster, and one elsewhere
 	Timeout     time.Duration
 	Log         *slog.Logger // nil is silent
@@ -131,7 +133,7 @@ func (s *Store) prepare(ctx context.Context, o Options, trusting bool) error {
 		return err
 	}
 	s.js = js
-	b := &maker{s.conn, s.js, trusting}
+	b := &maker{s.conn, s.js, trusting, o.Existing}
 	for _, bucket := range []string{short, keep} {
 		if s.copies[bucket], err = b.ready(ctx, bucket, o.Replicas); err != nil {
 			return s.why(err)
@@ -148,6 +150,20 @@ func (s *Store) Close() {
 
 // Copies returns on how many servers the bucket with the fewest copies is.
 func (s *Store) Copies() int { return min(s.copies[short], s.copies[keep]) }
+
+// URL returns the address of the server that answers, without secrets.
+func (s *Store) URL() string { return s.conn.ConnectedUrlRedacted() }
+
+// Redacted returns addresses of servers without the secrets in them.
+func Redacted(servers []string) string {
+	var all []string
+	for _, one := range servers {
+		if u, err := url.Parse(one); err == nil {
+			all = append(all, u.Redacted())
+		}
+	}
+	return strings.Join(all, ",")
+}
 
 // RoundTrip returns how long a server takes for an answer, or that there is no connection.
 func (s *Store) RoundTrip() (time.Duration, error) {

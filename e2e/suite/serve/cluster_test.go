@@ -1,6 +1,7 @@
 package serve_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -14,9 +15,56 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
+// node is a node of a cluster.
+type node struct {
+	*suite.Server
+
+	data, engine string
+}
+
+// clusterIs checks what cluster status says, of the node's data folder and from outside: the states of the
+// nodes a and b, and the exit code.
+func clusterIs(t *testing.T, n *node, code int, states ...string) {
+	t.Helper()
+	for _, args := range [][]string{{"--data-dir", n.data}, {"--data-dir", t.TempDir(), "--cluster", n.engine}} {
+		var status struct {
+			Engine struct {
+				URL         string
+				RoundTripMs float64
+				Quorum      bool
+			}
+			Nodes []struct {
+				Name, Incarnation, Addr, State, Build, ConfigDigest string
+				LeaseAgeMs, Sessions, Free                          int
+			}
+			Sites    []struct{ Name, Owner string }
+			Warnings []string
+		}
+		cmd := exec.CommandContext(t.Context(), suite.Pagetools(t), append([]string{"cluster", "status", "--json"}, args...)...)
+		out, err := cmd.Output()
+		if err := json.Unmarshal(out, &status); err != nil || cmd.ProcessState.ExitCode() != code {
+			t.Fatalf("%s: exit %d: %v\n%s", args, cmd.ProcessState.ExitCode(), err, out)
+		}
+		if e := status.Engine; !e.Quorum || e.RoundTripMs <= 0 || !strings.HasPrefix(e.URL, "nats://127.") || len(status.Nodes) != len(states) {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		for i, is := range status.Nodes {
+			alive := is.State == "alive"
+			if is.Name != string("ab"[i]) || is.State != states[i] || len(is.Incarnation) != 8 || !strings.HasPrefix(is.Addr, "https://127.") || is.Build == "" ||
+				len(is.ConfigDigest) != 26 || is.ConfigDigest != status.Nodes[0].ConfigDigest || alive && (is.LeaseAgeMs > 2000 || is.Free == 0) {
+				t.Errorf("%s", out)
+			}
+		}
+		text, _ := exec.CommandContext(t.Context(), suite.Pagetools(t), append([]string{"cluster", "status"}, args...)...).Output()
+		if said := string(text); !strings.Contains(said, "takes writes") || !strings.Contains(said, states[0]) || !strings.Contains(said, status.Nodes[1].Incarnation) {
+			t.Errorf("as text:\n%s", said)
+		}
+	}
+}
+
 // twoNodes starts two nodes of a cluster, for a site with a counter and a tool that asks, and one whose
 // content is untrusted. Each has its own data folder, as on machines of their own.
-func twoNodes(t *testing.T) (one, two *suite.Server) {
+func twoNodes(t *testing.T) (one, two *node) {
 	t.Helper()
 	engine := natstest.Start(t, natstest.Newest(t), natstest.Options{})
 	page := func(script string) string {
@@ -42,7 +90,7 @@ document.modelContext.registerTool({name: 'buy', description: 'Buys.', execute: 
 	}
 	config := suite.WriteFile(t, "x.yaml", fmt.Sprintf("callers:\n  - {name: agent, token: %s, may: [call, elicit]}\n  - {name: person, token: %s, may: [call]}\n",
 		suite.AgentToken, suite.PersonToken))
-	start := func(name string) *suite.Server {
+	start := func(name string) *node {
 		s, err := suite.Start(suite.Pagetools(t), "", suite.TempDir(t), "serve", "--config", config, "--data-dir", filepath.Join(folder, name), "--approval", "auto",
 			"--warm", "0", "--console-listen", "127.0.0.1:0", "--cluster", engine.URLs()[0], "--cluster-key-file", secret, "--node", name,
 			"--peer-listen", "127.0.0.1:0", "--lease", "2s", "shop="+shop, "mail="+mail)
@@ -50,7 +98,7 @@ document.modelContext.registerTool({name: 'buy', description: 'Buys.', execute: 
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = s.Cmd.Process.Kill(); <-s.Ended })
-		return s
+		return &node{s, filepath.Join(folder, name), engine.URLs()[0]}
 	}
 	return start("a"), start("b")
 }
@@ -61,9 +109,9 @@ document.modelContext.registerTool({name: 'buy', description: 'Buys.', execute: 
 func TestTwoNodes(t *testing.T) {
 	t.Parallel()
 	one, two := twoNodes(t)
-	counts := func(why string, s *suite.Server, session string, want float64) {
+	counts := func(why string, s *node, session string, want float64) {
 		t.Helper()
-		if got := suite.AsksFor(t, s, suite.AgentToken, "shop", session, "inc", "{}").OK(t); got != want {
+		if got := suite.AsksFor(t, s.Server, suite.AgentToken, "shop", session, "inc", "{}").OK(t); got != want {
 			t.Errorf("%s: %v, want %v", why, got, want)
 		}
 	}
@@ -71,12 +119,12 @@ func TestTwoNodes(t *testing.T) {
 	counts("at the other node", two, "s", 2)
 	counts("at its home", one, "s", 3)
 	counts("no session", two, "", 1)
-	call := func(s *suite.Server, body string) suite.Reply {
+	call := func(s *node, body string) suite.Reply {
 		return s.In(t.Context(), suite.AgentToken, http.MethodPost, s.URL+"/webtools/shop", body)
 	}
 	const inc = `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"inc","arguments":{}}}`
-	mcp := begin(t, two, "/mcp/shop")
-	for i, s := range []*suite.Server{one, two, one} {
+	mcp := begin(t, two.Server, "/mcp/shop")
+	for i, s := range []*suite.Server{one.Server, two.Server, one.Server} {
 		if r := mcpPost(t, s, http.MethodPost, "/mcp/shop", inc, "Mcp-Session-Id", mcp); !strings.Contains(string(r.Body), fmt.Sprintf(`"text":"%d"`, i+1)) {
 			t.Errorf("MCP, call %d: %d %s", i, r.Status, r.Body)
 		}
@@ -90,12 +138,13 @@ func TestTwoNodes(t *testing.T) {
 	if r := two.In(t.Context(), page.Token, http.MethodGet, page.URL+"/api/questions", ""); !strings.Contains(string(r.Body), fmt.Sprint(question["id"])) {
 		t.Errorf("the inbox of the other node: %d %s", r.Status, r.Body)
 	}
-	answers(t, two, question)
+	answers(t, two.Server, question)
 	if r := call(two, fmt.Sprintf(`%s,"config":{"resume":%q,"wait":60000}}`, buy, token)); !strings.Contains(string(r.Body), "bought") {
 		t.Errorf("its outcome at the other node: %d %s", r.Status, r.Body)
 	}
 
 	_, token = call(one, strings.Replace(buy, `"t"`, `"u"`, 1)+"}").Waiting(t, http.StatusConflict, "INPUT_REQUIRED")
+	clusterIs(t, two, 0, "alive", "alive")
 	_ = one.Cmd.Process.Kill()
 	<-one.Ended
 	if r := call(two, fmt.Sprintf(`%s,"config":{"resume":%q}}`, strings.Replace(buy, `"t"`, `"u"`, 1), token)); r.Status != http.StatusBadGateway ||
@@ -106,22 +155,23 @@ func TestTwoNodes(t *testing.T) {
 		t.Errorf("its session: %d %s", r.Status, r.Body)
 	}
 	counts("after that", two, "s", 1)
+	clusterIs(t, two, 1, "dead", "alive")
 	if err := two.Stop(); err != nil {
 		t.Error(err)
 	}
 }
 
 // tainted: what a caller read through one node counts at once through the other, and for it alone.
-func tainted(t *testing.T, one, two *suite.Server) {
+func tainted(t *testing.T, one, two *node) {
 	t.Helper()
 	counts := func(why, token string, status int) {
 		t.Helper()
-		if r := suite.AsksFor(t, two, token, "shop", "", "inc", "{}"); r.Status != status {
+		if r := suite.AsksFor(t, two.Server, token, "shop", "", "inc", "{}"); r.Status != status {
 			t.Errorf("%s: %d %s", why, r.Status, r.Body)
 		}
 	}
 	counts("before it read anything", suite.PersonToken, http.StatusOK)
-	if got := suite.AsksFor(t, one, suite.PersonToken, "mail", "", "read", "{}").OK(t); got != "spam" {
+	if got := suite.AsksFor(t, one.Server, suite.PersonToken, "mail", "", "read", "{}").OK(t); got != "spam" {
 		t.Fatalf("reading: %v", got)
 	}
 	counts("after it read through the other node", suite.PersonToken, http.StatusForbidden)

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/transport"
+)
+
+func clusterStatusCommand(p *program) *cobra.Command {
+	asJSON := false
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Say which nodes of a cluster live, and whether its engine takes writes",
+		Long: "Lists the nodes of a cluster with the age of their leases, their sessions and the pages that they have room for, and\n" +
+			"says what differs between them. The engine is that of --cluster, of the configuration file, or of the node of\n" +
+			"--data-dir. A node that seems late is given a lease to show that it lives.\n" +
+			"Ends with 1 when a node is dead and none of its name lives, and when the engine takes no writes.",
+		Args: exactly(0, "no argument"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := readStatus(cmd.Context(), p)
+			if err != nil {
+				return err
+			}
+			if asJSON || p.conf.Format != "text" {
+				err = terminal.Encode(p.stdout, s)
+			} else {
+				err = printStatus(p, &s)
+			}
+			if err == nil && !s.IsWell() {
+				err = &terminal.ShownError{Code: terminal.ExitFindings}
+			}
+			return err
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, as --format json does")
+	return c
+}
+
+// clusterPath is a path of the inbox only.
+const clusterPath = "/api/cluster"
+
+// clusterRoutes serve `pagetools cluster` to who has the data directory of a node.
+func (o *operators) clusterRoutes() []transport.Route {
+	n := o.who.plan.node
+	if n == nil {
+		return nil
+	}
+	return []transport.Route{{Pattern: clusterPath, Methods: map[string]http.HandlerFunc{http.MethodGet: func(w http.ResponseWriter, r *http.Request) {
+		transport.WriteJSON(w, r, http.StatusOK, n.Status(r.Context()))
+	}}}}
+}
+
+// readStatus asks the engine, or the node of the data directory.
+func readStatus(ctx context.Context, p *program) (s app.ClusterStatus, err error) {
+	if p.conf.Cluster != "" {
+		o := &app.ClusterOptions{Credentials: p.conf.ClusterCredentials, Log: p.log}
+		if o.Servers, err = engines(p.conf); err != nil {
+			return s, err
+		}
+		return app.ReadCluster(ctx, o), nil
+	}
+	a := &approver{p: p, patience: time.Minute + 10*time.Second} // a lease may have to pass
+	live, err := a.live()
+	if err != nil {
+		return s, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(live)) {
+		err = a.request(ctx, live[name], http.MethodGet, clusterPath, nil, &s)
+		if err == nil || bridge.AsError(err).Code != bridge.WebtoolNotFound {
+			return s, err
+		}
+	}
+	return s, terminal.Usage("no pagetools with this data directory is a node: --cluster names the engine of the cluster, as in --cluster nats://10.0.0.5:4222")
+}
+
+// printStatus prints a status for people.
+func printStatus(p *program, s *app.ClusterStatus) error {
+	quorum := "takes writes"
+	if !s.Engine.Quorum {
+		quorum = "TAKES NO WRITES"
+	}
+	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "engine\t%s, %s, %.1f ms\n", text.Line(s.Engine.URL), quorum, s.Engine.RoundTripMs)
+	if len(s.Nodes) > 0 {
+		fmt.Fprintf(w, "\nnode\tincarnation\tstate\tlease\tsessions\tfree\tbuild\taddress\n")
+	}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.1f s\t%d\t%d\t%s\t%s\n", text.Line(n.Name), text.Line(n.Incarnation), n.State,
+			float64(n.LeaseAgeMs)/1000, n.Sessions, n.Free, text.Line(n.Build), text.Line(n.Address))
+	}
+	if n, sessions, free := s.Living(); n > 1 {
+		fmt.Fprintf(w, "%d live\t\t\t\t%d\t%d\n", n, sessions, free)
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("printing the status: %w", err)
+	}
+	if len(s.Nodes) == 0 && s.Engine.Quorum {
+		p.say("note: no node lives")
+	}
+	for _, warning := range s.Warnings {
+		p.say("warning: %s", text.Line(warning))
+	}
+	return nil
+}
+
+// configDigest names what all nodes must have in common: their sites and callers. It is told to the
+// engine, which cannot guess from it what they are.
+func (n *node) configDigest(targets []*target, c *config.Config) string {
+	type site struct {
+		Name, Target string
+		Config       config.Site
+	}
+	all := struct {
+		Token   string
+		Sites   []site
+		Callers []config.Caller
+		OAuth   any
+	}{Token: c.Token, Callers: slices.Clone(c.Callers), OAuth: c.OAuth}
+	for _, t := range targets {
+		all.Sites = append(all.Sites, site{t.Name, t.Text, t.config})
+	}
+	slices.SortFunc(all.Sites, func(a, b site) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all.Callers, func(a, b config.Caller) int { return strings.Compare(a.Name, b.Name) })
+	whole, err := json.Marshal(all)
+	var tree any
+	if err == nil {
+		err = json.Unmarshal(whole, &tree)
+	}
+	if err != nil {
+		n.log.Warn("cluster: the configuration has no digest", "error", err)
+		return ""
+	}
+	withoutLines(tree)
+	if whole, err = json.Marshal(tree); err != nil {
+		return ""
+	}
+	return n.keys.Namers()[0].Name("config", string(whole))
+}
+
+// withoutLines removes from a configuration where its parts stood in the file.
+func withoutLines(tree any) {
+	switch v := tree.(type) {
+	case map[string]any:
+		delete(v, "Line")
+		for _, of := range v {
+			withoutLines(of)
+		}
+	case []any:
+		for _, of := range v {
+			withoutLines(of)
+		}
+	}
+}
