@@ -10,7 +10,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/records"
 )
 
-// Sighting is a node as somebody sees it who is none.
+// Sighting describes a node from outside.
 type Sighting struct {
 	Member
 
@@ -18,7 +18,7 @@ type Sighting struct {
 	State State
 	// Age is the time since its last renewal, by the clocks of two machines, unless it was seen.
 	Age time.Duration
-	// Lease is what the node says of it; 0 where it does not.
+	// Lease is the node's; 0 where it does not say.
 	Lease time.Duration
 	// Ahead says by how much the node's clock is ahead of ours, where that is more than a quarter of a
 	// lease.
@@ -60,7 +60,7 @@ func Survey(ctx context.Context, r records.Records, now func() time.Time) ([]Sig
 	return s.result(), nil
 }
 
-// survey is what Survey has seen so far.
+// survey holds the lives that Survey has seen so far.
 type survey struct {
 	now     func() time.Time
 	all     map[string]*Sighting
@@ -82,16 +82,19 @@ func (s *survey) see(r records.Record, first bool) {
 	at := &Sighting{Member: Member{is.Facts, id}, State: Alive, Lease: time.Duration(is.Lease) * time.Millisecond, Newer: err != nil, record: r}
 	s.all[id] = at
 	delete(s.doubts, id)
+	if is.Dead != "" {
+		at.State = Dead
+	}
 	if is.At == 0 {
 		return
 	}
 	lease := cmp.Or(at.Lease, DefaultLease)
 	off := s.now().Sub(time.UnixMilli(is.At))
-	if at.Age = max(off, 0); is.Dead != "" {
-		at.State = Dead
-	} else if first && (off > lease/2 || off < -lease/4) {
+	switch at.Age = max(off, 0); {
+	case at.State == Dead:
+	case first && (off > lease/2 || off < -lease/4):
 		s.doubts[id], s.patient = true, max(s.patient, lease)
-	} else if !first && (off > lease/4 || off < -lease/4) {
+	case !first && (off > lease/4 || off < -lease/4):
 		at.Age, at.Ahead = 0, -off
 	}
 }

@@ -50,8 +50,11 @@ func TestSurvey(t *testing.T) {
 			return strings.Join(said, "; "), time.Since(began)
 		}
 		put("A1", "a", time.Second, "")
-		put("B1", "b", 2*time.Second, `,"dead":"A1"`)
 		put("B2", "b", 2*time.Second, "")
+		put("B1", "b", 2*time.Second, `,"dead":"A1"`) // declared dead after the next life began
+		if _, err := m.Create(t.Context(), "n.X1", []byte(`{"v":1,"dead":"A1"}`)); err != nil { // nobody's, as Ask makes it
+			t.Fatal(err)
+		}
 		if said, took := look(); said != "a A1 true 1s; b B2 true 2s" || took != 0 {
 			t.Errorf("%s, after %v", said, took)
 		}

@@ -45,7 +45,7 @@ type Taints struct {
 	now, old map[string]reading // by caller, of this time and of the one before
 }
 
-// reading is what a caller's record said.
+// reading holds what a caller's record said, and when.
 type reading struct {
 	at  lease.Instant
 	all map[string]int64
