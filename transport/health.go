@@ -2,6 +2,7 @@ package transport
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -79,6 +80,19 @@ func readyz(w http.ResponseWriter, r *http.Request, now Readiness) {
 		Findings map[string][]bridge.Finding `json:"findings,omitempty"`
 		Audit    string                      `json:"audit,omitempty"`
 	}{word, now.Browser, sites, next, findings, now.Audit})
+}
+
+// Waiting returns a handler for a process that cannot serve yet: it answers that it lives and is not
+// ready, and ends everything else with e.
+func Waiting(e *bridge.Error) http.Handler {
+	health := NewMux(Health(func() Readiness { return Readiness{} })...)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if open[strings.TrimSuffix(r.URL.Path, "/")] {
+			health.ServeHTTP(w, r)
+			return
+		}
+		WriteError(w, r, e)
+	})
 }
 
 // maxFindings bounds those of a site that are told.

@@ -102,6 +102,31 @@ func TestMuxRefusesBadRoutes(t *testing.T) {
 	}
 }
 
+// TestWaiting: a process that cannot serve yet lives, is not ready, and ends everything else with its
+// reason, in the form of each path.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	e := bridge.Errorf(bridge.InternalError, bridge.NoQuorum, bridge.NotRun, "It waits.")
+	e.Retry = 2 * time.Second
+	s := serve(t, transport.Waiting(e), transport.Options{JSONRPCUnder: []string{"/mcp"}})
+	for path, x := range map[string]struct {
+		status int
+		says   string
+	}{
+		"/healthz":       {http.StatusOK, `{"status":"ok"}`},
+		"/healthz/":      {http.StatusOK, `{"status":"ok"}`},
+		"/readyz":        {http.StatusServiceUnavailable, `{"status":"starting"`},
+		"/webtools/shop": {http.StatusServiceUnavailable, `"reason":"NO_QUORUM","outcome":"not_run"`},
+		"/nowhere":       {http.StatusServiceUnavailable, `"reason":"NO_QUORUM","outcome":"not_run"`},
+		"/mcp":           {http.StatusServiceUnavailable, `"jsonrpc":"2.0"`},
+	} {
+		got := s.get(t, path)
+		if got.StatusCode != x.status || !strings.Contains(got.body, x.says) || strings.Contains(x.says, "NO_QUORUM") && got.Header.Get("Retry-After") != "2" {
+			t.Errorf("%s: %d %s", path, got.StatusCode, got.body)
+		}
+	}
+}
+
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	var now transport.Readiness

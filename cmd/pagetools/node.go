@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/text"
@@ -140,8 +141,9 @@ func fitsCluster(p *program, targets []*target) error {
 	return nil
 }
 
-// join makes this process a node; nil without options. It waits for the engine.
-func (p *program) join(ctx context.Context, o *app.ClusterOptions, targets []*target) (*node, error) {
+// join makes this process a node; nil without options. It waits for the engine, and calls waiting first.
+func (p *program) join(ctx context.Context, pl *plan, waiting func()) (*node, error) {
+	o := pl.cluster
 	if o == nil {
 		return nil, nil //nolint:nilnil // there is no cluster
 	}
@@ -154,12 +156,16 @@ func (p *program) join(ctx context.Context, o *app.ClusterOptions, targets []*ta
 		o.Address = "https://" + l.Addr().String()
 	}
 	o.Waiting = func(err error) {
-		p.say("warning: the engine of the cluster does not answer; waiting for it, and serving nothing: %s", text.Line(err.Error()))
+		p.say("warning: the engine of the cluster does not answer; waiting for it, and refusing calls until then: %s", text.Line(err.Error()))
+		waiting()
+	}
+	o.Differs = func(name string) {
+		p.say("warning: the node %s of the cluster has other sites or callers than this one: what a caller may do depends on which it reaches", text.Line(name))
 	}
 	n := &node{name: o.Name, keys: o.Keys, listen: l, log: p.log}
-	n.configured(targets, p.conf)
+	n.configured(pl.targets, p.conf)
 	o.Config = func() string { return *n.config.Load() }
-	n.Cluster, err = app.JoinCluster(ctx, *o)
+	n.Cluster, err = app.JoinCluster(ctx, o)
 	if err != nil {
 		_ = l.Close()
 		return nil, fmt.Errorf("joining the cluster: %w", err)
@@ -177,6 +183,9 @@ func (n *node) configured(targets []*target, c *config.Config) {
 		n.config.Store(&digest)
 	}
 }
+
+// engineRetry says when a caller tries again that a node refused which waits for its engine.
+const engineRetry = 2 * time.Second
 
 // configure adds to the options of the app what those of a node have.
 func (n *node) configure(o *app.Options) {

@@ -127,7 +127,9 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 		return err
 	}
 	defer page.close()
-	if pl.node, err = p.join(ctx, pl.cluster, pl.targets); err != nil {
+	front := newFront(l, p.log)
+	defer func() { _ = front.Close() }()
+	if pl.node, err = p.join(ctx, &pl, func() { front.wait(guards) }); err != nil {
 		return err
 	}
 	defer pl.node.leave(p)
@@ -147,21 +149,18 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	if err != nil {
 		return err
 	}
-	srv := who.server(a, face, streams, guards, console.nodes)
-	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(l) }()
-	defer func() { _ = srv.Close() }()
+	front.serve(who.handler(a, face, streams, guards, console.nodes))
 	stop, err := p.begin(ctx, a, pl, who, console, "http://"+l.Addr().String(), asks)
 	if err != nil {
 		return err
 	}
 	defer stop() // behind the drain, in which somebody may still answer
-	if err := pl.node.await(ctx, failed); err != nil {
+	if err := pl.node.await(ctx, front.failed); err != nil {
 		return err
 	}
 	p.say("stopping: calls in flight may finish")
 	close(streams)
-	return drain(a, srv)
+	return drain(a, front.Server)
 }
 
 // begin opens the sites and says what is served. stop ends what follows files and asks at the terminal.
@@ -184,16 +183,19 @@ func (p *program) begin(ctx context.Context, a *app.App, pl plan, who *callers, 
 	}, nil
 }
 
-// server serves the faces, and where to log in, and operators to other nodes. done ends what waits.
-func (c *callers) server(a *app.App, face *mcp.Face, done <-chan struct{}, guards transport.Options, operators http.Handler) *http.Server {
-	guards.Metrics, guards.JSONRPCUnder, guards.MaxBodyUnder = a.Metrics, []string{"/mcp"},
+// rpcPaths have errors in the form of JSON-RPC.
+var rpcPaths = []string{"/mcp"}
+
+// handler serves the faces, and where to log in, and operators to other nodes. done ends what waits.
+func (c *callers) handler(a *app.App, face *mcp.Face, done <-chan struct{}, guards transport.Options, operators http.Handler) http.Handler {
+	guards.Metrics, guards.JSONRPCUnder, guards.MaxBodyUnder = a.Metrics, rpcPaths,
 		transport.BodiesWithFiles()
 	mux := a.Mux(face, done)
 	if c.issuers != nil {
 		mux.Add(c.issuers.Routes()...)
 		c.issuers.signIn(mux, &guards)
 	}
-	return transport.Server(transport.Guard(c.plan.node.serve(a, mux, guards, operators), guards), c.p.log)
+	return transport.Guard(c.plan.node.serve(a, mux, guards, operators), guards)
 }
 
 // attend reads files again when they change, where the plan says so, and has the person at the

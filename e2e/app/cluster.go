@@ -36,8 +36,12 @@ type ClusterOptions struct {
 	Config func() string
 	// Waiting is called when the engine does not answer at the start, with the reason, once.
 	Waiting func(error)
+	// Differs is called when a node says another Config, once for each life and digest.
+	Differs func(node string)
 	Version string
 	Log     *slog.Logger // nil is silent
+
+	waiting sync.Once
 }
 
 // Cluster is this process among the nodes of a cluster.
@@ -57,21 +61,27 @@ type Cluster struct {
 	run    sync.WaitGroup
 }
 
+// errNoWrites says that the servers of an engine have no majority.
+var errNoWrites = errors.New("it takes no writes")
+
 // engineWait is waited before an engine that does not answer is asked again.
 const engineWait = time.Second
 
+// waits says why the start takes its time.
+func (o *ClusterOptions) waits(why error) {
+	if o.Waiting != nil {
+		o.waiting.Do(func() { o.Waiting(why) })
+	}
+}
+
 // OpenRecords connects to the engine of a cluster, and waits for it until ctx ends.
 func OpenRecords(ctx context.Context, o *ClusterOptions) (*jetstream.Store, error) {
-	said := false
 	for {
 		store, err := jetstream.Open(ctx, jetstream.Options{Servers: o.Servers, Credentials: o.Credentials, Name: o.Name, Log: o.Log})
 		if err == nil {
 			return store, nil
 		}
-		if !said && o.Waiting != nil {
-			said = true
-			o.Waiting(err)
-		}
+		o.waits(err)
 		select {
 		case <-time.After(engineWait):
 		case <-ctx.Done():
@@ -82,13 +92,13 @@ func OpenRecords(ctx context.Context, o *ClusterOptions) (*jetstream.Store, erro
 
 // JoinCluster makes this process a node. It waits for the engine until ctx ends. The caller must call
 // Leave.
-func JoinCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
+func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	id, err := cluster.NewIdentity(o.Name, o.Keys, nil)
 	if err != nil {
 		return nil, err
 	}
-	store, err := OpenRecords(ctx, &o)
+	store, err := OpenRecords(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -105,6 +115,8 @@ func JoinCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
 		}
 		return f
 	}
+	late := time.AfterFunc(engineWait, func() { o.waits(errNoWrites) })
+	defer late.Stop()
 	c.node, err = lease.Join(ctx, lease.Options{Records: store, Lease: o.Lease, About: about, Log: o.Log,
 		Reborn: func(*lease.Life) { once.Do(func() { close(c.ended) }) },
 		Joined: func(m lease.Member) {
@@ -121,13 +133,17 @@ func JoinCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
 			return is == lease.Dead, err
 		}})
 	namer := o.Keys.Namers()[0]
-	c.taints = taintsOf(store, &o)
+	c.taints = taintsOf(store, o)
 	nodes := nodesOf{c.node, o.Name}
 	c.Homes = &homes{nodes: nodes, dir: dir, namer: namer, held: map[string]*heldHome{}, epochs: map[int64]string{}}
 	c.Cluster = cluster.New(cluster.Options{Identity: id, Nodes: nodes, Directory: sessionsIn{dir}, Namer: namer, Log: o.Log})
 	running, stop := context.WithCancel(context.Background())
 	c.stop = stop
 	c.run.Go(func() { c.node.Run(running) })
+	self := func() (string, bool) { life := c.node.Life(); return life.ID, life.Holds() }
+	h := housekeeper{self: self, others: c.node.Members, config: o.Config, differs: o.Differs, every: cmp.Or(o.Lease, lease.DefaultLease),
+		sweep: store.Sweep, log: o.Log}
+	c.run.Go(func() { h.run(running) })
 	return c, nil
 }
 

@@ -78,7 +78,7 @@ func (s *survey) see(r records.Record, first bool) {
 	}
 	var is form
 	err := records.Decode(r.Value, &is)
-	is.Facts.Node = cmp.Or(is.Facts.Node, "?")
+	is.Node = cmp.Or(is.Node, "?")
 	at := &Sighting{Member: Member{is.Facts, id}, State: Alive, Lease: time.Duration(is.Lease) * time.Millisecond, Newer: err != nil, record: r}
 	s.all[id] = at
 	delete(s.doubts, id)

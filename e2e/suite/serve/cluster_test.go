@@ -3,6 +3,7 @@ package serve_test
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -90,8 +91,8 @@ document.modelContext.registerTool({name: 'buy', description: 'Buys.', execute: 
 	}
 	config := suite.WriteFile(t, "x.yaml", fmt.Sprintf("callers:\n  - {name: agent, token: %s, may: [call, elicit]}\n  - {name: person, token: %s, may: [call]}\n",
 		suite.AgentToken, suite.PersonToken))
-	start := func(name string) *node {
-		s, err := suite.Start(suite.Pagetools(t), "", suite.TempDir(t), "serve", "--config", config, "--data-dir", filepath.Join(folder, name), "--approval", "auto",
+	start := func(name string, start func(path, dir, tmp string, args ...string) (*suite.Server, error)) *node {
+		s, err := start(suite.Pagetools(t), "", suite.TempDir(t), "serve", "--config", config, "--data-dir", filepath.Join(folder, name), "--approval", "auto",
 			"--warm", "0", "--console-listen", "127.0.0.1:0", "--cluster", engine.URLs()[0], "--cluster-key-file", secret, "--node", name,
 			"--peer-listen", "127.0.0.1:0", "--lease", "2s", "shop="+shop, "mail="+mail)
 		if err != nil {
@@ -100,7 +101,11 @@ document.modelContext.registerTool({name: 'buy', description: 'Buys.', execute: 
 		t.Cleanup(func() { _ = s.Cmd.Process.Kill(); <-s.Ended })
 		return &node{s, filepath.Join(folder, name), engine.URLs()[0]}
 	}
-	return start("a"), start("b")
+	engine.Kill()
+	a := start("a", func(path, dir, tmp string, args ...string) (*suite.Server, error) {
+		return startsLater(t, engine, path, dir, tmp, args...)
+	})
+	return a, start("b", suite.Start)
 }
 
 // TestTwoNodes: a session, a question, a token and the operators' page of one node are reached through
@@ -159,6 +164,57 @@ func TestTwoNodes(t *testing.T) {
 	if err := two.Stop(); err != nil {
 		t.Error(err)
 	}
+}
+
+// startsLater starts a node whose engine is not there: it says so, refuses calls, and serves nobody. It
+// begins when the engine is there.
+func startsLater(t *testing.T, engine *natstest.Cluster, path, dir, tmp string, args ...string) (*suite.Server, error) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	at := l.Addr().String()
+	_ = l.Close()
+	s, err := suite.Launch(path, dir, tmp, append(args, "--listen", at, "--format", "json")...)
+	if err != nil {
+		return nil, err
+	}
+	is := func(method, path, body string, status int, says string) bool {
+		r := s.In(t.Context(), suite.AgentToken, method, "http://"+at+path, body)
+		return r.Status == status && strings.Contains(string(r.Body), says)
+	}
+	suite.Within(suite.ReadyWithin, func() bool {
+		return s.HasEnded() || is(http.MethodGet, "/readyz", "", http.StatusServiceUnavailable, `"status":"starting"`)
+	})
+	for _, x := range []struct {
+		method, path, body string
+		status             int
+		says               string
+	}{
+		{http.MethodGet, "/readyz", "", http.StatusServiceUnavailable, `"status":"starting"`},
+		{http.MethodGet, "/healthz", "", http.StatusOK, `"status":"ok"`},
+		{http.MethodGet, "/webtools", "", http.StatusServiceUnavailable, `"reason":"NO_QUORUM","outcome":"not_run"`},
+		{http.MethodPost, "/webtools/shop", `{"action":"inc","request":{}}`, http.StatusServiceUnavailable, `"reason":"NO_QUORUM","outcome":"not_run"`},
+		{http.MethodPost, "/mcp", `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`, http.StatusServiceUnavailable, `"jsonrpc":"2.0"`},
+	} {
+		if !is(x.method, x.path, x.body, x.status, x.says) {
+			t.Errorf("without its engine, %s %s is not %d %s\n%s", x.method, x.path, x.status, x.says, s.Stderr)
+		}
+	}
+	if r := s.In(t.Context(), "", http.MethodGet, "http://"+at+"/webtools", ""); r.Status != http.StatusUnauthorized {
+		t.Errorf("a stranger: %d %s", r.Status, r.Body)
+	}
+	for _, one := range engine.Servers {
+		one.Restart()
+	}
+	suite.Within(suite.ReadyWithin, func() bool { return s.HasEnded() || strings.Contains(s.Stdout.String(), "\n") })
+	line, _, _ := strings.Cut(s.Stdout.String(), "\n")
+	if err := json.Unmarshal([]byte(line), &s.Ready); err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, s.Stderr)
+	}
+	s.URL = s.Ready.Listening
+	return s, nil
 }
 
 // tainted: what a caller read through one node counts at once through the other, and for it alone.

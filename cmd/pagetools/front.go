@@ -1,0 +1,50 @@
+package main
+
+import (
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/transport"
+)
+
+// front serves agents, and, in a cluster, says why it cannot before it can.
+type front struct {
+	*http.Server
+
+	listener net.Listener
+	handler  atomic.Pointer[http.Handler]
+	begin    sync.Once
+	failed   chan error // 1: why it serves no more
+}
+
+func newFront(l net.Listener, log *slog.Logger) *front {
+	f := &front{listener: l, failed: make(chan error, 1)}
+	f.Server = transport.Server(f, log)
+	return f
+}
+
+// ServeHTTP implements http.Handler.
+func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	(*f.handler.Load()).ServeHTTP(w, r)
+}
+
+// serve serves by h from now on.
+func (f *front) serve(h http.Handler) {
+	f.handler.Store(&h)
+	f.begin.Do(func() {
+		go func() { f.failed <- f.Serve(f.listener) }() // ends with the server
+	})
+}
+
+// wait refuses calls, because the engine of the cluster does not answer.
+func (f *front) wait(guards transport.Options) {
+	guards.JSONRPCUnder = rpcPaths
+	e := bridge.Errorf(bridge.InternalError, bridge.NoQuorum, bridge.NotRun,
+		"This node of pagetools is starting, and the engine of its cluster does not answer. Nothing ran.")
+	e.Retry = engineRetry
+	f.serve(transport.Guard(transport.Waiting(e), guards))
+}
