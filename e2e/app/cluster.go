@@ -15,6 +15,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/records"
 	"github.com/pagetools/pagetools/bridge/records/directory"
 	"github.com/pagetools/pagetools/bridge/records/lease"
+	"github.com/pagetools/pagetools/bridge/records/rate"
 	"github.com/pagetools/pagetools/bridge/records/taint"
 	"github.com/pagetools/pagetools/bridge/store/jetstream"
 	"github.com/pagetools/pagetools/transport/cluster"
@@ -55,6 +56,7 @@ type Cluster struct {
 	store  *jetstream.Store
 	node   *lease.Node
 	taints *taint.Taints
+	rates  *rate.Rates
 	app    atomic.Pointer[App] // nil until Serve
 	ended  chan struct{}       // closed when other nodes took this one for dead
 	stop   context.CancelFunc
@@ -135,6 +137,7 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 	namer := o.Keys.Namers()[0]
 	c.taints = taintsOf(store, o)
 	nodes := nodesOf{c.node, o.Name}
+	c.rates = rate.New(rate.Options{Records: store, Name: namer.Name, Nodes: func() int { return len(c.node.Members()) + 1 }, Log: o.Log})
 	c.Homes = &homes{nodes: nodes, dir: dir, namer: namer, held: map[string]*heldHome{}, epochs: map[int64]string{}}
 	c.Cluster = cluster.New(cluster.Options{Identity: id, Nodes: nodes, Directory: sessionsIn{dir}, Namer: namer, Log: o.Log})
 	running, stop := context.WithCancel(context.Background())
@@ -144,6 +147,7 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 	h := housekeeper{self: self, others: c.node.Members, config: o.Config, differs: o.Differs, every: cmp.Or(o.Lease, lease.DefaultLease),
 		sweep: store.Sweep, log: o.Log}
 	c.run.Go(func() { h.run(running) })
+	c.run.Go(func() { c.rates.Run(running) })
 	return c, nil
 }
 
@@ -164,7 +168,7 @@ func (c *Cluster) Bridge(o *bridge.Options) {
 }
 
 // Shared puts what the nodes keep together in the place of what one process keeps.
-func (c *Cluster) Shared(m *bridge.Memory) { m.Taints = c.taints }
+func (c *Cluster) Shared(m *bridge.Memory) { m.Taints, m.Rates = c.taints, c.rates }
 
 // taintsOf keeps what callers read for all nodes.
 func taintsOf(r records.Records, o *ClusterOptions) *taint.Taints {

@@ -51,7 +51,7 @@ func TestSurvey(t *testing.T) {
 		}
 		put("A1", "a", time.Second, "")
 		put("B2", "b", 2*time.Second, "")
-		put("B1", "b", 2*time.Second, `,"dead":"A1"`) // declared dead after the next life began
+		put("B1", "b", 2*time.Second, `,"dead":"A1"`)                                           // declared dead after the next life began
 		if _, err := m.Create(t.Context(), "n.X1", []byte(`{"v":1,"dead":"A1"}`)); err != nil { // nobody's, as Ask makes it
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -89,8 +90,8 @@ document.modelContext.registerTool({name: 'buy', description: 'Buys.', execute: 
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := suite.WriteFile(t, "x.yaml", fmt.Sprintf("callers:\n  - {name: agent, token: %s, may: [call, elicit]}\n  - {name: person, token: %s, may: [call]}\n",
-		suite.AgentToken, suite.PersonToken))
+	config := suite.WriteFile(t, "x.yaml", fmt.Sprintf("callers:\n  - {name: agent, token: %s, may: [call, elicit]}\n  - {name: person, token: %s, may: [call]}\n"+
+		"  - {name: rated, token: %s, may: [call], rate: 6/1m}\n", suite.AgentToken, suite.PersonToken, ratedToken))
 	start := func(name string, start func(path, dir, tmp string, args ...string) (*suite.Server, error)) *node {
 		s, err := start(suite.Pagetools(t), "", suite.TempDir(t), "serve", "--config", config, "--data-dir", filepath.Join(folder, name), "--approval", "auto",
 			"--warm", "0", "--console-listen", "127.0.0.1:0", "--cluster", engine.URLs()[0], "--cluster-key-file", secret, "--node", name,
@@ -136,6 +137,7 @@ func TestTwoNodes(t *testing.T) {
 	}
 
 	tainted(t, one, two)
+	rated(t, one, two)
 
 	const buy = `{"action":"buy","sessionId":"t","request":{}`
 	question, token := call(one, buy+"}").Waiting(t, http.StatusConflict, "INPUT_REQUIRED")
@@ -163,6 +165,30 @@ func TestTwoNodes(t *testing.T) {
 	clusterIs(t, two, 1, "dead", "alive")
 	if err := two.Stop(); err != nil {
 		t.Error(err)
+	}
+}
+
+// ratedToken is of a caller that may make six calls a minute.
+const ratedToken = "a-token-of-a-caller-with-a-rate"
+
+// rated: two nodes together let through what one does.
+func rated(t *testing.T, nodes ...*node) {
+	t.Helper()
+	taken := 0
+	for i := range 10 {
+		switch r := suite.AsksFor(t, nodes[i%len(nodes)].Server, ratedToken, "shop", "", "nowhere", "{}"); r.Status {
+		case http.StatusNotFound:
+			taken++
+		case http.StatusTooManyRequests:
+			if wait, err := strconv.Atoi(r.Header.Get("Retry-After")); err != nil || wait < 1 || wait > 10 {
+				t.Errorf("a caller over its rate waits for %d s, %v", wait, err)
+			}
+		default:
+			t.Errorf("%d %s", r.Status, r.Body)
+		}
+	}
+	if taken != 6 {
+		t.Errorf("%d of ten calls of six a minute", taken)
 	}
 }
 
