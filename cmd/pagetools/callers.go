@@ -29,6 +29,8 @@ type callers struct {
 	// plan has the targets that are served; its targets are behind mu.
 	plan plan
 	mu   sync.Mutex
+	// file has the callers as they were read last. It belongs to whoever follows the file.
+	file *config.Config
 	// again has who asks for it; nil where the process reads no file again.
 	again chan chan<- reloaded
 	// faces and console are the credentials of the two listeners.
@@ -58,7 +60,7 @@ func newCallers(p *program, pl plan, follows bool) *callers {
 	if token == nil {
 		token = []byte(rand.Text())
 	}
-	c := &callers{p: p, plan: pl, operator: strings.TrimSpace(string(token))}
+	c := &callers{p: p, plan: pl, file: p.conf, operator: strings.TrimSpace(string(token))}
 	c.setTools(p.conf)
 	if follows && p.conf.File != "" {
 		c.again = make(chan chan<- reloaded)
@@ -130,6 +132,11 @@ const tokenCaller = "token"
 
 // ofFaces lists the callers of a file that may call.
 func (c *callers) ofFaces(f *config.Config) []transport.Credential {
+	return c.plan.node.unrevoked(c.named(f))
+}
+
+// named lists the callers of a file, those that were revoked at another node, too.
+func (c *callers) named(f *config.Config) []transport.Credential {
 	var all []transport.Credential
 	if c.p.conf.Token != "" {
 		all = append(all, transport.Credential{
@@ -153,7 +160,7 @@ func (c *callers) ofConsole(f *config.Config) []transport.Credential {
 			all = append(all, one)
 		}
 	}
-	return all
+	return c.plan.node.unrevoked(all)
 }
 
 func credential(c *config.Caller) transport.Credential {
@@ -190,6 +197,9 @@ func (c *callers) follow(ctx context.Context, a *app.App) (stop func()) {
 			select {
 			case <-asked:
 				c.reload(ctx, a, &told)
+			case <-c.plan.node.revocations():
+				c.drop(a)
+				c.reload(ctx, a, &told)
 			case reply := <-c.again:
 				reply <- c.reload(ctx, a, &told)
 			case <-ctx.Done():
@@ -222,7 +232,7 @@ func (c *callers) reload(ctx context.Context, a *app.App, told *sync.WaitGroup) 
 	p := c.p
 	next, err := p.flags.Reload(p.conf)
 	if err == nil {
-		err = transport.ValidateCallers(c.ofFaces(next))
+		err = transport.ValidateCallers(c.named(next))
 	}
 	var all []oauth.Issuer
 	if err == nil {
@@ -243,6 +253,8 @@ func (c *callers) reload(ctx context.Context, a *app.App, told *sync.WaitGroup) 
 		return reloaded{Said: said}
 	}
 	a.Bridge.SetRates(next.Rates()) // first: nobody new is without theirs
+	c.plan.node.revoke(c.file, next)
+	c.file = next
 	revoked := c.faces.Replace(c.ofFaces(next))
 	revoked = append(revoked, c.console.Replace(c.ofConsole(next))...)
 	if c.setTools(next); c.issuers != nil {

@@ -188,6 +188,7 @@ var rpcPaths = []string{"/mcp"}
 
 // handler serves the faces, and where to log in, and operators to other nodes. done ends what waits.
 func (c *callers) handler(a *app.App, face *mcp.Face, done <-chan struct{}, guards transport.Options, operators http.Handler) http.Handler {
+	guards.Callers = c.served()
 	guards.Metrics, guards.JSONRPCUnder, guards.MaxBodyUnder = a.Metrics, rpcPaths,
 		transport.BodiesWithFiles()
 	mux := a.Mux(face, done)

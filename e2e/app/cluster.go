@@ -15,8 +15,6 @@ import (
 	"github.com/pagetools/pagetools/bridge/records"
 	"github.com/pagetools/pagetools/bridge/records/directory"
 	"github.com/pagetools/pagetools/bridge/records/lease"
-	"github.com/pagetools/pagetools/bridge/records/rate"
-	"github.com/pagetools/pagetools/bridge/records/taint"
 	"github.com/pagetools/pagetools/bridge/store/jetstream"
 	"github.com/pagetools/pagetools/transport/cluster"
 	"github.com/pagetools/pagetools/transport/cluster/key"
@@ -48,19 +46,18 @@ type ClusterOptions struct {
 // Cluster is this process among the nodes of a cluster.
 type Cluster struct {
 	*cluster.Cluster
+	shared
 
 	Identity *cluster.Identity
 	// Homes say which node has a session.
 	Homes bridge.Homes
 
-	store  *jetstream.Store
-	node   *lease.Node
-	taints *taint.Taints
-	rates  *rate.Rates
-	app    atomic.Pointer[App] // nil until Serve
-	ended  chan struct{}       // closed when other nodes took this one for dead
-	stop   context.CancelFunc
-	run    sync.WaitGroup
+	store *jetstream.Store
+	node  *lease.Node
+	app   atomic.Pointer[App] // nil until Serve
+	ended chan struct{}       // closed when other nodes took this one for dead
+	stop  context.CancelFunc
+	run   sync.WaitGroup
 }
 
 // errNoWrites says that the servers of an engine have no majority.
@@ -135,19 +132,17 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 			return is == lease.Dead, err
 		}})
 	namer := o.Keys.Namers()[0]
-	c.taints = taintsOf(store, o)
+	if err := c.share(ctx, o); err != nil {
+		store.Close()
+		return nil, err
+	}
 	nodes := nodesOf{c.node, o.Name}
-	c.rates = rate.New(rate.Options{Records: store, Name: namer.Name, Nodes: func() int { return len(c.node.Members()) + 1 }, Log: o.Log})
 	c.Homes = &homes{nodes: nodes, dir: dir, namer: namer, held: map[string]*heldHome{}, epochs: map[int64]string{}}
 	c.Cluster = cluster.New(cluster.Options{Identity: id, Nodes: nodes, Directory: sessionsIn{dir}, Namer: namer, Log: o.Log})
 	running, stop := context.WithCancel(context.Background())
 	c.stop = stop
 	c.run.Go(func() { c.node.Run(running) })
-	self := func() (string, bool) { life := c.node.Life(); return life.ID, life.Holds() }
-	h := housekeeper{self: self, others: c.node.Members, config: o.Config, differs: o.Differs, every: cmp.Or(o.Lease, lease.DefaultLease),
-		sweep: store.Sweep, log: o.Log}
-	c.run.Go(func() { h.run(running) })
-	c.run.Go(func() { c.rates.Run(running) })
+	c.goOn(running, o)
 	return c, nil
 }
 
@@ -165,18 +160,6 @@ func (c *Cluster) Bridge(o *bridge.Options) {
 	o.Node = func() string { return c.node.Life().ID }
 	o.Holds = func() bool { return c.node.Life().Holds() }
 	o.Lost = func(id string) bool { return c.node.State(id) == lease.Dead }
-}
-
-// Shared puts what the nodes keep together in the place of what one process keeps.
-func (c *Cluster) Shared(m *bridge.Memory) { m.Taints, m.Rates = c.taints, c.rates }
-
-// taintsOf keeps what callers read for all nodes.
-func taintsOf(r records.Records, o *ClusterOptions) *taint.Taints {
-	t := taint.Options{Records: r, Lease: cmp.Or(o.Lease, lease.DefaultLease)}
-	for _, n := range o.Keys.Namers() {
-		t.Names = append(t.Names, n.Name)
-	}
-	return taint.New(t)
 }
 
 // leaveTime limits how long it may take to tell the others that a node has ended.

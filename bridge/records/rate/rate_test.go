@@ -78,7 +78,7 @@ func TestTogether(t *testing.T) {
 }
 
 // load counts calls to ten nodes, of which one has half, and those that are let through.
-type load struct{ calls, passed, batches int64 }
+type load struct{ calls, passed int64 }
 
 // run makes so many calls a second for a time, and lets them through by take, of a node.
 func run(perSecond int, d time.Duration, take func(node int) bool) (l load) {

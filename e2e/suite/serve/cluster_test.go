@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,7 +23,7 @@ import (
 type node struct {
 	*suite.Server
 
-	data, engine string
+	data, engine, config string
 }
 
 // clusterIs checks what cluster status says, of the node's data folder and from outside: the states of the
@@ -90,9 +92,10 @@ document.modelContext.registerTool({name: 'buy', description: 'Buys.', execute: 
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := suite.WriteFile(t, "x.yaml", fmt.Sprintf("callers:\n  - {name: agent, token: %s, may: [call, elicit]}\n  - {name: person, token: %s, may: [call]}\n"+
-		"  - {name: rated, token: %s, may: [call], rate: 6/1m}\n", suite.AgentToken, suite.PersonToken, ratedToken))
+	callers := fmt.Sprintf("callers:\n  - {name: agent, token: %s, may: [call, elicit]}\n  - {name: person, token: %s, may: [call]}\n"+
+		"  - {name: rated, token: %s, may: [call], rate: 6/1m}\n", suite.AgentToken, suite.PersonToken, ratedToken)
 	start := func(name string, start func(path, dir, tmp string, args ...string) (*suite.Server, error)) *node {
+		config := suite.WriteFile(t, name+".yaml", callers)
 		s, err := start(suite.Pagetools(t), "", suite.TempDir(t), "serve", "--config", config, "--data-dir", filepath.Join(folder, name), "--approval", "auto",
 			"--warm", "0", "--console-listen", "127.0.0.1:0", "--cluster", engine.URLs()[0], "--cluster-key-file", secret, "--node", name,
 			"--peer-listen", "127.0.0.1:0", "--lease", "2s", "shop="+shop, "mail="+mail)
@@ -100,7 +103,7 @@ document.modelContext.registerTool({name: 'buy', description: 'Buys.', execute: 
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = s.Cmd.Process.Kill(); <-s.Ended })
-		return &node{s, filepath.Join(folder, name), engine.URLs()[0]}
+		return &node{s, filepath.Join(folder, name), engine.URLs()[0], config}
 	}
 	engine.Kill()
 	a := start("a", func(path, dir, tmp string, args ...string) (*suite.Server, error) {
@@ -138,6 +141,7 @@ func TestTwoNodes(t *testing.T) {
 
 	tainted(t, one, two)
 	rated(t, one, two)
+	revoked(t, one, two)
 
 	const buy = `{"action":"buy","sessionId":"t","request":{}`
 	question, token := call(one, buy+"}").Waiting(t, http.StatusConflict, "INPUT_REQUIRED")
@@ -190,6 +194,48 @@ func rated(t *testing.T, nodes ...*node) {
 	if taken != 6 {
 		t.Errorf("%d of ten calls of six a minute", taken)
 	}
+}
+
+// reads has a node read its configuration again, without a caller or with all.
+func (n *node) reads(t *testing.T, content string) {
+	t.Helper()
+	if err := os.WriteFile(n.config, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), suite.Pagetools(t), "reload", "--data-dir", n.data).CombinedOutput(); err != nil {
+		t.Fatalf("reload: %v\n%s", err, out)
+	}
+}
+
+// revoked: a credential that one node does not have any more counts at no other one, whose own file still
+// has it, until it is given again.
+func revoked(t *testing.T, one, two *node) {
+	t.Helper()
+	whole, err := os.ReadFile(one.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	less := regexp.MustCompile(`(?m)^.*name: rated.*\n`).ReplaceAllString(string(whole), "")
+	is := func(why string, n *node, token string, among ...int) {
+		t.Helper()
+		r := suite.Reply{}
+		if !suite.Within(suite.ReplyWithin, func() bool {
+			r = suite.AsksFor(t, n.Server, token, "shop", "", "nowhere", "{}")
+			return slices.Contains(among, r.Status)
+		}) {
+			t.Errorf("%s: %d %s", why, r.Status, r.Body)
+		}
+	}
+	is("before", two, ratedToken, http.StatusNotFound, http.StatusTooManyRequests)
+	one.reads(t, less)
+	is("where it was revoked", one, ratedToken, http.StatusForbidden)
+	is("at the other node", two, ratedToken, http.StatusForbidden)
+	is("another caller", two, suite.AgentToken, http.StatusNotFound)
+	two.reads(t, string(whole))
+	is("at the other node, which read its file again", two, ratedToken, http.StatusForbidden)
+	one.reads(t, string(whole))
+	is("given again", one, ratedToken, http.StatusNotFound, http.StatusTooManyRequests)
+	is("given again, at the other node", two, ratedToken, http.StatusNotFound, http.StatusTooManyRequests)
 }
 
 // startsLater starts a node whose engine is not there: it says so, refuses calls, and serves nobody. It

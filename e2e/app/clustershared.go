@@ -1,0 +1,50 @@
+package app
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/records/lease"
+	"github.com/pagetools/pagetools/bridge/records/rate"
+	"github.com/pagetools/pagetools/bridge/records/revoked"
+	"github.com/pagetools/pagetools/bridge/records/taint"
+)
+
+// shared has what the nodes of a cluster keep together.
+type shared struct {
+	// Revoked knows the credentials that were revoked at any node.
+	Revoked *revoked.List
+
+	taints *taint.Taints
+	rates  *rate.Rates
+}
+
+// Shared puts what the nodes keep together in the place of what one process keeps.
+func (c *Cluster) Shared(m *bridge.Memory) { m.Taints, m.Rates = c.taints, c.rates }
+
+// share opens it, and reads what was revoked before anybody is served.
+func (c *Cluster) share(ctx context.Context, o *ClusterOptions) error {
+	c.taints = taint.New(taint.Options{Records: c.store, Names: namesOf(o), Lease: cmp.Or(o.Lease, lease.DefaultLease)})
+	c.rates = rate.New(rate.Options{Records: c.store, Name: namesOf(o)[0], Nodes: func() int { return len(c.node.Members()) + 1 }, Log: o.Log})
+	c.Revoked = revoked.New(revoked.Options{Records: c.store, Names: namesOf(o), Log: o.Log})
+	return c.Revoked.Read(ctx)
+}
+
+// goOn does what a node does besides serving, until running ends.
+func (c *Cluster) goOn(running context.Context, o *ClusterOptions) {
+	self := func() (string, bool) { life := c.node.Life(); return life.ID, life.Holds() }
+	h := housekeeper{self: self, others: c.node.Members, config: o.Config, differs: o.Differs, every: cmp.Or(o.Lease, lease.DefaultLease),
+		sweep: c.store.Sweep, log: o.Log}
+	c.run.Go(func() { h.run(running) })
+	c.run.Go(func() { c.rates.Run(running) })
+	c.run.Go(func() { c.Revoked.Run(running) })
+}
+
+// namesOf hide names from the engine: under the key of now first.
+func namesOf(o *ClusterOptions) (all []func(parts ...string) string) {
+	for _, n := range o.Keys.Namers() {
+		all = append(all, n.Name)
+	}
+	return all
+}
