@@ -52,12 +52,14 @@ type Cluster struct {
 	// Homes say which node has a session.
 	Homes bridge.Homes
 
-	store *jetstream.Store
-	node  *lease.Node
-	app   atomic.Pointer[App] // nil until Serve
-	ended chan struct{}       // closed when other nodes took this one for dead
-	stop  context.CancelFunc
-	run   sync.WaitGroup
+	store   *jetstream.Store
+	records *measured // in store
+	expired atomic.Int64
+	node    *lease.Node
+	app     atomic.Pointer[App] // nil until Serve
+	ended   chan struct{}       // closed when other nodes took this one for dead
+	stop    context.CancelFunc
+	run     sync.WaitGroup
 }
 
 // errNoWrites says that the servers of an engine have no majority.
@@ -101,7 +103,7 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{Identity: id, store: store, ended: make(chan struct{})}
+	c := &Cluster{Identity: id, store: store, records: &measured{Records: store}, ended: make(chan struct{})}
 	var once sync.Once
 	about := func() lease.Facts {
 		f := lease.Facts{Node: o.Name, Address: o.Address, Build: o.Version}
@@ -116,7 +118,7 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 	}
 	late := time.AfterFunc(engineWait, func() { o.waits(errNoWrites) })
 	defer late.Stop()
-	c.node, err = lease.Join(ctx, lease.Options{Records: store, Lease: o.Lease, About: about, Log: o.Log,
+	c.node, err = lease.Join(ctx, lease.Options{Records: c.records, Lease: o.Lease, About: about, Log: o.Log,
 		Reborn: func(*lease.Life) { once.Do(func() { close(c.ended) }) },
 		Joined: func(m lease.Member) {
 			o.Log.Info("cluster: joined", slog.String("node", m.Node), slog.String("id", m.ID))
@@ -126,7 +128,7 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 		store.Close()
 		return nil, err
 	}
-	dir := directory.New(directory.Options{Records: store, Sealer: o.Keys.Sealer(key.Records),
+	dir := directory.New(directory.Options{Records: c.records, Sealer: o.Keys.Sealer(key.Records),
 		Dead: func(ctx context.Context, id string) (bool, error) {
 			is, err := c.node.Ask(ctx, id)
 			return is == lease.Dead, err
@@ -137,7 +139,7 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 		return nil, err
 	}
 	nodes := nodesOf{c.node, o.Name}
-	c.Homes = &homes{nodes: nodes, dir: dir, namer: namer, held: map[string]*heldHome{}, epochs: map[int64]string{}}
+	c.Homes = &homes{nodes: nodes, dir: dir, namer: namer, expired: &c.expired, held: map[string]*heldHome{}, epochs: map[int64]string{}}
 	c.Cluster = cluster.New(cluster.Options{Identity: id, Nodes: nodes, Directory: sessionsIn{dir}, Namer: namer, Log: o.Log})
 	running, stop := context.WithCancel(context.Background())
 	c.stop = stop
@@ -149,6 +151,7 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 // Serve tells the other nodes what this one has room for.
 func (c *Cluster) Serve(a *App) {
 	c.app.Store(a)
+	c.measure(a.Metrics)
 	c.node.Renew()
 }
 
@@ -238,6 +241,8 @@ type homes struct {
 	nodes nodesOf
 	dir   *directory.Directory
 	namer key.Namer
+	// expired counts sessions whose pages were lost with their nodes.
+	expired *atomic.Int64
 
 	mu     sync.Mutex
 	held   map[string]*heldHome
@@ -329,6 +334,7 @@ func (h *homes) take(ctx context.Context, key string) (directory.Entry, error) {
 	if _, err := h.dir.Remove(ctx, e); err != nil {
 		return e, fmt.Errorf("ending a session of a node that has ended: %w", err)
 	}
+	h.expired.Add(1)
 	return e, bridge.Errorf(bridge.SessionExpired, "", bridge.NotRun,
 		"The node of pagetools that had this session has ended, and the page with it. The next call starts a new one.")
 }

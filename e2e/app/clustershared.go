@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"sync/atomic"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/records/lease"
@@ -16,8 +17,9 @@ type shared struct {
 	// Revoked knows the credentials that were revoked at any node.
 	Revoked *revoked.List
 
-	taints *taint.Taints
-	rates  *rate.Rates
+	taints  *taint.Taints
+	rates   *rate.Rates
+	batches atomic.Int64 // of rates
 }
 
 // Shared puts what the nodes keep together in the place of what one process keeps.
@@ -25,9 +27,10 @@ func (c *Cluster) Shared(m *bridge.Memory) { m.Taints, m.Rates = c.taints, c.rat
 
 // share opens it, and reads what was revoked before anybody is served.
 func (c *Cluster) share(ctx context.Context, o *ClusterOptions) error {
-	c.taints = taint.New(taint.Options{Records: c.store, Names: namesOf(o), Lease: cmp.Or(o.Lease, lease.DefaultLease)})
-	c.rates = rate.New(rate.Options{Records: c.store, Name: namesOf(o)[0], Nodes: func() int { return len(c.node.Members()) + 1 }, Log: o.Log})
-	c.Revoked = revoked.New(revoked.Options{Records: c.store, Names: namesOf(o), Log: o.Log})
+	c.taints = taint.New(taint.Options{Records: c.records, Names: namesOf(o), Lease: cmp.Or(o.Lease, lease.DefaultLease)})
+	c.rates = rate.New(rate.Options{Records: c.records, Name: namesOf(o)[0], Nodes: func() int { return len(c.node.Members()) + 1 },
+		Taken: func() { c.batches.Add(1) }, Log: o.Log})
+	c.Revoked = revoked.New(revoked.Options{Records: c.records, Names: namesOf(o), Log: o.Log})
 	return c.Revoked.Read(ctx)
 }
 

@@ -31,6 +31,16 @@ func (l *Life) Holds() bool {
 	return at != nil && l.clocks().Within(l.believe, *at)
 }
 
+// Age returns the time since the last renewal to which the engine agreed; 0 before the first, and when the
+// life is over.
+func (l *Life) Age() time.Duration {
+	at := l.believed.Load()
+	if at == nil {
+		return 0
+	}
+	return l.clocks().Mono - at.Mono
+}
+
 // Over is closed when the life has ended: it holds never again.
 func (l *Life) Over() <-chan struct{} { return l.over }
 

@@ -59,6 +59,8 @@ type Node struct {
 	revision uint64
 	renewals uint64
 
+	lost, declared atomic.Int64
+
 	mu    sync.Mutex
 	held  time.Duration    // by our monotonic clock, since when our own life holds without a gap
 	lives map[string]*seen // of other nodes
@@ -94,6 +96,10 @@ func Join(ctx context.Context, o Options) (*Node, error) {
 	}
 	return n, nil
 }
+
+// Counts returns how many lives of this node ended because others declared them dead, and how many of
+// other nodes this one did.
+func (n *Node) Counts() (lost, declared int64) { return n.lost.Load(), n.declared.Load() }
 
 // Life returns the life that this node has now. It can be over, while the next has not begun.
 func (n *Node) Life() *Life { return n.life.Load() }
@@ -259,6 +265,7 @@ func (n *Node) look(ctx context.Context, life *Life) error {
 func (n *Node) reborn(life *Life, why string) {
 	life.end()
 	n.o.Log.Warn("cluster: this node lost its lease", slog.String("incarnation", life.ID), slog.String("why", why))
+	n.lost.Add(1)
 	if n.o.Reborn != nil {
 		n.o.Reborn(life)
 	}

@@ -265,6 +265,7 @@ func (n *Node) declare(ctx context.Context, id string, r records.Record) (again 
 		return false, err
 	}
 	if _, err = n.o.Records.Update(ctx, r.Key, value, r.Revision); err == nil {
+		n.declared.Add(1)
 		n.o.Log.Info("cluster: declared dead", slog.String("node", is.Node), slog.String("incarnation", id))
 		n.died(id)
 		return false, nil

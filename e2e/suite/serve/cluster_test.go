@@ -17,6 +17,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge/store/jetstream/natstest"
 	"github.com/pagetools/pagetools/e2e/suite"
+	"github.com/pagetools/pagetools/e2e/suite/docs"
 )
 
 // node is a node of a cluster.
@@ -166,6 +167,7 @@ func TestTwoNodes(t *testing.T) {
 		t.Errorf("its session: %d %s", r.Status, r.Body)
 	}
 	counts("after that", two, "s", 1)
+	clusterMetrics(t, two)
 	clusterIs(t, two, 1, "dead", "alive")
 	if err := two.Stop(); err != nil {
 		t.Error(err)
@@ -236,6 +238,38 @@ func revoked(t *testing.T, one, two *node) {
 	one.reads(t, string(whole))
 	is("given again", one, ratedToken, http.StatusNotFound, http.StatusTooManyRequests)
 	is("given again, at the other node", two, ratedToken, http.StatusNotFound, http.StatusTooManyRequests)
+}
+
+// clusterMetrics checks that a node which declared another one dead, and took its session over, counts what
+// the document says, and nothing else of the cluster.
+func clusterMetrics(t *testing.T, n *node) {
+	t.Helper()
+	body := string(n.In(t.Context(), suite.AgentToken, http.MethodGet, n.URL+"/metrics", "").Body)
+	document, err := os.ReadFile(filepath.Join(docs.Root(t), "docs", "operate.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := func(pattern, text string) (all []string) {
+		for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+			all = append(all, match[1])
+		}
+		slices.Sort(all)
+		return slices.Compact(all)
+	}
+	served, written := names(`(?m)^# TYPE (pagetools_cluster_\w+) `, body), names("(?m)^\\| `(pagetools_cluster_\\w+)` \\|", string(document))
+	if len(served) == 0 || !slices.Equal(served, written) {
+		t.Errorf("/metrics has %q, and the document %q", served, written)
+	}
+	for _, line := range []string{`nodes{state="alive"} 1`, `deaths_declared_total 1`, `takeovers_total{result="expired"} 1`, `leases_lost_total 0`} {
+		if !strings.Contains(body, "\npagetools_cluster_"+line+"\n") {
+			t.Errorf("%s is not in /metrics", line)
+		}
+	}
+	for _, more := range []string{`rate_batches_total [1-9]`, `lease_age_seconds 0\.`, `records_seconds_count{op="update"} [1-9]`, `records_seconds_count{op="get"} [1-9]`, `records_errors_total{op="get"} 0`} {
+		if !regexp.MustCompile(`(?m)^pagetools_cluster_` + more).MatchString(body) {
+			t.Errorf("%s is not in /metrics", more)
+		}
+	}
 }
 
 // startsLater starts a node whose engine is not there: it says so, refuses calls, and serves nobody. It
