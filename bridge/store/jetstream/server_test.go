@@ -229,6 +229,14 @@ func TestBuckets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := Open(t.Context(), Options{Servers: c.URLs(), Existing: true}); !errors.Is(err, nats.ErrStreamNotFound) {
+		t.Errorf("who only looks, without buckets: %v", err)
+	}
+	for _, bucket := range []string{short, keep} {
+		if _, err := js.StreamInfo(stream(bucket)); !errors.Is(err, nats.ErrStreamNotFound) {
+			t.Errorf("who only looks made a bucket: %v", err)
+		}
+	}
 	for _, row := range []struct {
 		bucket, want string
 		change       func(*nats.StreamConfig)

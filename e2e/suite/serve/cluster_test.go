@@ -24,14 +24,16 @@ import (
 type node struct {
 	*suite.Server
 
-	data, engine, config string
+	data   string
+	engine *natstest.Cluster
+	config string
 }
 
 // clusterIs checks what cluster status says, of the node's data folder and from outside: the states of the
 // nodes a and b, and the exit code.
 func clusterIs(t *testing.T, n *node, code int, states ...string) {
 	t.Helper()
-	for _, args := range [][]string{{"--data-dir", n.data}, {"--data-dir", t.TempDir(), "--cluster", n.engine}} {
+	for _, args := range [][]string{{"--data-dir", n.data}, {"--data-dir", t.TempDir(), "--cluster", n.engine.URLs()[0]}} {
 		var status struct {
 			Engine struct {
 				URL         string
@@ -82,6 +84,7 @@ func twoNodes(t *testing.T) (one, two *node) {
 	}
 	shop := page(`let n = 0
 document.modelContext.registerTool({name: 'inc', description: 'Counts.', execute: () => ++n});
+document.modelContext.registerTool({name: 'look', description: 'Looks.', annotations: {readOnlyHint: true}, execute: () => 'shelf'});
 document.modelContext.registerTool({name: 'buy', description: 'Buys.', execute: () => confirm('Buy?') ? 'bought' : 'left'});`)
 	mail := page(`document.modelContext.registerTool({name: 'read', description: 'Reads.', annotations: {readOnlyHint: true, untrustedContentHint: true}, execute: () => 'spam'});`)
 	folder := t.TempDir()
@@ -104,7 +107,7 @@ document.modelContext.registerTool({name: 'buy', description: 'Buys.', execute: 
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = s.Cmd.Process.Kill(); <-s.Ended })
-		return &node{s, filepath.Join(folder, name), engine.URLs()[0], config}
+		return &node{s, filepath.Join(folder, name), engine, config}
 	}
 	engine.Kill()
 	a := start("a", func(path, dir, tmp string, args ...string) (*suite.Server, error) {
@@ -169,6 +172,7 @@ func TestTwoNodes(t *testing.T) {
 	counts("after that", two, "s", 1)
 	clusterMetrics(t, two)
 	clusterIs(t, two, 1, "dead", "alive")
+	withoutEngine(t, two)
 	if err := two.Stop(); err != nil {
 		t.Error(err)
 	}
@@ -269,6 +273,33 @@ func clusterMetrics(t *testing.T, n *node) {
 		if !regexp.MustCompile(`(?m)^pagetools_cluster_` + more).MatchString(body) {
 			t.Errorf("%s is not in /metrics", more)
 		}
+	}
+}
+
+// withoutEngine: while the engine is away, what only reads goes on, a person is asked about what may change
+// something, untrusted content is withheld, and cluster status says why.
+func withoutEngine(t *testing.T, n *node) {
+	t.Helper()
+	n.engine.Kill()
+	is := func(site, tool string, status int, says string) {
+		t.Helper()
+		if r := suite.AsksFor(t, n.Server, suite.AgentToken, site, "", tool, "{}"); r.Status != status || !strings.Contains(string(r.Body), says) {
+			t.Errorf("without the engine, %s is %d %s", tool, r.Status, r.Body)
+		}
+	}
+	is("shop", "look", http.StatusOK, "shelf")
+	// What was read of a caller less than a lease ago stands, so that it takes a moment.
+	suite.Within(suite.ReplyWithin, func() bool {
+		return suite.AsksFor(t, n.Server, suite.AgentToken, "shop", "", "inc", "{}").Status == http.StatusForbidden
+	})
+	is("shop", "inc", http.StatusForbidden, "APPROVAL_REQUIRED")
+	is("mail", "read", http.StatusServiceUnavailable, `"reason":"NO_QUORUM","outcome":"unknown"`)
+	cmd := exec.CommandContext(t.Context(), suite.Pagetools(t), "cluster", "status", "--json", "--cluster", n.engine.URLs()[0])
+	if out, _ := cmd.Output(); cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), `"quorum":false`) || !strings.Contains(string(out), "does not answer") {
+		t.Errorf("cluster status: exit %d\n%s", cmd.ProcessState.ExitCode(), out)
+	}
+	for _, s := range n.engine.Servers {
+		s.Restart()
 	}
 }
 
