@@ -11,6 +11,9 @@ import (
 	"github.com/pagetools/pagetools/transport"
 )
 
+// rpcPaths have errors in the form of JSON-RPC.
+var rpcPaths = []string{"/mcp"}
+
 // front serves agents, and, in a cluster, says why it cannot before it can.
 type front struct {
 	*http.Server

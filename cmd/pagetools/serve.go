@@ -183,9 +183,6 @@ func (p *program) begin(ctx context.Context, a *app.App, pl plan, who *callers, 
 	}, nil
 }
 
-// rpcPaths have errors in the form of JSON-RPC.
-var rpcPaths = []string{"/mcp"}
-
 // handler serves the faces, and where to log in, and operators to other nodes. done ends what waits.
 func (c *callers) handler(a *app.App, face *mcp.Face, done <-chan struct{}, guards transport.Options, operators http.Handler) http.Handler {
 	guards.Callers = c.served()

@@ -116,7 +116,7 @@ func statusOf(ctx context.Context, store *jetstream.Store) ClusterStatus {
 	}
 	looking, cancel := context.WithTimeout(ctx, lease.MaxLease+statusTime)
 	defer cancel()
-	nodes, err := lease.Survey(looking, store, time.Now)
+	nodes, err := lease.Survey(looking, store, s.Engine.Quorum, time.Now)
 	if err != nil {
 		s.warn("the nodes cannot be listed: %s", text.Line(err.Error()))
 	}

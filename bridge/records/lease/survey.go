@@ -34,8 +34,9 @@ const maxSightings = 10_000
 
 // Survey looks at all nodes. Lives that have ended and whose node has another one since then, are
 // left out. A record that seems old proves nothing where clocks differ: it waits for the next
-// renewal, a lease at most, and takes a node for dead that does not renew.
-func Survey(ctx context.Context, r records.Records, now func() time.Time) ([]Sighting, error) {
+// renewal, a lease at most, and takes a node for dead that does not renew. Where the engine takes no
+// writes, nobody can: then it does not wait, and only those are dead that were declared so.
+func Survey(ctx context.Context, r records.Records, writes bool, now func() time.Time) ([]Sighting, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	changes, err := r.Watch(ctx, prefix)
@@ -56,7 +57,9 @@ func Survey(ctx context.Context, r records.Records, now func() time.Time) ([]Sig
 			return nil, context.Cause(ctx)
 		}
 	}
-	s.wait(ctx, changes)
+	if writes {
+		s.wait(ctx, changes)
+	}
 	return s.result(), nil
 }
 

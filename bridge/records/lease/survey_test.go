@@ -29,10 +29,11 @@ func TestSurvey(t *testing.T) {
 				t.Error(err)
 			}
 		}
+		writes := true
 		look := func() (string, time.Duration) {
 			t.Helper()
 			began := time.Now()
-			all, err := lease.Survey(t.Context(), m, time.Now)
+			all, err := lease.Survey(t.Context(), m, writes, time.Now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,6 +62,11 @@ func TestSurvey(t *testing.T) {
 		put("C1", "c", 10*time.Second, `,"dead":"A1"`)
 		put("C2", "c", 5*time.Second, `,"dead":"A1"`)
 		put("D1", "d", 4*time.Second, "")
+		writes = false
+		if said, took := look(); said != "a A1 true 1s; b B2 true 2s; c C2 false 5s; d D1 true 4s" || took != 0 {
+			t.Errorf("an engine that takes no writes: %s, after %v", said, took)
+		}
+		writes = true
 		if said, took := look(); said != "a A1 true 1s; b B2 true 2s; c C2 false 5s; d D1 false 4s" || took != 4*time.Second {
 			t.Errorf("%s, after %v", said, took)
 		}
