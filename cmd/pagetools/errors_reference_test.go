@@ -133,7 +133,7 @@ var failures = []failureRow{
 	{bridge.InternalError, bridge.Draining, nil, either, "pagetools is being stopped, or its operator changed or removed the site meanwhile.", "Wait for `Retry-After`, and look at `outcome`."},
 	{bridge.InternalError, bridge.Overload, nil, either, "There is no memory for a page, or the call waited for one for as long as it may.", "Wait for `Retry-After`, and look at `outcome`."},
 	{bridge.InternalError, bridge.NodeLost, nil, unknown, "The node of a cluster that had the call has ended.", "Look at the page, or the site, before you call again."},
-	{bridge.InternalError, bridge.NoQuorum, nil, either, "The node of a cluster that has the session or the call, or the engine that knows which one that is, does not answer.", "Wait for `Retry-After`, and look at `outcome`."},
+	{bridge.InternalError, bridge.NoQuorum, nil, either, "The node of a cluster that has the session or the call, or the engine that knows which one that is, does not answer. With `unknown`, also: the result is untrusted content, and withheld, because the engine could not be told who read it.", "Wait for `Retry-After`, and look at `outcome`."},
 	{bridge.InternalError, bridge.Internal, nil, either, "Something is wrong inside pagetools.", "Look at `outcome`. The log has the cause: `--verbose`."},
 	{bridge.Cancelled, "", nil, either, "The caller gave up, which only the log says, or cancelled its [long call](long-calls.md#cancel-it).", "Look at the page before you call again, unless `outcome` is `not_run`."},
 }
