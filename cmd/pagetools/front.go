@@ -38,16 +38,23 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serve serves by h from now on.
 func (f *front) serve(h http.Handler) {
 	f.handler.Store(&h)
+	f.listen()
+}
+
+func (f *front) listen() {
 	f.begin.Do(func() {
 		go func() { f.failed <- f.Serve(f.listener) }() // ends with the server
 	})
 }
 
-// wait refuses calls, because the engine of the cluster does not answer.
+// wait refuses calls, because the engine of the cluster does not answer. It can come late: what serves stays.
 func (f *front) wait(guards transport.Options) {
-	guards.JSONRPCUnder = rpcPaths
+	guards.JSONRPCUnder, guards.Credentials = rpcPaths, nil // those of who serves are not touched
 	e := bridge.Errorf(bridge.InternalError, bridge.NoQuorum, bridge.NotRun,
 		"This node of pagetools is starting, and the engine of its cluster does not answer. Nothing ran.")
 	e.Retry = engineRetry
-	f.serve(transport.Guard(transport.Waiting(e), guards))
+	h := transport.Guard(transport.Waiting(e), guards)
+	if f.handler.CompareAndSwap(nil, &h) {
+		f.listen()
+	}
 }

@@ -118,6 +118,10 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 	}
 	late := time.AfterFunc(engineWait, func() { o.waits(errNoWrites) })
 	defer late.Stop()
+	if err = c.share(ctx, o); err != nil {
+		store.Close()
+		return nil, err
+	}
 	c.node, err = lease.Join(ctx, lease.Options{Records: c.records, Lease: o.Lease, About: about, Log: o.Log,
 		Reborn: func(*lease.Life) { once.Do(func() { close(c.ended) }) },
 		Joined: func(m lease.Member) {
@@ -134,10 +138,6 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 			return is == lease.Dead, err
 		}})
 	namer := o.Keys.Namers()[0]
-	if err := c.share(ctx, o); err != nil {
-		store.Close()
-		return nil, err
-	}
 	nodes := nodesOf{c.node, o.Name}
 	c.Homes = &homes{nodes: nodes, dir: dir, namer: namer, expired: &c.expired, held: map[string]*heldHome{}, epochs: map[int64]string{}}
 	c.Cluster = cluster.New(cluster.Options{Identity: id, Nodes: nodes, Directory: sessionsIn{dir}, Namer: namer, Log: o.Log})
