@@ -21,9 +21,13 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite/docs"
 )
 
-// compare finds each line of a text in what was printed last.
+// compare finds each line of a text in what was printed last. What a command prints that cannot run here
+// is for the test that notRunHere names.
 func (w *reader) compare(text string) {
 	w.t.Helper()
+	if w.left {
+		return
+	}
 	if w.last == nil {
 		w.t.Fatalf("nothing printed this:\n%s", text)
 	}

@@ -59,6 +59,7 @@ type reader struct {
 	other  string // of somebody else's server
 	env    []string
 	last   *step   // what ran last
+	left   bool    // the last block has only commands that cannot run here
 	going  []*step // commands that run beside the block
 	asked  string  // the question that was answered last
 	token  string  // resumes the last call that waited
@@ -262,7 +263,7 @@ func (w *reader) question() string {
 func (w *reader) run(text string, code int) {
 	w.t.Helper()
 	text, _ = runnable(text)
-	if strings.TrimSpace(text) == "" {
+	if w.left = strings.TrimSpace(text) == ""; w.left {
 		return
 	}
 	ready, stay := "", false
