@@ -70,6 +70,8 @@ type Call struct {
 	// Started gets the Run of a new call at its first moment, long before Start returns it; nil
 	// means that nobody looks at it meanwhile.
 	Started func(*Run)
+
+	ticket func(context.Context) *Error // of WithTicket; nil: nobody passed the request on
 }
 
 // ByHand says what a person saw when they made a call: that is their consent to it, in the place of

@@ -174,6 +174,30 @@ func endIn(ctx context.Context) *Error {
 	return e
 }
 
+type ticketKey struct{}
+
+// WithTicket returns a context of a request that another node passed on. begin is asked before any of
+// its calls runs, or is answered with the outcome of one that did: that node takes it elsewhere unless it
+// was asked. It may be asked several times, and its error is that of the call.
+func WithTicket(ctx context.Context, begin func(context.Context) *Error) context.Context {
+	return context.WithValue(ctx, ticketKey{}, begin)
+}
+
+// ticketed notes the ticket of a call that begins with this context. What is more than one call, goes on
+// without its caller or may be another run than this asks for it now.
+func ticketed(ctx context.Context, in *Call) (*Call, *Error) {
+	begin, _ := ctx.Value(ticketKey{}).(func(context.Context) *Error)
+	if begin == nil {
+		return in, nil
+	}
+	out := *in
+	out.ticket = begin
+	if in.Again || in.Key != "" || in.Detached || in.Steps != nil {
+		return &out, begin(ctx)
+	}
+	return &out, nil
+}
+
 // livesElsewhere reports whether another process of the data folder has that name, and lives.
 func (b *Bridge) livesElsewhere(home string) bool {
 	homes := b.pipe.memory.Homes

@@ -368,6 +368,11 @@ func (r *Run) still(ctx context.Context) *Error {
 		return Errorf(ApprovalDenied, "", NotRun,
 			"The consent that stood for %q was revoked while the call waited for its page. Nothing ran.", r.pass.tool.name)
 	}
+	if begin := r.pass.call.ticket; begin != nil {
+		if e := begin(ctx); e != nil {
+			return e
+		}
+	}
 	return r.pass.bridge.pipe.names.fenced(r.pass.call.Session) // last: it is true for a moment only
 }
 

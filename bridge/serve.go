@@ -16,6 +16,10 @@ func (b *Bridge) Start(ctx context.Context, in *Call) *Run {
 	if e := endIn(ctx); e != nil {
 		return b.refused(ctx, in, e)
 	}
+	in, e := ticketed(ctx, in)
+	if e != nil {
+		return b.refused(ctx, in, e)
+	}
 	if in.Again {
 		if r := b.runs.again(in); r != nil {
 			return r

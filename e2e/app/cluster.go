@@ -140,7 +140,8 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 	namer := o.Keys.Namers()[0]
 	nodes := nodesOf{c.node, o.Name}
 	c.Homes = &homes{nodes: nodes, dir: dir, namer: namer, expired: &c.expired, held: map[string]*heldHome{}, epochs: map[int64]string{}}
-	c.Cluster = cluster.New(cluster.Options{Identity: id, Nodes: nodes, Directory: sessionsIn{dir}, Namer: namer, Log: o.Log})
+	c.Cluster = cluster.New(cluster.Options{Identity: id, Nodes: nodes, Directory: sessionsIn{dir}, Namer: namer,
+		Tickets: tickets{c.records, c.node}, Log: o.Log})
 	running, stop := context.WithCancel(context.Background())
 	c.stop = stop
 	c.run.Go(func() { c.node.Run(running) })

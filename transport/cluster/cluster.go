@@ -28,6 +28,8 @@ type Options struct {
 	// Owner returns the ID of the node that has the one page of a site, where all calls without a
 	// session run in that; "", and a nil function, are for other sites.
 	Owner func(site string) string
+	// Tickets say of a request that starts calls whether it did; nil: nobody knows.
+	Tickets Tickets
 	// Patience limits how long a request looks for a home that answers; zero means 30 s.
 	Patience time.Duration
 	// Log gets a line when a node cannot be reached, and at the level debug each request that is passed

@@ -60,6 +60,8 @@ func (c *Cluster) home(next http.Handler) http.Handler {
 			refuse(w, r, "moved")
 		case at.epoch != h.epoch && at.key != "":
 			refuse(w, r, "epoch")
+		case wanted.calls && !wanted.resumes:
+			c.under(h, w, r, next)
 		default:
 			next.ServeHTTP(w, r)
 		}

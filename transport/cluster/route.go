@@ -117,6 +117,7 @@ type passing struct {
 	caller string
 	until  time.Time // no other home is tried then
 	tries  int
+	ticket func(context.Context) (notRun bool, err error) // of the last try; nil: none
 }
 
 // Why a home did not reply.
@@ -147,7 +148,12 @@ func (p *passing) serve() {
 		case p.r.Context().Err() != nil:
 			transport.Abandon(p.r, bridge.GaveUp(bridge.Unknown).With(context.Cause(p.r.Context())))
 		case errors.Is(err, errSent) && (p.want.calls || p.want.resumes):
-			p.here(lost(p.awaitDeath(at.node)).With(err))
+			died := p.awaitDeath(at.node)
+			if died && p.void() {
+				dead = true
+				break
+			}
+			p.here(lost(died).With(err))
 			return
 		case errors.Is(err, errMoved) && at.key != "":
 			p.c.o.Directory.Forget(at.key)
@@ -185,6 +191,20 @@ func (p *passing) awaitDeath(n Node) bool {
 	case <-p.r.Context().Done():
 	}
 	return false
+}
+
+// void reports whether it is proved that the request, which a node took that has ended, ran no call.
+func (p *passing) void() bool {
+	if p.ticket == nil || p.want.resumes {
+		return false
+	}
+	ctx, cancel := context.WithDeadline(p.r.Context(), p.until)
+	defer cancel()
+	notRun, err := p.ticket(ctx)
+	if err != nil {
+		p.c.log.WarnContext(ctx, "cluster: nobody knows whether a call ran", slog.Any("error", err))
+	}
+	return notRun
 }
 
 // gaveUp is the error of a request that no home took. What it was to go on with may have run.
@@ -228,6 +248,9 @@ func (p *passing) send(at place) (err error) {
 	}
 	p.c.log.DebugContext(p.r.Context(), "cluster: routed", slog.String("call", h.call), slog.String("home", at.node.ID),
 		slog.String("node", at.node.Name), slog.String("why", at.why), slog.Int("attempt", h.attempt))
+	if p.c.o.Tickets != nil && p.want.calls {
+		p.ticket = p.c.o.Tickets.Pass(h.call, h.attempt)
+	}
 	ctx, stop := untilDead(p.r.Context(), at.node)
 	defer stop()
 	var connected atomic.Bool // from then on, the node may have got it

@@ -1,0 +1,103 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// Tickets decide between a home that is about to run the calls of a request and the node that passed the
+// request on, and lost the home. Implementations are safe for concurrent use.
+type Tickets interface {
+	// Begin is asked by the home right before it runs a call of the request. The error is ErrMoved where
+	// the other node was first, or where the lease of this one ended: nothing ran, and nothing will.
+	// After any other error, it may have run before.
+	Begin(ctx context.Context, call string, attempt int) error
+	// Pass is called before the request is sent. void is called when the home is known to have ended,
+	// and tries until its context ends: true proves that no call of the request ran or will run there.
+	Pass(call string, attempt int) (void func(context.Context) (notRun bool, err error))
+}
+
+// ErrMoved is the error of Begin for a request that is another node's by now.
+var ErrMoved = errors.New("the request is another node's")
+
+// ticket is that of a request that came here from another node.
+type ticket struct {
+	tickets Tickets
+	hop     hop
+	self    func() Node
+
+	once  sync.Once
+	err   error
+	moved atomic.Bool // nothing ran, and the node that passed it on looks again
+}
+
+// begin decides once for all calls of the request.
+func (t *ticket) begin(ctx context.Context) *bridge.Error {
+	t.once.Do(func() {
+		if t.err = t.tickets.Begin(ctx, t.hop.call, t.hop.attempt); t.self().ID != t.hop.home {
+			t.err = ErrMoved // it was for another life
+		}
+		t.moved.Store(errors.Is(t.err, ErrMoved))
+	})
+	switch {
+	case t.err == nil:
+		return nil
+	case t.moved.Load():
+		return noQuorum().With(t.err)
+	}
+	return lost(false).With(t.err)
+}
+
+// under serves a request under its ticket.
+func (c *Cluster) under(h hop, w http.ResponseWriter, r *http.Request, next http.Handler) {
+	if c.o.Tickets == nil {
+		next.ServeHTTP(w, r)
+		return
+	}
+	t := &ticket{tickets: c.o.Tickets, hop: h, self: c.o.Nodes.Self}
+	next.ServeHTTP(&ticketWriter{ResponseWriter: w, r: r, t: t}, r.WithContext(bridge.WithTicket(r.Context(), t.begin)))
+}
+
+// ticketWriter answers 421 in the place of a reply to a request that is another node's by now.
+type ticketWriter struct {
+	http.ResponseWriter
+
+	r       *http.Request
+	t       *ticket
+	began   bool
+	refused bool
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *ticketWriter) WriteHeader(status int) {
+	if status >= http.StatusOK && !w.began {
+		if w.began = true; w.t.moved.Load() {
+			w.refused = true
+			clear(w.Header())
+			refuse(w.ResponseWriter, w.r, "void")
+			return
+		}
+	}
+	if !w.refused {
+		w.ResponseWriter.WriteHeader(status)
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (w *ticketWriter) Write(p []byte) (int, error) {
+	if !w.began {
+		w.WriteHeader(http.StatusOK)
+	}
+	if w.refused {
+		return len(p), nil
+	}
+	return w.ResponseWriter.Write(p) //nolint:wrapcheck // as it is
+}
+
+// Unwrap lets http.ResponseController find what the writer can do.
+func (w *ticketWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

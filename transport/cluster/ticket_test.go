@@ -1,0 +1,129 @@
+package cluster_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/transport/cluster"
+	"github.com/pagetools/pagetools/transport/cluster/clustertest"
+)
+
+// TestTickets: a call whose home ended before it began goes on elsewhere; one that began does not, and
+// one that its entry gave up does not begin any more.
+func TestTickets(t *testing.T) {
+	const asks = `{"action":"write","sessionId":"s","request":{},"config":{"wait":30000}}`
+	world := func(t *testing.T) (m *members, tickets *clustertest.Tickets, a, b *node) {
+		m, tickets = newMembers(t), &clustertest.Tickets{}
+		with := func(o *cluster.Options) { o.Tickets = tickets }
+		a, b = m.start("a", with), m.start("b", with)
+		m.put("s", b, 1)
+		return m, tickets, a, b
+	}
+	send := func(n *node, body string, header ...string) chan reply {
+		end := make(chan reply, 1)
+		go func() { end <- n.send("POST", "/webtools/shop", body, header...) }()
+		return end
+	}
+	person := bridge.Caller{Name: "person", May: []bridge.Right{bridge.MayAnswer}}
+	asked := func(n *node) bridge.OpenQuestion {
+		return bridgetest.Await(n.bridge, person, func(all []bridge.OpenQuestion) bool { return len(all) > 0 })[0]
+	}
+	t.Run("it waits for consent", func(t *testing.T) {
+		m, tickets, a, b := world(t)
+		end := send(a, asks)
+		asked(b)
+		if tickets.Len() != 0 {
+			t.Fatal("it has a ticket before it is about to run")
+		}
+		m.Kill(b.ID)
+		b.stop()
+		q := asked(a) // it goes on here
+		if err := a.bridge.Answer(person, q.ID, bridge.Answer{OK: true}); err != nil {
+			t.Fatal(err)
+		}
+		(<-end).wants(t, "a call that did not run", 200, fmt.Sprintf(on, "a"))
+		if a.ran.Load() != 1 || b.ran.Load() != 0 {
+			t.Errorf("%d and %d ran", a.ran.Load(), b.ran.Load())
+		}
+	})
+	t.Run("it is taken for dead, and is not", func(t *testing.T) {
+		m, _, a, b := world(t)
+		end := send(a, asks)
+		late := asked(b)
+		m.Kill(b.ID)
+		q := asked(a)
+		_ = b.bridge.Answer(person, late.ID, bridge.Answer{OK: true}) // it may have been aborted by now
+		if err := a.bridge.Answer(person, q.ID, bridge.Answer{OK: true}); err != nil {
+			t.Fatal(err)
+		}
+		(<-end).wants(t, "a call that did not run", 200, fmt.Sprintf(on, "a"))
+		if a.ran.Load() != 1 || b.ran.Load() != 0 {
+			t.Errorf("%d and %d ran", a.ran.Load(), b.ran.Load())
+		}
+	})
+	for what, body := range map[string]string{
+		"it runs":          `{"action":"read","sessionId":"s","request":{"waits":1}}`,
+		"one of a key":     `{"action":"write","sessionId":"s","request":{"key":1},"config":{"wait":30000}}`,
+		"one that is long": `{"action":"write","sessionId":"s","request":{"long":1},"config":{"wait":30000}}`,
+	} {
+		t.Run(what, func(t *testing.T) {
+			m, tickets, a, b := world(t)
+			header := map[string][]string{"one of a key": {"Idempotency-Key", "k-12345678"}, "one that is long": {"Prefer", "respond-async"}}[what]
+			end := send(a, body, header...)
+			if what == "it runs" {
+				<-b.waits
+			} else {
+				asked(b)
+			}
+			if tickets.Len() != 1 {
+				t.Fatalf("%d tickets", tickets.Len())
+			}
+			if what == "one that is long" {
+				(<-end).wants(t, "its address", 202)
+				return
+			}
+			m.Kill(b.ID)
+			(<-end).wants(t, "a call that may have run", 502, `"NODE_LOST"`, `"unknown"`)
+			if a.ran.Load() != 0 {
+				t.Error("it ran again")
+			}
+		})
+	}
+	t.Run("it is void", func(t *testing.T) {
+		for _, body := range []string{inSession, `{"action":"read","sessionId":"s","request":{"key":1}}`} {
+			_, tickets, a, b := world(t)
+			tickets.Refuse(2)
+			a.send("POST", "/webtools/shop", body, "Idempotency-Key", "a-key-of-tests").wants(t, "the third try", 200, fmt.Sprintf(on, "b"))
+			if b.hops.Load() != 3 || b.ran.Load() != 1 || a.ran.Load() != 0 {
+				t.Errorf("%d tries, %d and %d ran", b.hops.Load(), a.ran.Load(), b.ran.Load())
+			}
+		}
+		_, tickets, a, b := world(t)
+		tickets.Refuse(1)
+		a.send("POST", "/webtools/shop", inSession).wants(t, "the second try", 200, fmt.Sprintf(on, "b"))
+		if b.hops.Load() != 2 || b.ran.Load() != 1 {
+			t.Errorf("%d tries, %d ran", b.hops.Load(), b.ran.Load())
+		}
+	})
+	t.Run("nobody knows", func(t *testing.T) {
+		m, tickets, a, b := world(t)
+		end := send(a, asks)
+		asked(b)
+		tickets.Fail(errors.New("the engine is away"))
+		m.Kill(b.ID)
+		(<-end).wants(t, "a call", 502, `"NODE_LOST"`, `"unknown"`)
+		if a.ran.Load() != 0 {
+			t.Error("it ran")
+		}
+	})
+	t.Run("alone", func(t *testing.T) {
+		_, tickets, a, _ := world(t)
+		a.send("POST", "/webtools/shop", `{"action":"read","request":{}}`).wants(t, "a call", 200, fmt.Sprintf(on, "a"))
+		if tickets.Len() != 0 {
+			t.Error("a call at home has a ticket")
+		}
+	})
+}
