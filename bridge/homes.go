@@ -178,7 +178,7 @@ type ticketKey struct{}
 
 // WithTicket returns a context of a request that another node passed on. begin is asked before any of
 // its calls runs, or is answered with the outcome of one that did: that node takes it elsewhere unless it
-// was asked. It may be asked several times, and its error is that of the call.
+// was asked. It may be asked several times, and its error ends the call.
 func WithTicket(ctx context.Context, begin func(context.Context) *Error) context.Context {
 	return context.WithValue(ctx, ticketKey{}, begin)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/pagetools/pagetools/transport/cluster"
 )
 
-// tickets are those of the records.
+// tickets makes tickets in the records.
 type tickets struct {
 	records records.Records
 	node    *lease.Node

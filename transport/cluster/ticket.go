@@ -25,7 +25,7 @@ type Tickets interface {
 // ErrMoved is the error of Begin for a request that is another node's by now.
 var ErrMoved = errors.New("the request is another node's")
 
-// ticket is that of a request that came here from another node.
+// ticket decides for a request that came here from another node.
 type ticket struct {
 	tickets Tickets
 	hop     hop

@@ -87,7 +87,7 @@ var layers = []layer{
 	{"e2e/app", []string{
 		"bridge", "bridge/webtool", "bridge/policy", "bridge/schema", "bridge/store", "bridge/opentools", "bridge/opentools/oauth",
 		"session", "session/adapter", "session/pageconfig", "session/cdp", "session/cdp/chrome", "session/cdp/chrome/proctree", "session/relay", "session/egress",
-		"transport/...", "e2e/trace", "e2e/har", "bridge/records", "bridge/records/directory", "bridge/records/lease", "bridge/records/rate", "bridge/records/revoked", "bridge/records/taint", "bridge/store/jetstream",
+		"transport/...", "e2e/trace", "e2e/har", "bridge/records", "bridge/records/directory", "bridge/records/lease", "bridge/records/rate", "bridge/records/revoked", "bridge/records/taint", "bridge/records/ticket", "bridge/store/jetstream",
 	}, "the wiring is shared by the command and the test kit: it knows neither"},
 	{"e2e/check", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "checks are pure: they look at declarations and open nothing"},
 	{"e2e/hosts", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema", "e2e/check"}, "what hosts show of tools is pure, and opens nothing"},
