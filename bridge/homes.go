@@ -144,13 +144,17 @@ func (b *Bridge) lost(token string) *Error {
 			"The call may have run: look at the page before you make it again.")
 }
 
+// QuorumRetry says when a client tries again after NO_QUORUM: by then a node that ended is known to have
+// ended, or the engine has another leader.
+const QuorumRetry = 2 * time.Second
+
 // fenced refuses a call of a session that another process may have by now.
 func (n names) fenced(session string) *Error {
 	if session == "" || n.holds == nil || n.holds() {
 		return nil
 	}
 	e := Errorf(InternalError, NoQuorum, NotRun, "This node of pagetools cannot renew its lease, and another one may have the session. Nothing ran.")
-	e.Retry = 2 * time.Second
+	e.Retry = QuorumRetry
 	return e
 }
 

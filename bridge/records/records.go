@@ -175,6 +175,22 @@ func Probe(ctx context.Context, r Records) error {
 	return r.Delete(ctx, key, revision)
 }
 
+// Put makes the record of v, a struct, where was is 0, and changes it else. The error is ErrChanged where
+// somebody else was first.
+func Put(ctx context.Context, r Records, key string, v any, was uint64) (revision uint64, err error) {
+	value, err := Encode(v)
+	if err != nil {
+		return 0, err
+	}
+	if was != 0 {
+		return r.Update(ctx, key, value, was)
+	}
+	if revision, err = r.Create(ctx, key, value); errors.Is(err, ErrExists) {
+		err = fmt.Errorf("%w: %w", ErrChanged, err)
+	}
+	return revision, err
+}
+
 // Pause waits before something is tried again, and reports whether ctx goes on.
 func Pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)

@@ -52,7 +52,7 @@ func (f *front) wait(guards transport.Options) {
 	guards.JSONRPCUnder, guards.Credentials = rpcPaths, nil // those of who serves are not touched
 	e := bridge.Errorf(bridge.InternalError, bridge.NoQuorum, bridge.NotRun,
 		"This node of pagetools is starting, and the engine of its cluster does not answer. Nothing ran.")
-	e.Retry = engineRetry
+	e.Retry = bridge.QuorumRetry
 	h := transport.Guard(transport.Waiting(e), guards)
 	if f.handler.CompareAndSwap(nil, &h) {
 		f.listen()

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/text"
@@ -184,9 +184,6 @@ func (n *node) configured(targets []*target, c *config.Config) {
 	}
 }
 
-// engineRetry says when a caller tries again that a node refused which waits for its engine.
-const engineRetry = 2 * time.Second
-
 // configure adds to the options of the app what those of a node have.
 func (n *node) configure(o *app.Options) {
 	if n != nil {
@@ -207,20 +204,16 @@ func (n *node) serve(a *app.App, mux http.Handler, guards transport.Options, ope
 	return n.Route(mux)
 }
 
-// ended is closed when other nodes took this one for dead; nil is never.
-func (n *node) ended() <-chan struct{} {
-	if n == nil {
-		return nil
-	}
-	return n.Ended()
-}
-
 // await waits until ctx ends, or until serving has failed or other nodes took this one for dead.
 func (n *node) await(ctx context.Context, failed <-chan error) error {
+	var taken <-chan struct{} // never, where there is no cluster
+	if n != nil {
+		taken = n.Ended()
+	}
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serving: %w", err)
-	case <-n.ended():
+	case <-taken:
 		return errTaken
 	case <-ctx.Done():
 		return nil
@@ -251,9 +244,7 @@ func (n *node) peers(others func() map[string]http.RoundTripper) func() map[stri
 	}
 	return func() map[string]http.RoundTripper {
 		all := others()
-		for name, at := range n.Peers() {
-			all[name] = at
-		}
+		maps.Copy(all, n.Peers())
 		return all
 	}
 }

@@ -130,13 +130,9 @@ func lost(dead bool) *bridge.Error {
 func noQuorum() *bridge.Error {
 	e := bridge.Errorf(bridge.InternalError, bridge.NoQuorum, bridge.NotRun,
 		"It cannot be found out now which node of pagetools has this, or that node does not answer. Nothing ran.")
-	e.Retry = retryAfter
+	e.Retry = bridge.QuorumRetry
 	return e
 }
-
-// retryAfter says when a client tries again: by then a node that ended is known to have ended, or
-// the engine has another leader.
-const retryAfter = 2 * time.Second
 
 // Forget has this node ask who has a session, by its key in the directory: it is not as it was.
 func (c *Cluster) Forget(key string) {

@@ -148,13 +148,10 @@ func (p *passing) serve() {
 		case p.r.Context().Err() != nil:
 			transport.Abandon(p.r, bridge.GaveUp(bridge.Unknown).With(context.Cause(p.r.Context())))
 		case errors.Is(err, errSent) && (p.want.calls || p.want.resumes):
-			died := p.awaitDeath(at.node)
-			if died && p.void() {
-				dead = true
-				break
+			if dead = p.awaitDeath(at.node); !dead || !p.void() {
+				p.here(lost(dead).With(err))
+				return
 			}
-			p.here(lost(died).With(err))
-			return
 		case errors.Is(err, errMoved) && at.key != "":
 			p.c.o.Directory.Forget(at.key)
 		}
@@ -195,7 +192,7 @@ func (p *passing) awaitDeath(n Node) bool {
 
 // void reports whether it is proved that the request, which a node took that has ended, ran no call.
 func (p *passing) void() bool {
-	if p.ticket == nil || p.want.resumes {
+	if p.ticket == nil {
 		return false
 	}
 	ctx, cancel := context.WithDeadline(p.r.Context(), p.until)
@@ -248,7 +245,7 @@ func (p *passing) send(at place) (err error) {
 	}
 	p.c.log.DebugContext(p.r.Context(), "cluster: routed", slog.String("call", h.call), slog.String("home", at.node.ID),
 		slog.String("node", at.node.Name), slog.String("why", at.why), slog.Int("attempt", h.attempt))
-	if p.c.o.Tickets != nil && p.want.calls {
+	if p.c.o.Tickets != nil && p.want.calls && !p.want.resumes {
 		p.ticket = p.c.o.Tickets.Pass(h.call, h.attempt)
 	}
 	ctx, stop := untilDead(p.r.Context(), at.node)

@@ -264,17 +264,8 @@ func (r *Rates) read(ctx context.Context, of *rule) error {
 
 // write writes the record, and reports whether nobody else did meanwhile.
 func (r *Rates) write(ctx context.Context, of *rule, full int64) (done bool, err error) {
-	value, err := records.Encode(form{full})
-	if err != nil {
-		return false, err
-	}
-	var revision uint64
-	if of.revision == 0 {
-		revision, err = r.o.Records.Create(ctx, of.key, value)
-	} else {
-		revision, err = r.o.Records.Update(ctx, of.key, value, of.revision)
-	}
-	if errors.Is(err, records.ErrExists) || errors.Is(err, records.ErrChanged) {
+	revision, err := records.Put(ctx, r.o.Records, of.key, form{full}, of.revision)
+	if errors.Is(err, records.ErrChanged) {
 		return false, nil
 	}
 	if err != nil {

@@ -115,16 +115,7 @@ func (t *Taints) merge(ctx context.Context, caller, origin string, until time.Ti
 	}
 	all[hidden] = end
 	t.forget(key)
-	value, err := records.Encode(form{all})
-	if err != nil {
-		return false, err
-	}
-	if revision == 0 {
-		_, err = t.o.Records.Create(ctx, key, value)
-	} else {
-		_, err = t.o.Records.Update(ctx, key, value, revision)
-	}
-	if errors.Is(err, records.ErrExists) || errors.Is(err, records.ErrChanged) {
+	if _, err = records.Put(ctx, t.o.Records, key, form{all}, revision); errors.Is(err, records.ErrChanged) {
 		return false, nil
 	}
 	return err == nil, err

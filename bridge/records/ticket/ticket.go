@@ -61,7 +61,7 @@ func Begin(ctx context.Context, r records.Records, life *lease.Life, c Call) err
 		case errors.Is(err, records.ErrInvalid):
 			return err
 		}
-		if !pause(ctx) {
+		if !records.Pause(ctx, rest) {
 			return fmt.Errorf("%w: %w", ErrLapsed, err)
 		}
 	}
@@ -78,7 +78,7 @@ func Void(ctx context.Context, r records.Records, by string, c Call, sent lease.
 		if err == nil {
 			return is == mine && clocks().Within(trust, sent), nil
 		}
-		if errors.Is(err, records.ErrInvalid) || !pause(ctx) {
+		if errors.Is(err, records.ErrInvalid) || !records.Pause(ctx, rest) {
 			return false, err
 		}
 	}
@@ -103,15 +103,4 @@ func makeOrRead(ctx context.Context, r records.Records, c Call, mine form) (is f
 	}
 	err = records.Decode(there.Value, &is)
 	return is, err
-}
-
-func pause(ctx context.Context) bool {
-	timer := time.NewTimer(rest)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
