@@ -24,23 +24,39 @@ func TestTickets(t *testing.T) {
 	}
 	send := func(n *node, body string, header ...string) chan reply {
 		end := make(chan reply, 1)
-		go func() { end <- n.send("POST", "/webtools/shop", body, header...) }()
+		go func() {
+			defer close(end) // also where the reply does not come
+			end <- n.send("POST", "/webtools/shop", body, header...)
+		}()
 		return end
 	}
 	person := bridge.Caller{Name: "person", May: []bridge.Right{bridge.MayAnswer}}
-	asked := func(n *node) bridge.OpenQuestion {
-		return bridgetest.Await(n.bridge, person, func(all []bridge.OpenQuestion) bool { return len(all) > 0 })[0]
+	asked := func(t *testing.T, n *node, end chan reply) bridge.OpenQuestion {
+		t.Helper()
+		first := make(chan bridge.OpenQuestion, 1)
+		go func() { // ends with the node
+			for _, q := range bridgetest.Await(n.bridge, person, func(all []bridge.OpenQuestion) bool { return len(all) > 0 }) {
+				first <- q
+			}
+		}()
+		select {
+		case q := <-first:
+			return q
+		case r := <-end:
+			t.Fatalf("it ended before it asked: %d %s", r.status, r.body)
+			panic("unreachable")
+		}
 	}
 	t.Run("it waits for consent", func(t *testing.T) {
 		m, tickets, a, b := world(t)
 		end := send(a, asks)
-		asked(b)
+		asked(t, b, end)
 		if tickets.Len() != 0 {
 			t.Fatal("it has a ticket before it is about to run")
 		}
 		m.Kill(b.ID)
 		b.stop()
-		q := asked(a) // it goes on here
+		q := asked(t, a, end) // it goes on here
 		if err := a.bridge.Answer(person, q.ID, bridge.Answer{OK: true}); err != nil {
 			t.Fatal(err)
 		}
@@ -52,9 +68,9 @@ func TestTickets(t *testing.T) {
 	t.Run("it is taken for dead, and is not", func(t *testing.T) {
 		m, _, a, b := world(t)
 		end := send(a, asks)
-		late := asked(b)
+		late := asked(t, b, end)
 		m.Kill(b.ID)
-		q := asked(a)
+		q := asked(t, a, end)
 		_ = b.bridge.Answer(person, late.ID, bridge.Answer{OK: true}) // it may have been aborted by now
 		if err := a.bridge.Answer(person, q.ID, bridge.Answer{OK: true}); err != nil {
 			t.Fatal(err)
@@ -73,10 +89,13 @@ func TestTickets(t *testing.T) {
 			m, tickets, a, b := world(t)
 			header := map[string][]string{"one of a key": {"Idempotency-Key", "k-12345678"}, "one that is long": {"Prefer", "respond-async"}}[what]
 			end := send(a, body, header...)
-			if what == "it runs" {
+			switch what {
+			case "it runs":
 				<-b.waits
-			} else {
-				asked(b)
+			case "one that is long":
+				asked(t, b, nil)
+			default:
+				asked(t, b, end)
 			}
 			if tickets.Len() != 1 {
 				t.Fatalf("%d tickets", tickets.Len())
@@ -111,7 +130,7 @@ func TestTickets(t *testing.T) {
 	t.Run("nobody knows", func(t *testing.T) {
 		m, tickets, a, b := world(t)
 		end := send(a, asks)
-		asked(b)
+		asked(t, b, end)
 		tickets.Fail(errors.New("the engine is away"))
 		m.Kill(b.ID)
 		(<-end).wants(t, "a call", 502, `"NODE_LOST"`, `"unknown"`)
