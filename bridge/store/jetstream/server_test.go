@@ -216,19 +216,26 @@ func TestServerHangs(t *testing.T) {
 	t.Logf("records are there again after %v", time.Since(began).Round(10*time.Millisecond))
 }
 
-// TestBuckets: a bucket that would lose records is refused, with what is wrong.
-func TestBuckets(t *testing.T) {
-	t.Parallel()
-	c := natstest.Start(t, natstest.Newest(t), natstest.Options{})
+// jetStream is an operator's connection to the first server.
+func jetStream(t *testing.T, c *natstest.Cluster) nats.JetStreamContext {
+	t.Helper()
 	conn, err := nats.Connect(c.Servers[0].URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	t.Cleanup(conn.Close)
 	js, err := conn.JetStream()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return js
+}
+
+// TestBuckets: a bucket that would lose records is refused, with what is wrong.
+func TestBuckets(t *testing.T) {
+	t.Parallel()
+	c := natstest.Start(t, natstest.Newest(t), natstest.Options{})
+	js := jetStream(t, c)
 	if _, err := Open(t.Context(), Options{Servers: c.URLs(), Existing: true}); !errors.Is(err, nats.ErrStreamNotFound) {
 		t.Errorf("who only looks, without buckets: %v", err)
 	}
@@ -251,6 +258,10 @@ func TestBuckets(t *testing.T) {
 		{short, "maximum size", func(c *nats.StreamConfig) { c.MaxMsgSize = 1000 }},
 		{short, "", func(c *nats.StreamConfig) { c.MaxMsgSize = 100_000 }},
 	} {
+		// Each has a server of its own: one removes what it stored of a bucket late, and until then fails to
+		// remove another of that name.
+		c := natstest.Start(t, natstest.Newest(t), natstest.Options{})
+		js := jetStream(t, c)
 		config := form(row.bucket, 1)
 		row.change(config)
 		if _, err := js.AddStream(config); err != nil {
@@ -262,11 +273,6 @@ func TestBuckets(t *testing.T) {
 			t.Errorf("%q: %v", row.want, err)
 		case err == nil:
 			s.Close()
-		}
-		for _, bucket := range []string{short, keep} {
-			if err := js.DeleteStream(stream(bucket)); err != nil && !errors.Is(err, nats.ErrStreamNotFound) {
-				t.Fatal(err)
-			}
 		}
 	}
 	// The operator's own command makes one that does.
