@@ -1,6 +1,8 @@
 package store
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -36,6 +38,14 @@ func TestChains(t *testing.T) {
 	}
 	if found = must(s.RecordsOf(ctx, ""))(t); len(found) != 0 {
 		t.Errorf("without an id they are %+v", found)
+	}
+	for i, id := range []string{own, first} { // what a process writes just now is not cut off
+		part := must(os.OpenFile(filepath.Join(dir, partName(id, 1)), os.O_WRONLY|os.O_APPEND, 0))(t)
+		must(part.WriteString(`{"kind":"int`))(t)
+		ok(t, part.Close())
+		if report = must(s.Verify(ctx))(t); report.Torn != i || len(report.Bad) != 0 {
+			t.Errorf("with half a line in %d chains: %+v", i+1, report)
+		}
 	}
 	replace(1, 2, "shop", "bank")(t, dir, second)
 	if report = must(s.Verify(ctx))(t); len(report.Bad) != 1 || report.Chains[0].Chain != second {

@@ -52,8 +52,8 @@ type Report struct {
 	OpenCount int          `json:"openCount"`
 	// Lost says how many records could not be kept while writing failed.
 	Lost int64 `json:"lost"`
-	// Torn says how many lines are cut off: a full disk, or the end of a process in
-	// the middle of a write, leaves them.
+	// Torn says how many lines of processes that ended are cut off: a full disk, or the
+	// end in the middle of a write, leaves them.
 	Torn int `json:"torn"`
 	// Others are files that belong to no chain. They are not verified.
 	Others []string `json:"others"`
@@ -146,11 +146,15 @@ func verify(ctx context.Context, f archive, me *owner, tell func(read, of int64)
 		if err := s.run(ctx, f, parts[id]); err != nil {
 			return Report{}, err
 		}
-		if !slices.Contains(living, id) && len(r.Bad) == 0 {
+		lives := slices.Contains(living, id)
+		switch {
+		case lives:
+			s.torn = 0 // it is being written
+		case len(r.Bad) == 0:
 			s.mustBeListed(ended)
 		}
 		r.add(s, open)
-		r.Chains = append(r.Chains, ChainState{Chain: id, Records: s.records, Checkpoint: s.signedAt(), Living: slices.Contains(living, id)})
+		r.Chains = append(r.Chains, ChainState{Chain: id, Records: s.records, Checkpoint: s.signedAt(), Living: lives})
 	}
 	r.missing(marks, parts)
 	r.states()

@@ -32,7 +32,7 @@ func TestProgressOfParts(t *testing.T) {
 			"0.001/0 The tool still runs.", "0.002/1 ", "0.5/0 ", "0.501/0 x", "1/1 done", "5/0 ", "6/0 ", `6.001/0 {"progress":1e300}`}},
 		"at once":  {30 * time.Millisecond, []string{`{"progress":0,"total":100}`, `{"progress":50,"total":100}`, `{"progress":100,"total":100}`}, []string{"0/100 ", "50/100 ", "100/100 "}},
 		"totals":   {30 * time.Millisecond, []string{`{"progress":0.5,"total":1}`, `{"progress":0.5,"total":1}`, `{"total":1}`, `{"message":"m","total":9}`, `{"progress":2,"total":1}`}, []string{"0.5/1 ", "0.501/1 ", "0.502/1 ", "0.503/9 m", "2/1 "}},
-		"together": {0, []string{`1`, `2`, `3`}, []string{"3/0 3"}},
+		"together": {0, []string{`1`, `2`, `3`}, []string{"3/0 3"}}, // those before it may be heard, or not
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -45,6 +45,9 @@ func TestProgressOfParts(t *testing.T) {
 					return bridge.Step{Data: json.RawMessage(`[1,2]`)}
 				})
 				got := progressHeard(t, w)
+				if x.every == 0 {
+					got = got[max(0, len(got)-1):]
+				}
 				if !slices.Equal(got, x.want) {
 					t.Errorf("it hears %q, want %q", got, x.want)
 				}
