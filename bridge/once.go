@@ -113,7 +113,7 @@ func stillRuns() *Error {
 
 // runsElsewhere is stillRuns for a call that this process does not have.
 func runsElsewhere() *Error {
-	return Errorf(Conflict, "", NotRun, "The call with this key runs in another pagetools process with this data folder, "+
+	return Errorf(Conflict, "", NotRun, "The call with this key runs in another pagetools process, "+
 		"or waits for a person there. Ask again later, with the same key, or ask that process.")
 }
 
