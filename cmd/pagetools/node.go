@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -168,6 +169,10 @@ func (p *program) join(ctx context.Context, pl *plan, waiting func()) (*node, er
 	n.Cluster, err = app.JoinCluster(ctx, o)
 	if err != nil {
 		_ = l.Close()
+		if errors.Is(err, app.ErrOtherKey) {
+			return nil, terminal.Usage("--cluster-key-file: %w. While the key is replaced, --cluster-key-old names the old one; where that is lost, "+
+				"remove the record: consent, versions and results that are kept are given up with it", err)
+		}
 		return nil, fmt.Errorf("joining the cluster: %w", err)
 	}
 	p.say("warning: consent that is kept is each node's own: have the balancer send each caller to one node")

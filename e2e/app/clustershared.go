@@ -31,9 +31,14 @@ func (c *Cluster) Shared(m *bridge.Memory) {
 }
 
 // keep opens what must not be lost with this node.
-func (c *Cluster) keep(o *ClusterOptions) {
-	v := vault.Options{Records: c.records, Sealer: o.Keys.Sealer(key.Records), Names: namesOf(o), Self: func() string { return c.node.Life().ID }, Dead: c.isDead}
+func (c *Cluster) keep(ctx context.Context, o *ClusterOptions) error {
+	keys, err := vaultKey(ctx, c.records, o.Keys)
+	if err != nil {
+		return err
+	}
+	v := vault.Options{Records: c.records, Sealer: keys.Sealer(key.Records), Name: keys.Namers()[0].Name, Self: func() string { return c.node.Life().ID }, Dead: c.isDead}
 	c.replies = vault.NewReplies(v)
+	return nil
 }
 
 // isDead reports whether a life of a node has ended for good.
@@ -48,6 +53,9 @@ func (c *Cluster) share(ctx context.Context, o *ClusterOptions) error {
 	c.rates = rate.New(rate.Options{Records: c.records, Name: namesOf(o)[0], Nodes: func() int { return len(c.node.Members()) + 1 },
 		Taken: func() { c.batches.Add(1) }, Log: o.Log})
 	c.Revoked = revoked.New(revoked.Options{Records: c.records, Names: namesOf(o), Log: o.Log})
+	if err := c.keep(ctx, o); err != nil {
+		return err
+	}
 	return c.Revoked.Read(ctx)
 }
 

@@ -37,9 +37,8 @@ type Sealer interface {
 type Options struct {
 	Records records.Records
 	Sealer  Sealer
-	// Names hide names: letters and digits, the same on all nodes. The first names what is written; the
-	// others, what was written with another key of the cluster.
-	Names []func(parts ...string) string
+	// Name hides names: letters and digits, the same on all nodes.
+	Name func(parts ...string) string
 	// Self returns the life of this node, and Dead whether another one has ended for good, or that nobody
 	// can know.
 	Self func() string
@@ -71,6 +70,9 @@ type head struct {
 	Parts int    `json:"parts,omitempty"`
 	Bytes int    `json:"bytes"`
 }
+
+// errOther says that a record is none of ours.
+var errOther = errors.New("it has another form")
 
 // errTorn says that parts of a box are not there any more.
 var errTorn = errors.New("parts of what is kept are missing")
@@ -111,7 +113,7 @@ func (v vault) open(ctx context.Context, r records.Record) (box, error) {
 	first, data, found := bytes.Cut(text, []byte{'\n'})
 	var h head
 	if err := json.Unmarshal(first, &h); err != nil || !found || h.Bytes > maxBox || h.Parts > maxBox/part+1 {
-		return box{}, errors.Join(errors.New("reading what is kept: it has another form"), err)
+		return box{}, fmt.Errorf("reading what is kept: %w", errOther)
 	}
 	b := box{key: r.Key, data: data, revision: r.Revision, once: h.Once, parts: h.Parts}
 	for i := range h.Parts {

@@ -24,12 +24,9 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(bridgetest.Main(m, os.Stderr)) }
 
-// name hides names under one key of a cluster: their letters only.
-func name(key string) func(parts ...string) string {
-	return func(parts ...string) string {
-		text := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString([]byte(strings.Join(parts, "/")))
-		return key + text[:min(len(text), 60)]
-	}
+// name hides of names their letters only.
+func name(parts ...string) string {
+	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString([]byte(strings.Join(parts, "/")))
 }
 
 // world has records, who is dead, and the faults of nodes.
@@ -54,9 +51,9 @@ func (w *world) fails(fault func(node string, op recordstest.Op) recordstest.Fau
 	w.fault = fault
 }
 
-// options are those of a node. keys name the keys of the cluster that it takes: that of now first.
-func (w *world) options(id string, keys ...string) vault.Options {
-	o := vault.Options{Sealer: recordstest.Sealer{}, Self: func() string { return id }, Dead: func(_ context.Context, id string) (bool, error) {
+// options are those of a node.
+func (w *world) options(id string) vault.Options {
+	o := vault.Options{Name: name, Sealer: recordstest.Sealer{}, Self: func() string { return id }, Dead: func(_ context.Context, id string) (bool, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if id == "NOBODY" {
@@ -73,15 +70,10 @@ func (w *world) options(id string, keys ...string) vault.Options {
 		}
 		return w.fault(id, op)
 	}}
-	for _, key := range append(keys, "A")[:max(1, len(keys))] {
-		o.Names = append(o.Names, name(key))
-	}
 	return o
 }
 
-func (w *world) node(id string, keys ...string) *vault.Replies {
-	return vault.NewReplies(w.options(id, keys...))
-}
+func (w *world) node(id string) *vault.Replies { return vault.NewReplies(w.options(id)) }
 
 func begin(t *testing.T, r *vault.Replies, key, digest string) bridge.ReplyState {
 	t.Helper()
@@ -267,7 +259,7 @@ func TestTorn(t *testing.T) {
 	no(t, "finish", a.Finish(t.Context(), s.Claim, []byte(strings.Repeat("x", 200_000))))
 	watching, stop := context.WithCancel(t.Context())
 	defer stop()
-	all, err := w.memory.Watch(watching, "k."+name("A")("key", "agent", "k")+".")
+	all, err := w.memory.Watch(watching, "k."+name("key", "agent", "k")+".")
 	no(t, "watch", err)
 	parts := 0
 	for r := range all {
@@ -365,39 +357,6 @@ func TestDay(t *testing.T) {
 		time.Sleep(records.DayAge) // of the bubble
 		wants(t, "after a day", a, "3", bridge.ReplyClaimed)
 	})
-}
-
-// TestNewKey: while the key of the cluster is replaced, a key is one claim under both names.
-func TestNewKey(t *testing.T) {
-	t.Parallel()
-	w := newWorld()
-	old, both, first, only := w.node("OLD", "A"), w.node("BOTH", "A", "B"), w.node("FIRST", "B", "A"), w.node("ONLY", "B")
-	wants(t, "before", old, "1", bridge.ReplyClaimed)
-	wants(t, "round 1", both, "1", bridge.ReplyInFlight)
-	wants(t, "round 1", both, "2", bridge.ReplyClaimed)
-	wants(t, "not yet", old, "2", bridge.ReplyInFlight)
-	wants(t, "round 2", first, "2", bridge.ReplyInFlight)
-	wants(t, "round 2", first, "3", bridge.ReplyClaimed)
-	wants(t, "round 1", both, "3", bridge.ReplyInFlight)
-	wants(t, "round 3", only, "3", bridge.ReplyInFlight)
-	for i := range 50 { // both at once
-		var all sync.WaitGroup
-		var claimed atomic.Int64
-		for _, r := range []*vault.Replies{both, first} {
-			all.Go(func() {
-				s, err := r.Begin(t.Context(), "agent", fmt.Sprint("once ", i), "d")
-				if err != nil {
-					t.Error(err)
-				}
-				if s.Status == bridge.ReplyClaimed {
-					claimed.Add(1)
-				}
-			})
-		}
-		if all.Wait(); claimed.Load() != 1 {
-			t.Fatalf("%d claims of one key", claimed.Load())
-		}
-	}
 }
 
 // TestOnce: clients repeat keys at any node, while answers are lost and nodes end, or are only taken for
