@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -117,28 +115,20 @@ func (r *Replies) has(caller, key string) bool {
 
 // Begin implements bridge.Replies.
 func (r *Replies) Begin(ctx context.Context, caller, key, digest string) (bridge.ReplyState, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	var token [16]byte
-	_, _ = rand.Read(token[:]) // it never fails: it ends the program instead
-	c := &claim{entry: entry{State: stateClaimed, By: r.o.Self(), Claim: hex.EncodeToString(token[:]), Digest: digest}, caller: caller, key: key}
+	c := &claim{entry: entry{State: stateClaimed, By: r.o.Self(), Claim: newID(), Digest: digest}, caller: caller, key: key}
 	r.mu.Lock()
 	r.claims[c.Claim] = c // before the record: nobody takes it for one that was left
 	r.mu.Unlock()
-	for wait := rest; ; wait *= 2 {
-		state, err := r.try(ctx, c)
-		if again(err) && records.Pause(ctx, wait) {
-			continue
-		}
-		if err != nil || state.Status != bridge.ReplyClaimed {
-			r.close(c.Claim)
-			r.used.free(c)
-		}
-		if err == nil || errors.Is(err, bridge.ErrTooManyKeys) {
-			return state, err
-		}
-		return bridge.ReplyState{}, unreachable(fmt.Errorf("claiming an idempotency key: %w", err))
+	var state bridge.ReplyState
+	err := patiently(ctx, "claiming an idempotency key", func(ctx context.Context) (err error) {
+		state, err = r.try(ctx, c)
+		return err
+	})
+	if err != nil || state.Status != bridge.ReplyClaimed {
+		r.close(c.Claim)
+		r.used.free(c)
 	}
+	return state, err
 }
 
 // try claims a key once, or says what it is. The error is records.ErrChanged where somebody changed it
@@ -199,7 +189,7 @@ func (r *Replies) judge(ctx context.Context, e *entry) (free bool, err error) {
 // claim puts a claim in the place of what was read.
 func (r *Replies) claim(ctx context.Context, c *claim, was box) error {
 	if !r.used.count(c) {
-		return bridge.ErrTooManyKeys
+		return fact{bridge.ErrTooManyKeys}
 	}
 	data, err := c.bytes(nil)
 	if err != nil {

@@ -109,14 +109,17 @@ func lostKey(t *testing.T, why string, err, want error) {
 	}
 }
 
-// TestConformance: over records it is what bridge.Replies says.
+// TestConformance: over records it is what bridge.Memory says.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	bridgetest.TestReplies(t, func(_ *testing.T, m bridgetest.MemoryOptions) bridge.Memory {
+	open := func(_ *testing.T, m bridgetest.MemoryOptions) bridge.Memory {
 		o := newWorld().options("NODE")
-		o.MaxKeys, o.MaxReplyBytes = m.MaxKeys, m.MaxReplyBytes
-		return bridge.Memory{Replies: vault.NewReplies(o)}
-	})
+		o.MaxKeys, o.MaxReplyBytes, o.MaxVersionBytes = m.MaxKeys, m.MaxReplyBytes, m.MaxVersionBytes
+		return bridge.Memory{Replies: vault.NewReplies(o), Grants: vault.NewGrants(o), KnownTools: vault.NewKnown(o), Versions: vault.NewVersions(o)}
+	}
+	bridgetest.TestReplies(t, open)
+	bridgetest.TestGrants(t, open)
+	bridgetest.TestVersions(t, open)
 }
 
 // TestNodes: a key that one node has is no other's while it lives. When it has ended, one that had not
@@ -365,7 +368,7 @@ func TestDay(t *testing.T) {
 func TestOnce(t *testing.T) {
 	t.Parallel()
 	harm := 0
-	for seed := range gatetest.Amount(uint64(40), 1000) {
+	for seed := range gatetest.Amount(uint64(12), 1000) {
 		for _, careless := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				if got := once(t, seed, careless); got != 0 && !careless {
