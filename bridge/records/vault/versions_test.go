@@ -1,0 +1,153 @@
+package vault_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge/records/recordstest"
+	"github.com/pagetools/pagetools/bridge/records/vault"
+	"github.com/pagetools/pagetools/bridge/webtool"
+)
+
+// draft makes a webtool without actions, which differs by n.
+func draft(n int) func() *webtool.Document {
+	return func() *webtool.Document {
+		return webtool.Draft("shop", fmt.Sprint("Number ", n), nil, webtool.Config{Schema: json.RawMessage(`{}`), Default: json.RawMessage(`{}`)})
+	}
+}
+
+// TestNumbersOfNodes: nodes that see other releases of a site at once never give one number to two
+// definitions, nor two numbers to one, whatever answers are lost, and each serves what another one has made.
+func TestNumbersOfNodes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, w, n := t.Context(), newWorld(), 0
+		w.fails(func(string, recordstest.Op) recordstest.Fault {
+			n++
+			return map[int]recordstest.Fault{0: recordstest.Lose, 1: recordstest.Fail}[n%17]
+		})
+		var mu sync.Mutex
+		numbers, digests := map[string]string{}, map[string]string{}
+		var all sync.WaitGroup
+		var histories []*webtool.History
+		for _, id := range []string{"A", "B", "C"} {
+			h := webtool.NewHistory("shop", webtool.Options{Store: vault.NewVersions(w.options(id))})
+			histories = append(histories, h)
+			all.Go(func() {
+				for i := range 12 {
+					for { // somebody else can be first too often
+						d, err := h.Observe(ctx, new(int), draft(i*7%12))
+						if err != nil {
+							if !strings.Contains(err.Error(), webtool.ErrConflict.Error()) {
+								t.Error(err)
+								return
+							}
+							continue
+						}
+						mu.Lock()
+						if was := numbers[d.Version]; was != "" && was != d.Digest {
+							t.Errorf("%s is two definitions", d.Version)
+						}
+						if was := digests[d.Digest]; was != "" && was != d.Version {
+							t.Errorf("a definition is %s and %s", was, d.Version)
+						}
+						numbers[d.Version], digests[d.Digest] = d.Digest, d.Version
+						mu.Unlock()
+						break
+					}
+				}
+			})
+		}
+		all.Wait()
+		if len(numbers) != 12 {
+			t.Errorf("%d numbers", len(numbers))
+		}
+		for number, digest := range numbers {
+			for i, h := range histories {
+				if d, err := h.Version(ctx, number); err != nil || d == nil || d.Digest != digest {
+					t.Errorf("%s at node %d: %v, %v", number, i, d, err)
+				}
+			}
+		}
+	})
+}
+
+// TestVersionsWithoutEngine: no number is given without an engine; what is known is served.
+func TestVersionsWithoutEngine(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, w := t.Context(), newWorld()
+		h := webtool.NewHistory("shop", webtool.Options{Store: vault.NewVersions(w.options("A"))})
+		for i := range 2 {
+			if _, err := h.Observe(ctx, new(int), draft(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.fails(func(string, recordstest.Op) recordstest.Fault { return recordstest.Fail })
+		_, err := h.Observe(ctx, new(int), draft(2))
+		lostKey(t, "a new version", err, recordstest.ErrFault)
+		for i := range 2 {
+			if d, err := h.Observe(ctx, new(int), draft(i)); err != nil || d == nil {
+				t.Errorf("a version that is known: %v, %v", d, err)
+			}
+		}
+		w.fails(nil)
+		if d, err := h.Observe(ctx, new(int), draft(2)); err != nil || d.Version != "1.0.2" {
+			t.Errorf("afterwards: %v, %v", d, err)
+		}
+	})
+}
+
+// TestDocumentsGo: nothing of a document stays that no version has.
+func TestDocumentsGo(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	o := w.options("A")
+	o.MaxVersionBytes = 200_000
+	v := vault.NewVersions(o)
+	add := func(version, digest string) error {
+		return v.Append(t.Context(), "shop", webtool.Record{Version: version, Digest: digest, LastSeen: time.Now(),
+			Document: json.RawMessage(`"` + strings.Repeat("x", 59_998) + `"`)})
+	}
+	for i := range 10 {
+		no(t, "append", add(fmt.Sprintf("%d.0.0", i), fmt.Sprint(i)))
+	}
+	if add("9.0.0", "other") == nil {
+		t.Error("a number has two definitions")
+	}
+	left, err := v.Load(t.Context(), "shop")
+	no(t, "load", err)
+	watching, stop := context.WithCancel(t.Context())
+	defer stop()
+	all, err := w.memory.Watch(watching, "d.")
+	no(t, "watch", err)
+	documents := map[string]bool{}
+	for r := range all {
+		if r.IsMark() {
+			break
+		}
+		documents[strings.Join(strings.SplitN(r.Key, ".", 3)[:2], ".")] = true
+	}
+	if len(left) != 3 || len(documents) != 3 {
+		t.Errorf("%d versions and %d documents are left", len(left), len(documents))
+	}
+	// One whose document was lost gets it again.
+	for key := range documents {
+		r, err := w.memory.Get(t.Context(), key)
+		no(t, "get", err)
+		no(t, "delete", w.memory.Delete(t.Context(), key, r.Revision))
+	}
+	if d, err := v.Document(t.Context(), "shop", "9.0.0"); d != nil || err != nil {
+		t.Errorf("a lost document is %.20s, %v", d, err)
+	}
+	no(t, "append", add("9.0.0", "9"))
+	if d, err := v.Document(t.Context(), "shop", "9.0.0"); len(d) != 60_000 || err != nil {
+		t.Errorf("it has %d bytes, %v", len(d), err)
+	}
+}
