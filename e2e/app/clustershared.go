@@ -22,12 +22,14 @@ type shared struct {
 	taints  *taint.Taints
 	rates   *rate.Rates
 	replies *vault.Replies
+	kept    bridge.Memory // that must not be lost with this node
 	batches atomic.Int64 // of rates
 }
 
 // Shared puts what the nodes keep together in the place of what one process keeps.
 func (c *Cluster) Shared(m *bridge.Memory) {
-	m.Taints, m.Rates, m.Replies = c.taints, c.rates, c.replies
+	m.Taints, m.Rates = c.taints, c.rates
+	m.Replies, m.Grants, m.KnownTools, m.Versions = c.kept.Replies, c.kept.Grants, c.kept.KnownTools, c.kept.Versions
 }
 
 // keep opens what must not be lost with this node.
@@ -38,6 +40,7 @@ func (c *Cluster) keep(ctx context.Context, o *ClusterOptions) error {
 	}
 	v := vault.Options{Records: c.records, Sealer: keys.Sealer(key.Records), Name: keys.Namers()[0].Name, Self: func() string { return c.node.Life().ID }, Dead: c.isDead}
 	c.replies = vault.NewReplies(v)
+	c.kept = bridge.Memory{Replies: c.replies, Grants: vault.NewGrants(v), KnownTools: vault.NewKnown(v), Versions: vault.NewVersions(v)}
 	return nil
 }
 

@@ -56,7 +56,7 @@ type Options struct {
 	MaxVersionBytes int64
 }
 
-// box is what a vault keeps under one key.
+// box holds one thing that a vault keeps.
 type box struct {
 	key      string
 	data     []byte

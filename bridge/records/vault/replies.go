@@ -21,7 +21,7 @@ type Replies struct {
 	used usage
 
 	mu sync.Mutex
-	// claims are those of this node, until their end is kept.
+	// claims has the claims of this node, until their end is kept.
 	claims map[string]*claim
 }
 
@@ -42,7 +42,7 @@ const (
 	stateLost    = "lost"    // it ran, and the reply is not kept
 )
 
-// entry is what a box of a key holds, in JSON and a line feed, before the reply.
+// entry stands in the box of a key before the reply, in JSON and a line feed.
 type entry struct {
 	State  string `json:"state"`
 	By     string `json:"by"`    // the life of the node that has the claim
