@@ -17,7 +17,7 @@ const vaultKeyRecord = "m.VAULT"
 // vaultWait is waited before the engine is asked again.
 const vaultWait = 100 * time.Millisecond
 
-// vaultForm is that record.
+// vaultForm is the form of that record.
 type vaultForm struct {
 	Box []byte `json:"box"`
 }

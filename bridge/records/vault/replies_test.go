@@ -51,7 +51,7 @@ func (w *world) fails(fault func(node string, op recordstest.Op) recordstest.Fau
 	w.fault = fault
 }
 
-// options are those of a node.
+// options returns the options of a node.
 func (w *world) options(id string) vault.Options {
 	o := vault.Options{Name: name, Sealer: recordstest.Sealer{}, Self: func() string { return id }, Dead: func(_ context.Context, id string) (bool, error) {
 		w.mu.Lock()
@@ -109,7 +109,7 @@ func lostKey(t *testing.T, why string, err, want error) {
 	}
 }
 
-// TestConformance: over records it is what bridge.Memory says.
+// TestConformance: over records, the parts of a bridge.Memory keep what they promise.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	open := func(_ *testing.T, m bridgetest.MemoryOptions) bridge.Memory {
@@ -363,7 +363,7 @@ func TestDay(t *testing.T) {
 }
 
 // TestOnce: clients repeat keys at any node, while answers are lost and nodes end, or are only taken for
-// dead and go on. No call runs twice, none runs that is said not to have run, and a reply is that of the
+// dead and go on. No call runs twice, none runs that is said not to have run, and a reply comes from the
 // call that ran. A node that forgets to note that a call begins shows calls that ran twice.
 func TestOnce(t *testing.T) {
 	t.Parallel()
