@@ -2,6 +2,7 @@ package vault_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -62,6 +63,24 @@ func TestGrantsOfNodes(t *testing.T) {
 	})
 }
 
+// TestGrantOnce: a grant whose answer is lost, and after which another node puts one, is kept once.
+func TestGrantOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, w := t.Context(), newWorld()
+		a, b := vault.NewGrants(w.options("A")), vault.NewGrants(w.options("B"))
+		w.once("create", "g.", func() {
+			_, err := b.Put(ctx, grant("agent", "sell"))
+			no(t, "put", err)
+		})
+		_, err := a.Put(ctx, grant("agent", "buy"))
+		no(t, "put", err)
+		if all, err := a.All(ctx); len(all) != 2 || err != nil {
+			t.Errorf("%v, %v", all, err)
+		}
+	})
+}
+
 // TestGrantsAreBounded: a caller that gets consent without end has the newest; another one's stay.
 func TestGrantsAreBounded(t *testing.T) {
 	gatetest.NoRace(t)
@@ -95,6 +114,10 @@ func TestGrantsAreBounded(t *testing.T) {
 // TestHidden: what the engine has names nobody, and a record under another key opens nowhere.
 func TestHidden(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, testHidden)
+}
+
+func testHidden(t *testing.T) {
 	ctx, w := t.Context(), newWorld()
 	o := w.options("A")
 	hidden := map[string]string{}
@@ -120,8 +143,10 @@ func TestHidden(t *testing.T) {
 			if r.IsMark() {
 				break
 			}
+			var value struct{ Box []byte }
+			no(t, "reading", json.Unmarshal(r.Value, &value))
 			for _, secret := range []string{"agent", "shop", "buy-tool", given.ID, "ann"} {
-				if strings.Contains(r.Key, secret) || strings.Contains(string(r.Value), secret) {
+				if strings.Contains(r.Key, secret) || strings.Contains(string(r.Value), secret) || strings.Contains(string(value.Box), secret) {
 					t.Errorf("%s is in %s", secret, r.Key)
 				}
 			}

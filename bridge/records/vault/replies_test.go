@@ -36,11 +36,11 @@ type world struct {
 	mu    sync.Mutex
 	dead  map[string]bool
 	fault func(node string, op recordstest.Op) recordstest.Fault
-	ops   map[string]int
+	after func(node string, op recordstest.Op)
 }
 
 func newWorld() *world {
-	return &world{memory: records.NewMemory(), dead: map[string]bool{}, ops: map[string]int{}}
+	return &world{memory: records.NewMemory(), dead: map[string]bool{}}
 }
 
 func (w *world) kill(id string) { w.mu.Lock(); defer w.mu.Unlock(); w.dead[id] = true }
@@ -49,6 +49,26 @@ func (w *world) fails(fault func(node string, op recordstest.Op) recordstest.Fau
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.fault = fault
+}
+
+// once has another node do something after an operation of A, whose answer is lost.
+func (w *world) once(name, prefix string, do func()) {
+	done := false
+	is := func(node string, op recordstest.Op) bool {
+		return !done && node == "A" && op.Name == name && strings.HasPrefix(op.Key, prefix)
+	}
+	w.fails(func(node string, op recordstest.Op) recordstest.Fault {
+		if is(node, op) {
+			return recordstest.Lose
+		}
+		return recordstest.None
+	})
+	w.after = func(node string, op recordstest.Op) {
+		if is(node, op) {
+			done = true
+			do()
+		}
+	}
 }
 
 // options returns the options of a node.
@@ -64,11 +84,17 @@ func (w *world) options(id string) vault.Options {
 	o.Records = &recordstest.Faulty{Records: w.memory, Fault: func(op recordstest.Op) recordstest.Fault {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.ops[id]++
 		if w.fault == nil {
 			return recordstest.None
 		}
 		return w.fault(id, op)
+	}, After: func(op recordstest.Op) {
+		w.mu.Lock()
+		after := w.after
+		w.mu.Unlock()
+		if after != nil {
+			after(id, op)
+		}
 	}}
 	return o
 }

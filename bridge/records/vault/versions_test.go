@@ -3,6 +3,7 @@ package vault_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -36,13 +37,13 @@ func TestNumbersOfNodes(t *testing.T) {
 		numbers, digests := map[string]string{}, map[string]string{}
 		var all sync.WaitGroup
 		var histories []*webtool.History
-		for _, id := range []string{"A", "B", "C"} {
+		for at, id := range []string{"A", "B", "C"} {
 			h := webtool.NewHistory("shop", webtool.Options{Store: vault.NewVersions(w.options(id))})
 			histories = append(histories, h)
 			all.Go(func() {
-				for i := range 12 {
+				for i := range 8 {
 					for { // somebody else can be first too often
-						d, err := h.Observe(ctx, new(int), draft(i*7%12))
+						d, err := h.Observe(ctx, new(int), draft((i*7+at*4)%12))
 						if err != nil {
 							if !strings.Contains(err.Error(), webtool.ErrConflict.Error()) {
 								t.Error(err)
@@ -104,9 +105,30 @@ func TestVersionsWithoutEngine(t *testing.T) {
 	})
 }
 
+// keys returns the keys of the boxes that there are.
+func keys(t *testing.T, w *world, prefix string) map[string]bool {
+	t.Helper()
+	watching, stop := context.WithCancel(t.Context())
+	defer stop()
+	all, err := w.memory.Watch(watching, prefix)
+	no(t, "watch", err)
+	found := map[string]bool{}
+	for r := range all {
+		if r.IsMark() {
+			break
+		}
+		found[strings.Join(strings.SplitN(r.Key, ".", 3)[:2], ".")] = true
+	}
+	return found
+}
+
 // TestDocumentsGo: nothing of a document stays that no version has.
 func TestDocumentsGo(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, testDocumentsGo)
+}
+
+func testDocumentsGo(t *testing.T) {
 	w := newWorld()
 	o := w.options("A")
 	o.MaxVersionBytes = 200_000
@@ -123,19 +145,19 @@ func TestDocumentsGo(t *testing.T) {
 	}
 	left, err := v.Load(t.Context(), "shop")
 	no(t, "load", err)
-	watching, stop := context.WithCancel(t.Context())
-	defer stop()
-	all, err := w.memory.Watch(watching, "d.")
-	no(t, "watch", err)
-	documents := map[string]bool{}
-	for r := range all {
-		if r.IsMark() {
-			break
-		}
-		documents[strings.Join(strings.SplitN(r.Key, ".", 3)[:2], ".")] = true
-	}
+	documents := keys(t, w, "d.")
 	if len(left) != 3 || len(documents) != 3 {
 		t.Errorf("%d versions and %d documents are left", len(left), len(documents))
+	}
+	// One that another node was faster with leaves none.
+	w.once("create", "d.", func() {
+		no(t, "append", vault.NewVersions(w.options("B")).Append(t.Context(), "shop", webtool.Record{Version: "10.0.0", Digest: "b", Document: json.RawMessage(`1`)}))
+	})
+	if err := add("10.0.0", "a"); !errors.Is(err, webtool.ErrConflict) {
+		t.Errorf("a number of another node: %v", err)
+	}
+	if now := keys(t, w, "d."); len(now) != 4 {
+		t.Errorf("%d documents of 4 versions", len(now))
 	}
 	// One whose document was lost gets it again.
 	for key := range documents {
