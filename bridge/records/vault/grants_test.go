@@ -69,7 +69,7 @@ func TestGrantOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, w := t.Context(), newWorld()
 		a, b := vault.NewGrants(w.options("A")), vault.NewGrants(w.options("B"))
-		w.once("create", "g.", func() {
+		w.once(recordstest.Lose, "create", "g.", func() {
 			_, err := b.Put(ctx, grant("agent", "sell"))
 			no(t, "put", err)
 		})

@@ -51,15 +51,15 @@ func (w *world) fails(fault func(node string, op recordstest.Op) recordstest.Fau
 	w.fault = fault
 }
 
-// once has another node do something after an operation of A, whose answer is lost.
-func (w *world) once(name, prefix string, do func()) {
+// once has another node do something after an operation of A, which ends so.
+func (w *world) once(fault recordstest.Fault, name, prefix string, do func()) {
 	done := false
 	is := func(node string, op recordstest.Op) bool {
 		return !done && node == "A" && op.Name == name && strings.HasPrefix(op.Key, prefix)
 	}
 	w.fails(func(node string, op recordstest.Op) recordstest.Fault {
 		if is(node, op) {
-			return recordstest.Lose
+			return fault
 		}
 		return recordstest.None
 	})

@@ -40,6 +40,9 @@ func TestNumbersOfNodes(t *testing.T) {
 		for at, id := range []string{"A", "B", "C"} {
 			h := webtool.NewHistory("shop", webtool.Options{Store: vault.NewVersions(w.options(id))})
 			histories = append(histories, h)
+			if _, err := h.Version(ctx, "1.0.0"); err != nil { // it knows of none, when others make theirs
+				t.Fatal(err)
+			}
 			all.Go(func() {
 				for i := range 8 {
 					for { // somebody else can be first too often
@@ -75,6 +78,26 @@ func TestNumbersOfNodes(t *testing.T) {
 					t.Errorf("%s at node %d: %v, %v", number, i, d, err)
 				}
 			}
+		}
+	})
+}
+
+// TestNumberTaken: a number that another node makes between reading and writing is that node's.
+func TestNumberTaken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, w := t.Context(), newWorld()
+		version := func(digest string) webtool.Record {
+			return webtool.Record{Version: "1.0.1", Digest: digest, Document: json.RawMessage(`1`)}
+		}
+		a, b := vault.NewVersions(w.options("A")), vault.NewVersions(w.options("B"))
+		no(t, "append", a.Append(ctx, "shop", webtool.Record{Version: "1.0.0", Digest: "first", Document: json.RawMessage(`1`)}))
+		w.once(recordstest.None, "get", "h.", func() { no(t, "append", b.Append(ctx, "shop", version("b"))) })
+		if err := a.Append(ctx, "shop", version("a")); !errors.Is(err, webtool.ErrConflict) {
+			t.Errorf("it is another node's: %v", err)
+		}
+		if all, err := a.Load(ctx, "shop"); len(all) != 2 || all[1].Digest != "b" || err != nil {
+			t.Errorf("%v, %v", all, err)
 		}
 	})
 }
@@ -150,7 +173,7 @@ func testDocumentsGo(t *testing.T) {
 		t.Errorf("%d versions and %d documents are left", len(left), len(documents))
 	}
 	// One that another node was faster with leaves none.
-	w.once("create", "d.", func() {
+	w.once(recordstest.Lose, "create", "d.", func() {
 		no(t, "append", vault.NewVersions(w.options("B")).Append(t.Context(), "shop", webtool.Record{Version: "10.0.0", Digest: "b", Document: json.RawMessage(`1`)}))
 	})
 	if err := add("10.0.0", "a"); !errors.Is(err, webtool.ErrConflict) {
