@@ -194,7 +194,8 @@ func (n *node) configured(targets []*target, c *config.Config) {
 func (n *node) configure(o *app.Options) {
 	if n != nil {
 		n.Bridge(&o.Bridge)
-		o.Homes, o.Shared = n.Homes, n.Shared
+		_ = o.Credentials.Close() // of this machine
+		o.Homes, o.Shared, o.Credentials = n.Homes, n.Shared, n.Logins
 	}
 }
 
