@@ -19,6 +19,7 @@ import (
 type cluster struct {
 	memory *records.Memory
 	away   atomic.Bool
+	after  func(node string, op recordstest.Op) // nil: nothing
 }
 
 // store opens the credentials as a node does.
@@ -29,6 +30,10 @@ func (c *cluster) store(t *testing.T, node string) *Store {
 			return recordstest.Fail
 		}
 		return recordstest.None
+	}, After: func(op recordstest.Op) {
+		if c.after != nil {
+			c.after(node, op)
+		}
 	}}
 	f := vault.NewFile(vault.Options{Records: faulty, Sealer: recordstest.Sealer{}, Self: func() string { return node },
 		Name: func(parts ...string) string {
@@ -68,6 +73,31 @@ func TestSharedWriters(t *testing.T) {
 		if e.Damaged {
 			t.Errorf("%+v", e)
 		}
+	}
+}
+
+// TestSharedChange: what another node writes between reading and writing is not lost.
+func TestSharedChange(t *testing.T) {
+	t.Parallel()
+	c := &cluster{memory: records.NewMemory()}
+	keep := func(s *Store, principal string) {
+		target := targetOf(t, "https://api.example", []Scheme{bearer})
+		target.Principal = principal
+		if err := New(Options{Store: s}).Keep(t.Context(), target, bearer, "s3cret"); err != nil {
+			t.Error(err)
+		}
+	}
+	a, b := c.store(t, "A"), c.store(t, "B")
+	done := false
+	c.after = func(node string, op recordstest.Op) {
+		if node == "A" && op.Name == "get" && !done {
+			done = true
+			keep(b, "bob")
+		}
+	}
+	keep(a, "ann")
+	if kept, err := New(Options{Store: c.store(t, "C")}).Status(); len(kept) != 2 || err != nil {
+		t.Errorf("%+v, %v", kept, err)
 	}
 }
 

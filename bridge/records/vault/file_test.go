@@ -51,6 +51,16 @@ func TestFile(t *testing.T) {
 		if lines := strings.Count(string(text), "\n"); lines != 12 || err != nil {
 			t.Errorf("%d lines, %v", lines, err)
 		}
+		d := vault.NewFile(w.options("D"), "logins")
+		_, old, err := d.Read(t.Context())
+		no(t, "read", err)
+		_, err = vault.NewFile(w.options("E"), "logins").Write(t.Context(), []byte("new"), old)
+		no(t, "write", err)
+		_, _, err = d.Read(t.Context())
+		no(t, "read", err)
+		if written, err := d.Write(t.Context(), []byte("late"), old); written || err != nil {
+			t.Errorf("a file that has changed is written: %v, %v", written, err)
+		}
 		if other, _, err := vault.NewFile(w.options("D"), "other").Read(t.Context()); len(other) != 0 || err != nil {
 			t.Errorf("another file has %d bytes, %v", len(other), err)
 		}
