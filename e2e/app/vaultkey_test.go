@@ -64,7 +64,7 @@ func TestVaultKey(t *testing.T) {
 	})
 }
 
-// TestLoginsOfCluster: a login that is kept from outside of a cluster is that of all nodes, and the engine
+// TestLoginsOfCluster: a login that is kept from outside of a cluster counts at all nodes, and the engine
 // shows nothing of it; another key opens nothing.
 func TestLoginsOfCluster(t *testing.T) {
 	t.Parallel()
