@@ -100,6 +100,8 @@ func read(text string) (all []mutation, err error) {
 		id, heading := strings.CutPrefix(line, "## ")
 		test, file := testLine.FindStringSubmatch(line), mutationLine.FindStringSubmatch(line)
 		switch {
+		case heading && inside:
+			return nil, fmt.Errorf("line %d: the mutation of %s before it does not end", n+1, now.id)
 		case heading:
 			now = mutation{id: id}
 		case test != nil:
