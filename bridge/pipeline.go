@@ -373,6 +373,9 @@ func (r *Run) still(ctx context.Context) *Error {
 			return e
 		}
 	}
+	if e := begun(ctx, r); e != nil {
+		return e
+	}
 	return r.pass.bridge.pipe.names.fenced(r.pass.call.Session) // last: it is true for a moment only
 }
 

@@ -28,6 +28,9 @@ type Options struct {
 	// Owner returns the ID of the node that has the one page of a site, where all calls without a
 	// session run in that; "", and a nil function, are for other sites.
 	Owner func(site string) string
+	// Keys returns the ID of the node that has an open claim on the idempotency key of a caller; "" is none.
+	// After an error, whoever serves the request finds out. A nil function knows of no claims.
+	Keys func(ctx context.Context, caller, key string) (id string, err error)
 	// Tickets say of a request that starts calls whether it did; nil: nobody knows.
 	Tickets Tickets
 	// Patience limits how long a request looks for a home that answers; zero means 30 s.
