@@ -93,7 +93,7 @@ func (m *members) start(name string, change func(*cluster.Options)) *node {
 	n.Handle("shop", n.runs)
 	nodes := m.As(n.Node)
 	var err error
-	n.bridge, err = bridge.New(n.Router, bridge.Options{Node: func() string { return n.ID }, Lost: func(id string) bool {
+	n.bridge, err = bridge.New(n.Router, bridge.Options{Node: func() string { return n.ID }, Holds: nodes.Holds, Lost: func(id string) bool {
 		other, known := nodes.Find(id)
 		return known && other.IsDead()
 	}})
