@@ -108,7 +108,7 @@ func (m *members) start(name string, change func(*cluster.Options)) *node {
 		memory.Replies, keys = v, v.Home
 	}
 	var err error
-	n.bridge, err = bridge.New(n.Router, bridge.Options{Node: func() string { return n.ID }, Lost: lost, Memory: memory})
+	n.bridge, err = bridge.New(n.Router, bridge.Options{Node: func() string { return n.ID }, Holds: nodes.Holds, Lost: lost, Memory: memory})
 	if err != nil {
 		t.Fatal(err)
 	}
