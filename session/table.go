@@ -47,7 +47,7 @@ func (m *Manager) Set(all []SiteOptions) {
 				if s.Engine != nil {
 					m.engines[s.Engine] = true
 				}
-				m.background.Go(func() { m.keepCatalog(s) })
+				m.begin(s)
 			}
 			now.add(s)
 		}
@@ -59,6 +59,18 @@ func (m *Manager) Set(all []SiteOptions) {
 			}
 		}
 	})
+}
+
+// begin opens the site.
+func (m *Manager) begin(s *site) {
+	if m.o.Share != nil {
+		s.share = m.o.Share(s.Site)
+		m.background.Go(func() {
+			<-s.life.Done()
+			s.share.Close()
+		})
+	}
+	m.background.Go(func() { m.keepCatalog(s) })
 }
 
 // retire takes a site out.

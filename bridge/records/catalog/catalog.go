@@ -56,7 +56,7 @@ type Catalogs struct {
 	end  context.CancelFunc
 	run  sync.WaitGroup // of the sites
 
-	mu     sync.Mutex
+	mu    sync.Mutex
 	known bool // the records were read once
 	heads map[string]seen
 	sites map[string]*Site // by key
