@@ -237,7 +237,9 @@ func TestSharedFailure(t *testing.T) {
 			other.engine.Arrive(address, func(context.Context) error {
 				return bridge.Errorf(bridge.InternalError, bridge.Certificate, bridge.NotRun, "No.")
 			})
-			third := second(t, b, nil) // it is never the owner
+			third := second(t, b, func(o *session.Options) { // it is never the owner
+				o.Share = func(bridge.Site) session.SharedCatalog { return seat{b, "c"} }
+			})
 			_ = third.WaitOpened(t.Context())
 			for why, w := range map[string]*world{"the first": a, "the other": other, "who waits": third} {
 				if _, err := w.Await(t.Context(), ref("")); err == nil || !w.Tried() || w.Status("shop") == "open" || w.Status("shop") == "opening" {

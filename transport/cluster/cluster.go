@@ -25,9 +25,9 @@ type Options struct {
 	// nil: the entry has them.
 	Directory Directory
 	Namer     key.Namer
-	// Owner returns the ID of the node that has the one page of a site, where all calls without a
-	// session run in that; "", and a nil function, are for other sites.
-	Owner func(site string) string
+	// Owner returns the ID of the node that has the page of a site, "" for nobody now, where all calls
+	// without a session run in that page. It is false, as a nil function, for other sites.
+	Owner func(site string) (id string, shared bool)
 	// Tickets say of a request that starts calls whether it did; nil: nobody knows.
 	Tickets Tickets
 	// Patience limits how long a request looks for a home that answers; zero means 30 s.

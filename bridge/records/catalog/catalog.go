@@ -298,8 +298,8 @@ func (c *Catalogs) rank(key, left string) int {
 // Owned is a site and the life that has its page.
 type Owned struct{ Site, Owner string }
 
-// Survey lists the sites of a cluster, from outside of it. A name that the sealer does not open, and all
-// with a nil one, are the words that stand for them in keys.
+// Survey lists the sites of a cluster, from outside of it. A name that the sealer does not open is the
+// word that stands for it in keys.
 func Survey(ctx context.Context, r records.Records, sealer Sealer) (list []Owned, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

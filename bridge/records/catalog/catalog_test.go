@@ -57,6 +57,11 @@ func (seal) Open(bucket, key string, sealed []byte) ([]byte, error) {
 	return value, nil
 }
 
+// shut opens nothing.
+type shut struct{ seal }
+
+func (shut) Open(string, string, []byte) ([]byte, error) { return nil, errors.New("another key") }
+
 // world has nodes over one engine.
 type world struct {
 	t       *testing.T
@@ -252,7 +257,7 @@ func TestSites(t *testing.T) {
 		if err != nil || len(list) != 2 || list[0].Site != "shop" || list[0].Owner == list[1].Owner {
 			t.Errorf("%v, %v", list, err)
 		}
-		if list, err = catalog.Survey(t.Context(), w.records, nil); err != nil || len(list) != 2 || len(list[0].Site) != 26 {
+		if list, err = catalog.Survey(t.Context(), w.records, shut{}); err != nil || len(list) != 2 || len(list[0].Site) != 26 {
 			t.Errorf("without the key: %v, %v", list, err)
 		}
 		for _, key := range w.keys("c.h.") {

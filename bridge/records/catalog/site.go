@@ -297,9 +297,6 @@ func (c *Catalogs) put(key string, is seen) {
 func (s *Site) open(h head) (about, error) { return open(s.of.o.Sealer, heads+s.key, h) }
 
 func open(sealer Sealer, key string, h head) (a about, err error) {
-	if sealer == nil {
-		return a, errors.New("there is no key")
-	}
 	text, err := sealer.Open(records.Bucket(key), key, h.Box)
 	if err != nil {
 		return a, fmt.Errorf("opening the record of a site: %w", err)
