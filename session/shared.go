@@ -31,8 +31,8 @@ type SharedCatalog interface {
 // MaxShared returns a limit for the bytes that SharedCatalog.Tell gets under these limits.
 func MaxShared(l bridge.Limits) int { return int(2*l.WithDefaults().PageBytes) + 1<<20 }
 
-// OwnsPage reports whether the calls of a site that name no session run on one page.
-func (m *Manager) OwnsPage(name string) bool {
+// SharesPage reports whether the calls of a site that name no session run on one page.
+func SharesPage(m *Manager, name string) bool {
 	s := m.sites.Load().named[name]
 	return s != nil && s.Shared
 }
@@ -86,9 +86,39 @@ const (
 	tellTime = time.Minute
 )
 
-// tell tells the other processes what the site's page shows, and each change, until the page is gone or
-// another one has its place. The page is closed where another process opens the site's.
-func (m *Manager) tell(s *site, page *Page) {
+// sharing is a site whose catalog page one of several processes opens. A nil one is a site of this process
+// alone.
+type sharing struct {
+	SharedCatalog
+
+	m *Manager
+	s *site
+	// mirror is the page as its owner tells of it. It runs nothing.
+	mirror *Page
+	set    string // that it shows; "" while it is not the site's page
+	held   *Declared
+}
+
+// share begins to share a site; it returns nil where that is this process's alone. It ends with the site.
+func share(m *Manager, s *site) *sharing {
+	if m.o.Share == nil {
+		return nil
+	}
+	x := &sharing{SharedCatalog: m.o.Share(s.Site), m: m, s: s,
+		held: NewDeclared(TabOptions{Bytes: policy.NewAccount(m.o.Limits.PageBytes, m.o.Bytes)})}
+	limits := m.o.Limits
+	limits.ForbidParams = s.ForbidParams
+	x.mirror = newPage(noTab{}, append([]string{s.Origin}, s.Origins...), s.WaitFor, false, limits, func() {}, m.o.Log.With("site", s.Name))
+	m.background.Go(func() {
+		<-s.life.Done()
+		x.Close()
+	})
+	return x
+}
+
+// tell tells the other processes what the site's page shows, and each change, until the page is gone. The
+// page is closed where another process opens the site's.
+func (x *sharing) tell(page *Page) {
 	var last *view // that was told
 	rest := time.NewTimer(0)
 	defer rest.Stop()
@@ -97,20 +127,21 @@ func (m *Manager) tell(s *site, page *Page) {
 		case <-rest.C:
 		case <-page.dead:
 			return
-		case <-s.life.Done():
+		case <-x.s.life.Done():
 			return
 		}
-		turn, next := s.share.Next(), page.views.Next()
-		if own, _, _ := s.share.Now(); !own {
+		turn, next := x.Next(), page.views.Next()
+		if own, _, _ := x.Now(); !own {
 			page.closer.Store(notHere())
 			page.close()
 			return
 		}
 		if v := page.view.Load(); v.isOpen() && v != last {
 			began := time.Now()
-			failed := m.tellView(s, v) != nil
+			err := x.tellView(v)
 			rest.Reset(max(tellRest, tellShare*time.Since(began)))
-			if failed {
+			if err != nil {
+				x.m.o.Log.Debug("site: the other nodes do not have its list yet", "site", x.s.Name, "error", err)
 				continue
 			}
 			last = v
@@ -122,24 +153,21 @@ func (m *Manager) tell(s *site, page *Page) {
 		case <-next:
 		case <-page.dead:
 			return
-		case <-s.life.Done():
+		case <-x.s.life.Done():
 			return
 		}
 	}
 }
 
-// tellView tells them a view.
-func (m *Manager) tellView(s *site, v *view) error {
-	ctx, cancel := context.WithTimeout(s.life, tellTime)
+// tellView tells them what the page shows.
+func (x *sharing) tellView(v *view) error {
+	ctx, cancel := context.WithTimeout(x.s.life, tellTime)
 	defer cancel()
 	content, err := v.encode()
-	if err == nil {
-		err = s.share.Tell(ctx, content, nil)
-	}
 	if err != nil {
-		m.o.Log.Debug("site: the other nodes do not have its list yet", "site", s.Name, "error", err)
+		return err
 	}
-	return err
+	return x.Tell(ctx, content, nil)
 }
 
 // notHere is the error of the page of a site that another node opens.
@@ -150,42 +178,21 @@ func notHere() *bridge.Error {
 	return e
 }
 
-// mirror is the page of a site as its owner tells of it. It runs nothing.
-type mirror struct {
-	page  *Page
-	set   string // that it shows
-	bytes *policy.Account
-	held  *Declared
-}
-
-// newMirror makes one that shows nothing yet; nil where no other process can have the page.
-func (m *Manager) newMirror(s *site) *mirror {
-	if s.share == nil {
-		return nil
-	}
-	o := TabOptions{Bytes: policy.NewAccount(m.o.Limits.PageBytes, m.o.Bytes)}
-	limits := m.o.Limits
-	limits.ForbidParams = s.ForbidParams
-	page := newPage(noTab{}, append([]string{s.Origin}, s.Origins...), s.WaitFor, false, limits, func() { m.changed(s.Name) },
-		m.o.Log.With("site", s.Name))
-	return &mirror{page: page, bytes: o.Bytes, held: NewDeclared(o)}
-}
-
 // forget gives back what the mirror holds: another page has its place.
-func (x *mirror) forget() {
+func (x *sharing) forget() {
 	if x != nil {
 		x.set = ""
 		x.held.Gone("")
 	}
 }
 
-// show shows what the owner told.
-func (x *mirror) show(content []byte, prev *bridge.Catalog) error {
+// show has the mirror show what the owner told.
+func (x *sharing) show(content []byte, prev *bridge.Catalog) error {
 	var all shown
 	if err := json.Unmarshal(content, &all); err != nil {
 		return fmt.Errorf("reading the list of a site: %w", err)
 	}
-	p, set := x.page, ToolsChanged{Findings: all.Findings}
+	p, set := x.mirror, ToolsChanged{Findings: all.Findings}
 	for _, t := range all.Tools {
 		set.Tools = append(set.Tools, bridge.Declaration{ID: t.ID, Document: t.Document, Origin: t.Origin, Frame: t.Frame,
 			Own: slices.Contains(p.origins, t.Origin), Name: t.Name, Title: t.Title, Description: t.Description,
@@ -205,28 +212,22 @@ func (x *mirror) show(content []byte, prev *bridge.Catalog) error {
 	return nil
 }
 
-// awaitTurn waits until this process is to open the site's page, and until the pause is over. Where
-// another process has the page, it shows what that one tells. It returns what was shown last.
-func (m *Manager) awaitTurn(s *site, x *mirror, prev *bridge.Catalog, pause time.Duration, tried func()) *bridge.Catalog {
-	if s.share == nil {
-		if pause > 0 {
-			s.pause(pause)
-		}
-		return prev
-	}
-	due := time.Now().Add(pause)
+// await waits until this process is to open the site's page, and until the pause is over. Where another
+// process has the page, it shows what that one tells. It returns what was shown last.
+func (x *sharing) await(prev *bridge.Catalog, pause time.Duration, tried func()) *bridge.Catalog {
+	s, due := x.s, time.Now().Add(pause)
 	for s.life.Err() == nil {
-		next, wait := s.share.Next(), time.Hour
-		own, set, why := s.share.Now()
+		next, wait := x.Next(), time.Hour
+		own, set, why := x.Now()
 		switch rest := time.Until(due); {
 		case own && rest <= 0:
 			return prev
 		case set != "" && set != x.set:
-			if !m.reflect(s, x, prev) {
+			if !x.reflect(prev) {
 				wait = firstRetry
 				break
 			}
-			prev = x.page.view.Load().catalog
+			prev = x.mirror.view.Load().catalog
 			tried()
 			continue
 		case own:
@@ -234,7 +235,7 @@ func (m *Manager) awaitTurn(s *site, x *mirror, prev *bridge.Catalog, pause time
 		case set == "" && why != nil:
 			s.again.Store(nil)
 			s.set(nil, failureOf(why))
-			m.changed(s.Name)
+			x.m.changed(s.Name)
 			tried()
 		}
 		timer := time.NewTimer(wait)
@@ -250,10 +251,11 @@ func (m *Manager) awaitTurn(s *site, x *mirror, prev *bridge.Catalog, pause time
 }
 
 // reflect shows what the owner of the site's page told last, and reports whether it could be read.
-func (m *Manager) reflect(s *site, x *mirror, prev *bridge.Catalog) bool {
+func (x *sharing) reflect(prev *bridge.Catalog) bool {
+	m, s := x.m, x.s
 	ctx, cancel := context.WithTimeout(s.life, tellTime)
 	defer cancel()
-	content, set, err := s.share.Read(ctx)
+	content, set, err := x.Read(ctx)
 	if err == nil {
 		err = x.show(content, prev)
 	}
@@ -261,29 +263,28 @@ func (m *Manager) reflect(s *site, x *mirror, prev *bridge.Catalog) bool {
 		m.o.Log.Debug("site: what another node tells of its list cannot be read", "site", s.Name, "error", err)
 		return false
 	}
-	x.set = set
-	if s.page.Load() != x.page {
-		s.set(x.page, nil)
+	if x.set = set; s.page.Load() != x.mirror {
+		s.set(x.mirror, nil)
 		m.with(func(st *state) { st.refill(s) })
 	}
 	m.changed(s.Name)
 	return true
 }
 
-// notOpened tells the other processes that this one could not open the site's page. It reports whether
-// what was known of the page stays.
-func (m *Manager) notOpened(s *site, x *mirror, e *bridge.Error) (stays bool) {
-	if s.share == nil {
+// failed tells the other processes that this one could not open the site's page. It reports whether what
+// was known of the page stays.
+func (x *sharing) failed(e *bridge.Error) (stays bool) {
+	if x == nil {
 		return false
 	}
 	why, err := json.Marshal(toldFailure{e.Reason, e.Message})
 	if err == nil {
-		ctx, cancel := context.WithTimeout(s.life, tellTime)
+		ctx, cancel := context.WithTimeout(x.s.life, tellTime)
 		defer cancel()
-		err = s.share.Tell(ctx, nil, why)
+		err = x.Tell(ctx, nil, why)
 	}
 	if err != nil {
-		m.o.Log.Debug("site: the other nodes do not know that it cannot be opened", "site", s.Name, "error", err)
+		x.m.o.Log.Debug("site: the other nodes do not know that it cannot be opened", "site", x.s.Name, "error", err)
 	}
 	return x.set != ""
 }

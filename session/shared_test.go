@@ -202,7 +202,7 @@ func TestSharedPageElsewhere(t *testing.T) {
 		fails(t, err, bridge.InternalError, bridge.NoQuorum, bridge.NotRun)
 		a.must(ref("s"), "where") // a session has its own
 		other.must(ref(""), "where")
-		if !a.OwnsPage("shop") || a.OwnsPage("other") {
+		if !session.SharesPage(a.Manager, "shop") || session.SharesPage(a.Manager, "other") {
 			t.Error("which sites have one page")
 		}
 		_ = other.Close()

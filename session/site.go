@@ -40,8 +40,8 @@ type site struct {
 	// lent is the catalog page that was given to a session; it is behind the lock of the
 	// manager.
 	lent *Page
-	// share says which process has the catalog page; nil: this one.
-	share SharedCatalog
+	// sharing says which process has the catalog page; nil: this one.
+	sharing *sharing
 
 	life context.Context //nolint:containedctx // of background work for the site; it ends when the site is taken out, or with the manager
 	end  context.CancelCauseFunc
@@ -118,10 +118,14 @@ func (m *Manager) keepCatalog(s *site) {
 	var prev *bridge.Catalog
 	tried := sync.OnceFunc(func() { close(s.tried) })
 	defer tried()
-	x := m.newMirror(s)
-	defer x.forget()
+	defer s.sharing.forget()
 	for s.life.Err() == nil {
-		if prev = m.awaitTurn(s, x, prev, next, tried); s.life.Err() != nil {
+		if s.sharing != nil {
+			prev = s.sharing.await(prev, next, tried)
+		} else {
+			s.pause(next)
+		}
+		if s.life.Err() != nil {
 			return
 		}
 		page, err := m.openForAll(s, prev)
@@ -135,13 +139,13 @@ func (m *Manager) keepCatalog(s *site) {
 			m.o.Log.Warn("site: not opened", "site", s.Name, "error", err)
 			again := time.Now().Add(pause)
 			s.again.Store(&again)
-			if e := notRun(bridge.AsError(err)); !m.notOpened(s, x, e) {
+			if e := notRun(bridge.AsError(err)); !s.sharing.failed(e) {
 				s.set(nil, e)
 			}
 			m.changed(s.Name)
 		} else {
-			m.opens(s, page)
-			x.forget()
+			s.opens(m, page)
+			s.sharing.forget()
 			pause = firstRetry
 			m.with(func(st *state) { st.refill(s) })
 		}
@@ -157,11 +161,11 @@ func (m *Manager) keepCatalog(s *site) {
 }
 
 // opens makes a page the site's.
-func (m *Manager) opens(s *site, page *Page) {
+func (s *site) opens(m *Manager, page *Page) {
 	s.set(page, nil)
 	m.changed(s.Name)
-	if s.share != nil {
-		m.background.Go(func() { m.tell(s, page) }) // ends with the page
+	if s.sharing != nil {
+		m.background.Go(func() { s.sharing.tell(page) }) // ends with the page
 	}
 }
 
@@ -221,7 +225,7 @@ func (m *Manager) moveCatalog(s *site, page *Page) *Page {
 		m.o.Log.Warn("site: its page stays, because another one does not open", "site", s.Name, "error", err)
 		return nil
 	}
-	m.opens(s, next)
+	s.opens(m, next)
 	page.close()
 	return next
 }

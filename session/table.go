@@ -47,7 +47,8 @@ func (m *Manager) Set(all []SiteOptions) {
 				if s.Engine != nil {
 					m.engines[s.Engine] = true
 				}
-				m.begin(s)
+				s.sharing = share(m, s)
+				m.background.Go(func() { m.keepCatalog(s) })
 			}
 			now.add(s)
 		}
@@ -59,18 +60,6 @@ func (m *Manager) Set(all []SiteOptions) {
 			}
 		}
 	})
-}
-
-// begin opens the site.
-func (m *Manager) begin(s *site) {
-	if m.o.Share != nil {
-		s.share = m.o.Share(s.Site)
-		m.background.Go(func() {
-			<-s.life.Done()
-			s.share.Close()
-		})
-	}
-	m.background.Go(func() { m.keepCatalog(s) })
 }
 
 // retire takes a site out.

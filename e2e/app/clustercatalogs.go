@@ -38,7 +38,7 @@ func (c *Cluster) Catalog(s bridge.Site) session.SharedCatalog {
 
 // owner returns the node that has the page of a site where calls without a session share one.
 func (c *Cluster) owner(site string) (id string, shared bool) {
-	if a := c.app.Load(); a == nil || !a.Manager.OwnsPage(site) {
+	if a := c.app.Load(); a == nil || !session.SharesPage(a.Manager, site) {
 		return "", false
 	}
 	return c.catalogs.Owner(site), true

@@ -33,7 +33,9 @@ func (n *node) lists(t *testing.T, why, site string, want ...string) {
 // ownersAre checks the owners of sites in cluster status.
 func ownersAre(t *testing.T, n *node, want map[string]string) {
 	t.Helper()
-	var status struct{ Sites []struct{ Name, Owner string } }
+	var status struct {
+		Sites []struct{ Name, Owner string }
+	}
 	got := map[string]string{}
 	if !suite.Within(suite.ReplyWithin, func() bool {
 		out, _ := exec.CommandContext(t.Context(), suite.Pagetools(t), "cluster", "status", "--json", "--data-dir", n.data).Output()
