@@ -297,7 +297,7 @@ func TestTellsInTurn(t *testing.T) {
 	inWorld(t, func(d *sessiontest.Document) {
 		d.Register(named("where"))
 		for i := range 100 {
-			later(time.Second+time.Duration(10*i)*time.Millisecond, func() { d.Register(named(fmt.Sprintf("t%d", i%10))) })
+			later(time.Second+time.Duration(10*i)*time.Millisecond, func() { d.Register(named(fmt.Sprintf("t%d", i))) })
 		}
 	}, shares(b, nil), func(t *testing.T, a *world) {
 		_ = sessiontest.Wait(t.Context(), 10*time.Second)
