@@ -146,7 +146,7 @@ func (x *sharing) tell(page *Page) {
 			}
 			last = v
 		} else {
-			rest.Reset(tellRest)
+			rest.Reset(0)
 		}
 		select {
 		case <-turn:

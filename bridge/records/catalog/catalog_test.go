@@ -419,7 +419,7 @@ func TestLostAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		over := false
-		random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // faults need no secret
+		random := rand.New(rand.NewPCG(1, 2))
 		engine := &recordstest.Faulty{Records: records.NewMemory(), Fault: func(op recordstest.Op) recordstest.Fault {
 			mu.Lock()
 			defer mu.Unlock()
