@@ -53,6 +53,9 @@ func (m *Manager) acquireShared(ctx context.Context, s *site, ref bridge.Ref,
 			return nil, err
 		}
 	}
+	if page.isElsewhere() {
+		return nil, notHere()
+	}
 	if e := page.busyAsking(ref.Caller.Name); e != nil {
 		return nil, e
 	}

@@ -93,6 +93,9 @@ type Options struct {
 	Bytes *policy.Account
 	// Homes says which process of a data folder has a session; nil means that there is one process.
 	Homes bridge.Homes
+	// Share returns the catalog of a site that several processes have together, and must not wait; nil
+	// means that this process opens the catalog pages of all sites.
+	Share func(bridge.Site) SharedCatalog
 	Log   *slog.Logger // nil is silent
 }
 

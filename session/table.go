@@ -47,6 +47,7 @@ func (m *Manager) Set(all []SiteOptions) {
 				if s.Engine != nil {
 					m.engines[s.Engine] = true
 				}
+				s.sharing = share(m, s)
 				m.background.Go(func() { m.keepCatalog(s) })
 			}
 			now.add(s)

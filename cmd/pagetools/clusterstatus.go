@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -27,7 +28,8 @@ func clusterStatusCommand(p *program) *cobra.Command {
 		Use:   "status",
 		Short: "Say which nodes of a cluster live, and whether its engine takes writes",
 		Long: "Lists the nodes of a cluster with the age of their leases, their sessions and the pages that they have room for, and\n" +
-			"says what differs between them. The engine is that of --cluster, of the configuration file, or of the node of\n" +
+			"the sites with the nodes that open their catalog pages, and says what differs between nodes. With --cluster, the names of\n" +
+			"sites need --cluster-key-file. The engine is that of --cluster, of the configuration file, or of the node of\n" +
 			"--data-dir. A node that seems late is given a lease to show that it lives.\n" +
 			"Ends with 1 when a node is dead and none of its name lives, and when the engine takes no writes.",
 		Args: exactly(0, "no argument"),
@@ -72,6 +74,11 @@ func readStatus(ctx context.Context, p *program) (s app.ClusterStatus, err error
 		if o.Servers, err = engines(p.conf); err != nil {
 			return s, err
 		}
+		if p.conf.ClusterKeyFile != "" {
+			if o.Keys, err = clusterKeys(p.conf); err != nil {
+				return s, err
+			}
+		}
 		return app.ReadCluster(ctx, o), nil
 	}
 	a := &approver{p: p, patience: time.Minute + 10*time.Second} // a lease may have to pass
@@ -106,6 +113,12 @@ func printStatus(p *program, s *app.ClusterStatus) error {
 	}
 	if n, sessions, free := s.Living(); n > 1 {
 		fmt.Fprintf(w, "%d live\t\t\t\t%d\t%d\n", n, sessions, free)
+	}
+	if len(s.Sites) > 0 {
+		fmt.Fprintf(w, "\nsite\towner\n")
+	}
+	for _, o := range s.Sites {
+		fmt.Fprintf(w, "%s\t%s\n", text.Line(o.Name), text.Line(cmp.Or(o.Owner, "nobody")))
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("printing the status: %w", err)

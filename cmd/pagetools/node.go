@@ -95,7 +95,7 @@ func nodeOptions(p *program, targets []*target) (*app.ClusterOptions, error) {
 		}
 		return nil, nil //nolint:nilnil // there is none
 	}
-	o := &app.ClusterOptions{Credentials: c.ClusterCredentials, Lease: c.Lease, Version: ownVersion(), Log: p.log}
+	o := &app.ClusterOptions{Credentials: c.ClusterCredentials, Lease: c.Lease, Limits: c.Limits.Bridge(), Version: ownVersion(), Log: p.log}
 	var err error
 	if o.Servers, err = engines(c); err != nil {
 		return nil, err
@@ -187,7 +187,7 @@ func (n *node) configured(targets []*target, c *config.Config) {
 func (n *node) configure(o *app.Options) {
 	if n != nil {
 		n.Bridge(&o.Bridge)
-		o.Homes, o.Shared = n.Homes, n.Shared
+		o.Homes, o.Shared, o.Catalog = n.Homes, n.Shared, n.Catalog
 	}
 }
 

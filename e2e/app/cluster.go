@@ -13,6 +13,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/records"
+	"github.com/pagetools/pagetools/bridge/records/catalog"
 	"github.com/pagetools/pagetools/bridge/records/directory"
 	"github.com/pagetools/pagetools/bridge/records/lease"
 	"github.com/pagetools/pagetools/bridge/store/jetstream"
@@ -35,6 +36,8 @@ type ClusterOptions struct {
 	Config func() string
 	// Waiting is called when the engine does not answer at the start, with the reason, once.
 	Waiting func(error)
+	// Limits bound what pages declare.
+	Limits bridge.Limits
 	// Differs is called when a node says another Config, once for each life and digest.
 	Differs func(node string)
 	Version string
@@ -52,14 +55,17 @@ type Cluster struct {
 	// Homes say which node has a session.
 	Homes bridge.Homes
 
+	keys    key.Keys
 	store   *jetstream.Store
 	records *measured // in store
 	expired atomic.Int64
 	node    *lease.Node
-	app     atomic.Pointer[App] // nil until Serve
-	ended   chan struct{}       // closed when other nodes took this one for dead
-	stop    context.CancelFunc
-	run     sync.WaitGroup
+	// catalogs are those of the sites.
+	catalogs *catalog.Catalogs
+	app      atomic.Pointer[App] // nil until Serve
+	ended    chan struct{}       // closed when other nodes took this one for dead
+	stop     context.CancelFunc
+	run      sync.WaitGroup
 }
 
 // errNoWrites says that the servers of an engine have no majority.
@@ -103,7 +109,7 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{Identity: id, store: store, records: &measured{Records: store}, ended: make(chan struct{})}
+	c := &Cluster{Identity: id, keys: o.Keys, store: store, records: &measured{Records: store}, ended: make(chan struct{})}
 	var once sync.Once
 	about := func() lease.Facts {
 		f := lease.Facts{Node: o.Name, Address: o.Address, Build: o.Version}
@@ -122,12 +128,16 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 		store.Close()
 		return nil, err
 	}
+	c.newCatalogs(o)
 	c.node, err = lease.Join(ctx, lease.Options{Records: c.records, Lease: o.Lease, About: about, Log: o.Log,
 		Reborn: func(*lease.Life) { once.Do(func() { close(c.ended) }) },
 		Joined: func(m lease.Member) {
 			o.Log.Info("cluster: joined", slog.String("node", m.Node), slog.String("id", m.ID))
 		},
-		Died: func(id string) { o.Log.Info("cluster: has ended", slog.String("id", id)) }})
+		Died: func(id string) {
+			o.Log.Info("cluster: has ended", slog.String("id", id))
+			c.catalogs.Kick()
+		}})
 	if err != nil {
 		store.Close()
 		return nil, err
@@ -138,10 +148,11 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 	nodes := nodesOf{c.node, o.Name}
 	c.Homes = &homes{nodes: nodes, dir: dir, namer: namer, expired: &c.expired, held: map[string]*heldHome{}, epochs: map[int64]string{}}
 	c.Cluster = cluster.New(cluster.Options{Identity: id, Nodes: nodes, Directory: sessionsIn{dir}, Namer: namer,
-		Keys: c.replies.Home, Tickets: tickets{c.records, c.node}, Log: o.Log})
+		Keys: c.replies.Home, Owner: c.owner, Tickets: tickets{c.records, c.node}, Log: o.Log})
 	running, stop := context.WithCancel(context.Background())
 	c.stop = stop
 	c.run.Go(func() { c.node.Run(running) })
+	c.run.Go(func() { c.catalogs.Run(running) })
 	c.goOn(running, o)
 	return c, nil
 }

@@ -25,9 +25,9 @@ type Options struct {
 	// nil: the entry has them.
 	Directory Directory
 	Namer     key.Namer
-	// Owner returns the ID of the node that has the one page of a site, where all calls without a
-	// session run in that; "", and a nil function, are for other sites.
-	Owner func(site string) string
+	// Owner returns the ID of the node that has the page of a site, "" for nobody now, where all calls
+	// without a session run in that page. It is false, as a nil function, for other sites.
+	Owner func(site string) (id string, shared bool)
 	// Keys returns the ID of the node that has an open claim on the idempotency key of a caller; "" is none.
 	// After an error, whoever serves the request finds out. A nil function knows of no claims.
 	Keys func(ctx context.Context, caller, key string) (id string, err error)

@@ -100,11 +100,7 @@ func (c *Cluster) find(ctx context.Context, w *want, caller string) (p place, er
 		}
 	}
 	if w.calls && w.session == "" && w.site != "" && c.o.Owner != nil {
-		if id := c.o.Owner(w.site); id != "" && id != self {
-			if n, known := c.o.Nodes.Find(id); known && !n.IsDead() {
-				return place{node: n, why: "shared"}, nil
-			}
-		}
+		return c.findShared(w.site, self)
 	}
 	return p, nil
 }
@@ -126,6 +122,19 @@ func (c *Cluster) claimant(ctx context.Context, w *want, caller string) (n Node,
 		return n, false
 	}
 	return Node{}, false
+}
+
+// findShared returns the node that has the page of a site, where calls without a session share one.
+func (c *Cluster) findShared(site, self string) (p place, err error) {
+	id, shared := c.o.Owner(site)
+	switch n, known := c.o.Nodes.Find(id); {
+	case !shared, id == self && c.o.Nodes.Holds():
+		return p, nil
+	case !known || n.IsDead() || id == self:
+		return p, errors.New("no node has the page that all calls of the site share")
+	default:
+		return place{node: n, why: "shared"}, nil
+	}
 }
 
 // passing is a request on its way to its home.

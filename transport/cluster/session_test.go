@@ -105,12 +105,7 @@ func TestSharedPages(t *testing.T) {
 	m := newMembers(t)
 	var owner string
 	owned := func(o *cluster.Options) {
-		o.Owner = func(site string) string {
-			if site != "shop" {
-				return ""
-			}
-			return owner
-		}
+		o.Owner, o.Patience = func(site string) (string, bool) { return owner, site == "shop" }, 200*time.Millisecond
 	}
 	a, b := m.start("a", owned), m.start("b", owned)
 	for _, n := range []*node{a, b} {
@@ -118,8 +113,14 @@ func TestSharedPages(t *testing.T) {
 		a.send("POST", "/webtools/shop", `{"action":"read","request":{}}`).wants(t, "a call", 200, fmt.Sprintf(on, n.Name))
 		a.send("POST", "/webtools/shop", inSession).wants(t, "in a session", 200, fmt.Sprintf(on, "a"))
 	}
-	owner = "NOBODY23"
-	a.send("POST", "/webtools/shop", `{"action":"read","request":{}}`).wants(t, "without an owner", 200, fmt.Sprintf(on, "a"))
+	for _, owner = range []string{"", "NOBODY23"} {
+		a.send("POST", "/webtools/shop", `{"action":"read","request":{}}`).wants(t, "without an owner", 503, `"reason":"NO_QUORUM","outcome":"not_run"`)
+		a.send("POST", "/webtools/shop", inSession).wants(t, "in a session", 200, fmt.Sprintf(on, "a"))
+	}
+	owner = a.ID
+	a.send("POST", "/webtools/shop", `{"action":"read","request":{}}`).wants(t, "the control", 200, fmt.Sprintf(on, "a"))
+	m.Cut(a.ID, true)
+	a.send("POST", "/webtools/shop", `{"action":"read","request":{}}`).wants(t, "without its lease", 503, "NO_QUORUM")
 }
 
 // TestHomeIsLost: what is known of a call whose home ends is said as it is, and nothing runs twice.

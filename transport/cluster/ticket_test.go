@@ -133,7 +133,7 @@ func TestTickets(t *testing.T) {
 			m, tickets := newMembers(t), &clustertest.Tickets{}
 			var owner atomic.Value // of calls without a session
 			with := func(o *cluster.Options) {
-				o.Tickets, o.Owner = tickets, func(string) string { return owner.Load().(string) }
+				o.Tickets, o.Owner = tickets, func(string) (string, bool) { return owner.Load().(string), true }
 			}
 			a, b := m.start("a", with), m.start("b", with)
 			m.put("s", b, 1)

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge/store/jetstream/natstest"
@@ -69,51 +70,78 @@ func clusterIs(t *testing.T, n *node, code int, states ...string) {
 	}
 }
 
-// twoNodes starts two nodes of a cluster, for a site with a counter and a tool that asks, and one whose
-// content is untrusted. Each has its own data folder, as on machines of their own.
-func twoNodes(t *testing.T) (one, two *node) {
+// nodes are those of one cluster. Each has its own data folder, as on machines of their own.
+type nodes struct {
+	engine         *natstest.Cluster
+	folder, secret string
+}
+
+// begins starts a process of the program.
+type begins func(path, dir, tmp string, args ...string) (*suite.Server, error)
+
+func newNodes(t *testing.T) *nodes {
 	t.Helper()
-	engine := natstest.Start(t, natstest.Newest(t), natstest.Options{})
-	page := func(script string) string {
-		site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "text/html")
-			_, _ = fmt.Fprintf(w, "<!doctype html><meta charset=utf-8><link rel=icon href=data:,><title>Site</title><script>%s</script>", script)
-		}))
-		t.Cleanup(site.Close)
-		return site.URL + "/"
-	}
-	shop := page(`let n = 0
-document.modelContext.registerTool({name: 'inc', description: 'Counts.', execute: () => ++n});
-document.modelContext.registerTool({name: 'look', description: 'Looks.', annotations: {readOnlyHint: true}, execute: () => 'shelf'});
-document.modelContext.registerTool({name: 'buy', description: 'Buys.', execute: () => confirm('Buy?') ? 'bought' : 'left'});`)
-	mail := page(`document.modelContext.registerTool({name: 'read', description: 'Reads.', annotations: {readOnlyHint: true, untrustedContentHint: true}, execute: () => 'spam'});`)
-	folder := t.TempDir()
-	secret := filepath.Join(folder, "cluster.key")
+	c := &nodes{engine: natstest.Start(t, natstest.Newest(t), natstest.Options{}), folder: t.TempDir()}
+	c.secret = filepath.Join(c.folder, "cluster.key")
 	made, err := exec.CommandContext(t.Context(), suite.Pagetools(t), "cluster", "key").Output()
 	if err == nil {
-		err = os.WriteFile(secret, made, 0o600)
+		err = os.WriteFile(c.secret, made, 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	callers := fmt.Sprintf("callers:\n  - {name: agent, token: %s, may: [call, elicit]}\n  - {name: person, token: %s, may: [call]}\n"+
-		"  - {name: rated, token: %s, may: [call], rate: 6/1m}\n", suite.AgentToken, suite.PersonToken, ratedToken)
-	start := func(name string, start func(path, dir, tmp string, args ...string) (*suite.Server, error)) *node {
-		config := suite.WriteFile(t, name+".yaml", callers)
-		s, err := start(suite.Pagetools(t), "", suite.TempDir(t), "serve", "--config", config, "--data-dir", filepath.Join(folder, name), "--approval", "auto",
-			"--warm", "0", "--console-listen", "127.0.0.1:0", "--cluster", engine.URLs()[0], "--cluster-key-file", secret, "--node", name,
-			"--peer-listen", "127.0.0.1:0", "--lease", "2s", "shop="+shop, "mail="+mail)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Cmd.Process.Kill(); <-s.Ended })
-		return &node{s, filepath.Join(folder, name), engine, config}
+	return c
+}
+
+// start starts a node with a configuration file, and more arguments.
+func (c *nodes) start(t *testing.T, name, config string, begin begins, args ...string) *node {
+	t.Helper()
+	file := suite.WriteFile(t, name+".yaml", config)
+	s, err := begin(suite.Pagetools(t), "", suite.TempDir(t), append([]string{"serve", "--config", file, "--data-dir", filepath.Join(c.folder, name), "--approval", "auto",
+		"--warm", "0", "--console-listen", "127.0.0.1:0", "--cluster", c.engine.URLs()[0], "--cluster-key-file", c.secret, "--node", name,
+		"--peer-listen", "127.0.0.1:0", "--lease", "2s"}, args...)...)
+	if err != nil {
+		t.Fatal(err)
 	}
-	engine.Kill()
-	a := start("a", func(path, dir, tmp string, args ...string) (*suite.Server, error) {
-		return startsLater(t, engine, path, dir, tmp, args...)
-	})
-	return a, start("b", suite.Start)
+	t.Cleanup(func() { _ = s.Cmd.Process.Kill(); <-s.Ended })
+	return &node{s, filepath.Join(c.folder, name), c.engine, file}
+}
+
+// pageOf serves a page with that script, and counts how often it is loaded.
+func pageOf(t *testing.T, script string) (address string, loads *atomic.Int64) {
+	t.Helper()
+	loads = &atomic.Int64{}
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" {
+			loads.Add(1)
+		}
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = fmt.Fprintf(w, "<!doctype html><meta charset=utf-8><link rel=icon href=data:,><title>Site</title><script>%s</script>", script)
+	}))
+	t.Cleanup(site.Close)
+	return site.URL + "/", loads
+}
+
+// clusterCallers are those of the nodes.
+var clusterCallers = fmt.Sprintf("callers:\n  - {name: agent, token: %s, may: [call, elicit]}\n  - {name: person, token: %s, may: [call]}\n"+
+	"  - {name: rated, token: %s, may: [call], rate: 6/1m}\n", suite.AgentToken, suite.PersonToken, ratedToken)
+
+// twoNodes starts two nodes of a cluster, for a site with a counter and a tool that asks, and one whose
+// content is untrusted.
+func twoNodes(t *testing.T) (one, two *node) {
+	t.Helper()
+	c := newNodes(t)
+	shop, _ := pageOf(t, `let n = 0
+document.modelContext.registerTool({name: 'inc', description: 'Counts.', execute: () => ++n});
+document.modelContext.registerTool({name: 'look', description: 'Looks.', annotations: {readOnlyHint: true}, execute: () => 'shelf'});
+document.modelContext.registerTool({name: 'buy', description: 'Buys.', execute: () => confirm('Buy?') ? 'bought' : 'left'});`)
+	mail, _ := pageOf(t, `document.modelContext.registerTool({name: 'read', description: 'Reads.', annotations: {readOnlyHint: true, untrustedContentHint: true}, execute: () => 'spam'});`)
+	sites := []string{"shop=" + shop, "mail=" + mail}
+	c.engine.Kill()
+	a := c.start(t, "a", clusterCallers, func(path, dir, tmp string, args ...string) (*suite.Server, error) {
+		return startsLater(t, c.engine, path, dir, tmp, args...)
+	}, sites...)
+	return a, c.start(t, "b", clusterCallers, suite.Start, sites...)
 }
 
 // TestTwoNodes: a session, a question, a token and the operators' page of one node are reached through
