@@ -114,7 +114,7 @@ picture: ## make the picture of the README anew, of a session as it is today
 .PHONY: bench
 bench: ## measure; see docs/performance.md
 	@$(SANDBOX)
-	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) run ./e2e/suite/bench
+	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" PAGETOOLS_NATS_SERVERS="$$(scripts/nats.sh)" $(GO) run ./e2e/suite/bench
 
 .PHONY: bench-peers
 bench-peers: ## measure ours beside what npm has, and draw docs/peers/*.svg; see docs/performance.md
