@@ -133,6 +133,7 @@ const firstWait, mostWait = 20 * time.Millisecond, 500 * time.Millisecond
 func (p *passing) serve() {
 	for wait := firstWait; ; wait = min(2*wait, mostWait) {
 		at, err := p.c.find(p.r.Context(), &p.want, p.caller)
+		alone := err != nil && !p.c.o.Nodes.Holds() // it cannot ask, and will not soon
 		switch {
 		case err != nil:
 		case at.node.ID == "":
@@ -148,14 +149,19 @@ func (p *passing) serve() {
 		case p.r.Context().Err() != nil:
 			transport.Abandon(p.r, bridge.GaveUp(bridge.Unknown).With(context.Cause(p.r.Context())))
 		case errors.Is(err, errSent) && (p.want.calls || p.want.resumes):
-			if dead = p.awaitDeath(at.node); !dead || !p.void() {
+			dead = p.awaitDeath(at.node)
+			switch notRun := p.void(); {
+			case !notRun:
 				p.here(lost(dead).With(err))
+				return
+			case !dead:
+				p.here(noQuorum().With(err))
 				return
 			}
 		case errors.Is(err, errMoved) && at.key != "":
 			p.c.o.Directory.Forget(at.key)
 		}
-		if !dead && !p.pause(wait) {
+		if alone || !dead && !p.pause(wait) {
 			p.here(p.gaveUp().With(err))
 			return
 		}
@@ -190,12 +196,16 @@ func (p *passing) awaitDeath(n Node) bool {
 	return false
 }
 
-// void reports whether it is proved that the request, which a node took that has ended, ran no call.
+// voidTime is how long a ticket is tried at least, when the time of its request is up.
+const voidTime = 2 * time.Second
+
+// void reports whether it is proved that the request, which a node took that is lost, ran no call, and never
+// will.
 func (p *passing) void() bool {
 	if p.ticket == nil {
 		return false
 	}
-	ctx, cancel := context.WithDeadline(p.r.Context(), p.until)
+	ctx, cancel := context.WithTimeout(p.r.Context(), max(time.Until(p.until), voidTime))
 	defer cancel()
 	notRun, err := p.ticket(ctx)
 	if err != nil {

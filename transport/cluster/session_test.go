@@ -87,6 +87,9 @@ func TestNobodyKnows(t *testing.T) {
 	}
 	m.homes.Fail(errors.New("no quorum"))
 	refused(a)
+	c := m.start("c", func(o *cluster.Options) { o.Patience = time.Hour }) // but it has no lease
+	m.Cut(c.ID, true)
+	refused(c)
 	m.homes.Fail(nil)
 	m.put("s", b, 1)
 	m.Cut(b.ID, true)

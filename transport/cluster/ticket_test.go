@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
@@ -126,6 +127,22 @@ func TestTickets(t *testing.T) {
 		a.send("POST", "/webtools/shop", inSession).wants(t, "the second try", 200, fmt.Sprintf(on, "b"))
 		if b.hops.Load() != 2 || b.ran.Load() != 1 {
 			t.Errorf("%d tries, %d ran", b.hops.Load(), b.ran.Load())
+		}
+	})
+	t.Run("its home is out of reach", func(t *testing.T) {
+		for body, outcome := range map[string]string{asks: `"not_run"`, `{"action":"read","sessionId":"s","request":{"waits":1}}`: `"unknown"`} {
+			m, tickets := newMembers(t), &clustertest.Tickets{}
+			with := func(o *cluster.Options) { o.Tickets, o.Patience = tickets, 500*time.Millisecond }
+			a, b := m.start("a", with), m.start("b", with)
+			m.put("s", b, 1)
+			end := send(a, body)
+			if body == asks {
+				asked(t, b, end)
+			} else {
+				<-b.waits
+			}
+			b.stop()
+			(<-end).wants(t, body, 503, `"NO_QUORUM"`, outcome)
 		}
 	})
 	t.Run("its home lost its lease", func(t *testing.T) {
