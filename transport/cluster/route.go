@@ -258,7 +258,7 @@ func (p *passing) send(at place) (err error) {
 	if p.c.o.Tickets != nil && p.want.calls && !p.want.resumes {
 		p.ticket = p.c.o.Tickets.Pass(h.call, h.attempt)
 	}
-	ctx, stop := untilDead(p.r.Context(), at.node)
+	ctx, stop := p.c.untilLost(p.r.Context(), at.node)
 	defer stop()
 	var connected atomic.Bool // from then on, the node may have got it
 	out := p.r.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}))

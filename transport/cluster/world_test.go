@@ -55,6 +55,7 @@ type node struct {
 	alone   string // of one that passes nothing on, as a process has it that is in no cluster
 	pages   string // of the operators' page
 	ran     atomic.Int64
+	peers   *silence
 	hops    atomic.Int64  // requests that other nodes passed on
 	waits   chan struct{} // gets each call that waits, and aborted each that is aborted
 	aborted chan struct{}
@@ -86,8 +87,8 @@ func (m *members) listen() net.Listener {
 func (m *members) start(name string, change func(*cluster.Options)) *node {
 	t := m.t
 	t.Helper()
-	public, peers, pages, alone := m.listen(), m.listen(), m.listen(), m.listen()
-	n := &node{t: t, of: m, Node: m.Add(name, peers.Addr().String()), url: "http://" + public.Addr().String(), pages: "http://" + pages.Addr().String(), alone: "http://" + alone.Addr().String()}
+	public, peers, pages, alone := m.listen(), &silence{Listener: m.listen(), begun: make(chan struct{})}, m.listen(), m.listen()
+	n := &node{peers: peers, t: t, of: m, Node: m.Add(name, peers.Addr().String()), url: "http://" + public.Addr().String(), pages: "http://" + pages.Addr().String(), alone: "http://" + alone.Addr().String()}
 	n.waits, n.aborted = make(chan struct{}, 100), make(chan struct{}, 100)
 	n.Router = bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""), bridgetest.Asking("write", ""))
 	n.Handle("shop", n.runs)
@@ -159,6 +160,51 @@ func (m *members) start(name string, change func(*cluster.Options)) *node {
 	}
 	t.Cleanup(n.stop)
 	return n
+}
+
+// silence is a listener whose connections go silent when begun is closed, as where packets are lost.
+type silence struct {
+	net.Listener
+
+	begun    chan struct{}
+	accepted atomic.Int64
+}
+
+func (s *silence) is() bool {
+	select {
+	case <-s.begun:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *silence) Accept() (net.Conn, error) {
+	c, err := s.Listener.Accept()
+	s.accepted.Add(1)
+	return silenced{c, s}, err
+}
+
+type silenced struct {
+	net.Conn
+
+	s *silence
+}
+
+func (c silenced) Read(p []byte) (int, error) {
+	for {
+		n, err := c.Conn.Read(p)
+		if err != nil || !c.s.is() {
+			return n, err
+		}
+	}
+}
+
+func (c silenced) Write(p []byte) (int, error) {
+	if c.s.is() {
+		return len(p), nil
+	}
+	return c.Conn.Write(p)
 }
 
 func serve(l net.Listener, h http.Handler) *http.Server {
