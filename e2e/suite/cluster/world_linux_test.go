@@ -77,7 +77,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := "limits: {call-timeout: 20s}\ncallers:\n"
+	config := "limits: {call-timeout: 2m}\ncallers:\n"
 	for _, name := range callers {
 		config += fmt.Sprintf("  - {name: %s, token: %s, may: [call, elicit]}\n", name, tokenOf(name))
 	}
@@ -206,7 +206,7 @@ type entry struct {
 }
 
 // replyWithin bounds a reply: a node looks for a home for half a minute.
-const replyWithin = time.Minute
+const replyWithin = 3 * time.Minute
 
 // send makes a call at an address.
 func (w *world) send(url string, c call) suite.Reply {
