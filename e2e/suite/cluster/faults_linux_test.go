@@ -184,7 +184,7 @@ func (w *world) report(fired map[string]int) string {
 // TestFaults breaks nodes, their connections and their engine under a load of calls. Nothing runs twice,
 // what is said not to have run did not, and what succeeded ran. Afterwards all nodes serve.
 func TestFaults(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, 1)
 	seed := cmp.Or(*faultSeed, uint64(time.Now().UnixNano()))
 	var fired map[string]int
 	w.load(seed, func(ctx context.Context) {
@@ -210,7 +210,7 @@ func TestFaults(t *testing.T) {
 // TestFaultsSeen is the control of TestFaults: with a balancer that repeats a call at the next node when a
 // node does not answer in time, the same load and faults show calls that ran twice.
 func TestFaultsSeen(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, 1)
 	w.repeats = 600 * time.Millisecond
 	twice := func() bool {
 		return slices.ContainsFunc(w.problems(), func(p string) bool { return strings.HasPrefix(p, suite.RanTwice) })
