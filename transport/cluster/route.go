@@ -196,7 +196,7 @@ func (p *passing) awaitDeath(n Node) bool {
 	return false
 }
 
-// voidTime is how long a ticket is tried at least, when the time of its request is up.
+// voidTime bounds how long a ticket is tried when the time of its request is up.
 const voidTime = 2 * time.Second
 
 // void reports whether it is proved that the request, which a node took that is lost, ran no call, and never

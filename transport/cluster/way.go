@@ -105,10 +105,10 @@ func (c *Cluster) untilLost(parent context.Context, n Node) (ctx context.Context
 	}
 }
 
-// maxMissed is how many answers a node that is there does not miss.
+// maxMissed limits the answers that a node misses, one after the other, and still counts as there.
 const maxMissed = 3
 
-// pulse is how often a node is asked that a request waits for.
+// pulse returns the time between questions to a node that a request waits for.
 func (c *Cluster) pulse() time.Duration { return c.o.Patience / 6 }
 
 // ask asks a node whether it is there, until ctx ends, or the node is out of reach.

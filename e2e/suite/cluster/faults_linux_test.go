@@ -14,11 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
-var faultSeed = flag.Uint64("faults-seed", 1, "the seed of TestFaults; 0 takes one by the clock")
+var (
+	faultCount = flag.Int("faults", 20, "how many faults TestFaults makes")
+	faultSeed  = flag.Uint64("faults-seed", 1, "the seed of TestFaults; 0 takes one by the clock")
+)
 
 // fault breaks something for a while.
 type fault struct {
@@ -189,10 +191,10 @@ func TestFaults(t *testing.T) {
 	var fired map[string]int
 	w.load(seed, func(ctx context.Context) {
 		d := rand.New(rand.NewPCG(seed, 1000))
-		fired = w.breakThings(ctx, d, gatetest.Amount(20, 200), func() bool { return false })
+		fired = w.breakThings(ctx, d, *faultCount, func() bool { return false })
 	})
 	w.serves()
-	t.Logf("-faults-seed %d: %s", seed, w.report(fired))
+	t.Logf("to repeat: go test ./e2e/suite/cluster -run 'TestFaults$' -faults %d -faults-seed %d\n%s", *faultCount, seed, w.report(fired))
 	for _, p := range w.problems() {
 		t.Error(p)
 	}

@@ -193,7 +193,9 @@ func looksOn(t *testing.T, one, two *node) {
 	}
 	inc(one).OK(t)
 	console := two.Ready.Console
-	var list struct{ Items []struct{ ID, Session, Node string } }
+	var list struct {
+		Items []struct{ ID, Session, Node string }
+	}
 	r := two.As(t, console.Token, http.MethodGet, console.URL+"/api/sessions", "")
 	if err := json.Unmarshal(r.Body, &list); err != nil {
 		t.Fatalf("%v: %s", err, r.Body)
