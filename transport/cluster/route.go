@@ -41,10 +41,18 @@ func (c *Cluster) route(w http.ResponseWriter, r *http.Request, next http.Handle
 	p.serve()
 }
 
-// bodyOf reads the body of a request where it may name the home, and puts it back. It is false for one
-// that cannot be read: a face says so.
+// bodyOf reads the body of a request where it may name the home. It is false for one that cannot be read: a
+// face says so.
 func bodyOf(r *http.Request) (body []byte, ok bool) {
-	if !readsBody(r) || r.Body == nil {
+	if !readsBody(r) {
+		return nil, true
+	}
+	return read(r)
+}
+
+// read reads the body of a request, and puts it back.
+func read(r *http.Request) (body []byte, ok bool) {
+	if r.Body == nil {
 		return nil, true
 	}
 	body, err := io.ReadAll(r.Body)
@@ -137,8 +145,10 @@ func (p *passing) serve() {
 		switch {
 		case err != nil:
 		case at.node.ID == "":
-			p.here(nil)
-			return
+			if p.here(at) {
+				return
+			}
+			err = errMoved
 		default:
 			if err = p.send(at); err == nil {
 				return
@@ -152,17 +162,17 @@ func (p *passing) serve() {
 			dead = p.awaitDeath(at.node)
 			switch notRun := p.void(); {
 			case !notRun:
-				p.here(lost(dead).With(err))
+				p.ends(lost(dead).With(err))
 				return
 			case !dead:
-				p.here(noQuorum().With(err))
+				p.ends(noQuorum().With(err))
 				return
 			}
 		case errors.Is(err, errMoved) && at.key != "":
 			p.c.o.Directory.Forget(at.key)
 		}
 		if alone || !dead && !p.pause(wait) {
-			p.here(p.gaveUp().With(err))
+			p.ends(p.gaveUp().With(err))
 			return
 		}
 	}
@@ -222,22 +232,41 @@ func (p *passing) gaveUp() *bridge.Error {
 	return noQuorum()
 }
 
-// here serves the request in this node. With an error, a call in it ends with that, in the words of its
-// face, and what is no call is refused.
-func (p *passing) here(e *bridge.Error) {
-	r := p.r
+// isRead reads a body that names no home, so that it may be sent again. It is false for one that cannot be
+// read.
+func (p *passing) isRead() (ok bool) {
+	if p.body == nil {
+		p.body, ok = read(p.r)
+		return ok
+	}
+	return true
+}
+
+// whole returns the request with its body as it came.
+func (p *passing) whole() *http.Request {
 	if p.body != nil {
-		r.Body = io.NopCloser(bytes.NewReader(p.body))
+		p.r.Body = io.NopCloser(bytes.NewReader(p.body))
 	}
-	if e == nil {
-		p.next.ServeHTTP(p.w, r)
-		return
+	return p.r
+}
+
+// here serves the request in this node, and reports whether it did. A call of a session that is another
+// node's by now is not served.
+func (p *passing) here(at place) bool {
+	if at.key != "" && p.want.calls && !p.want.resumes && p.isRead() {
+		return p.unlessMoved(p.whole())
 	}
+	p.next.ServeHTTP(p.w, p.whole())
+	return true
+}
+
+// ends has a call of the request end with an error, in the words of its face. What is no call is refused.
+func (p *passing) ends(e *bridge.Error) {
 	if p.want.calls {
-		p.next.ServeHTTP(p.w, r.WithContext(bridge.WithEnd(r.Context(), e)))
+		p.next.ServeHTTP(p.w, p.whole().WithContext(bridge.WithEnd(p.r.Context(), e)))
 		return
 	}
-	transport.WriteError(p.w, r, e)
+	transport.WriteError(p.w, p.r, e)
 }
 
 // send passes the request on, and the reply back. The error says that there was none: errMoved, which
@@ -246,12 +275,9 @@ func (p *passing) send(at place) (err error) {
 	p.tries++
 	h := hop{entry: p.c.o.Nodes.Self().ID, home: at.node.ID, epoch: at.epoch, call: transport.RequestID(p.r.Context()),
 		attempt: p.tries, left: max(0, time.Until(p.until))}
-	if p.body == nil && p.r.Body != nil { // it names no home, and may be sent again
-		if p.body, err = io.ReadAll(p.r.Body); err != nil {
-			p.r.Body = io.NopCloser(failing{err})
-			p.next.ServeHTTP(p.w, p.r)
-			return nil
-		}
+	if !p.isRead() {
+		p.next.ServeHTTP(p.w, p.r)
+		return nil
 	}
 	p.c.log.DebugContext(p.r.Context(), "cluster: routed", slog.String("call", h.call), slog.String("home", at.node.ID),
 		slog.String("node", at.node.Name), slog.String("why", at.why), slog.Int("attempt", h.attempt))

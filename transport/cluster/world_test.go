@@ -56,6 +56,7 @@ type node struct {
 	pages   string // of the operators' page
 	ran     atomic.Int64
 	peers   *silence
+	taken   taken
 	hops    atomic.Int64  // requests that other nodes passed on
 	waits   chan struct{} // gets each call that waits, and aborted each that is aborted
 	aborted chan struct{}
@@ -94,7 +95,7 @@ func (m *members) start(name string, change func(*cluster.Options)) *node {
 	n.Handle("shop", n.runs)
 	nodes := m.As(n.Node)
 	var err error
-	n.bridge, err = bridge.New(n.Router, bridge.Options{Node: func() string { return n.ID }, Holds: nodes.Holds, Lost: func(id string) bool {
+	n.bridge, err = bridge.New(n.Router, bridge.Options{Memory: bridge.Memory{Homes: &n.taken}, Node: func() string { return n.ID }, Holds: nodes.Holds, Lost: func(id string) bool {
 		other, known := nodes.Find(id)
 		return known && other.IsDead()
 	}})
@@ -161,6 +162,23 @@ func (m *members) start(name string, change func(*cluster.Options)) *node {
 	t.Cleanup(n.stop)
 	return n
 }
+
+// taken are the homes of a node that was late: by is called for the next session that it would open, and
+// says that another node has it.
+type taken struct{ by atomic.Pointer[func()] }
+
+func (t *taken) Elsewhere(context.Context, bridge.SessionName) (bool, error) {
+	by := t.by.Swap(nil)
+	if by != nil {
+		(*by)()
+	}
+	return by != nil, nil
+}
+
+func (*taken) Here() string                                            { return "UNUSEDXX" }
+func (*taken) Lives(string) bool                                       { return false }
+func (*taken) Open(context.Context, bridge.SessionName) (int64, error) { return 1, nil }
+func (*taken) Close(context.Context, int64) error                      { return nil }
 
 // silence is a listener whose connections go silent when begun is closed, as where packets are lost.
 type silence struct {

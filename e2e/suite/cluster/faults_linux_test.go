@@ -133,7 +133,7 @@ func (w *world) load(seed uint64, breaks func(ctx context.Context)) {
 }
 
 // problems lists what must not be: an effect twice, a call that is said not to have run and did, a result
-// without an effect, and an older page of a session after a newer one.
+// without an effect, an older page of a session after a newer one, and an error that says nothing to callers.
 func (w *world) problems() (all []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,6 +141,9 @@ func (w *world) problems() (all []string) {
 	for _, e := range w.entries {
 		if p := w.site.Problem(e.id, e.outcome, false); p != "" {
 			all = append(all, fmt.Sprintf("%s: %d %s, %+v", p, e.status, e.why, e.call))
+		}
+		if e.why == "INTERNAL_ERROR INTERNAL" || e.why == "CONFLICT ELSEWHERE" { // no caller can do anything about it
+			all = append(all, fmt.Sprintf("%d %s, %s: %+v", e.status, e.why, e.message, e.call))
 		}
 		if e.session != "" {
 			sessions[e.id] = e.caller + " " + e.session

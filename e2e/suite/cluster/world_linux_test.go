@@ -204,6 +204,7 @@ type call struct {
 type entry struct {
 	call
 	outcome, why string
+	message      string
 	status       int
 	took         time.Duration
 }
@@ -248,7 +249,9 @@ func (w *world) at(n *node, c call) entry {
 	began := time.Now()
 	r := w.send(url, c)
 	e := entry{call: c, status: r.Status, took: time.Since(began)}
-	if e.outcome, e.why, _ = suite.OutcomeOf(r); r.Err != nil && !errors.Is(r.Err, context.DeadlineExceeded) {
+	var failure suite.Failure
+	e.outcome, e.why, failure = suite.OutcomeOf(r)
+	if e.message = failure.Message; r.Err != nil && !errors.Is(r.Err, context.DeadlineExceeded) {
 		e.outcome, e.why = "left", "the entry ended" // its client knows nothing
 	}
 	w.mu.Lock()
