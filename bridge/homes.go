@@ -188,15 +188,29 @@ func WithTicket(ctx context.Context, begin func(context.Context) *Error) context
 	return context.WithValue(ctx, ticketKey{}, begin)
 }
 
+type movedKey struct{}
+
+// WithMoved returns a context of a request with one call. moved is called when another process has the
+// session of the call, before its run ends: nothing ran, and the request may be passed on there.
+func WithMoved(ctx context.Context, moved func()) context.Context {
+	return context.WithValue(ctx, movedKey{}, moved)
+}
+
 // ticketed notes the ticket of a call that begins with this context. What is more than one call, goes on
 // without its caller or may be another run than this asks for it now.
 func ticketed(ctx context.Context, in *Call) (*Call, *Error) {
 	begin, _ := ctx.Value(ticketKey{}).(func(context.Context) *Error)
-	if begin == nil {
+	moved, _ := ctx.Value(movedKey{}).(func())
+	if begin == nil && moved == nil {
 		return in, nil
 	}
 	out := *in
-	out.ticket = begin
+	if out.ticket = begin; in.Steps == nil {
+		out.moved = moved
+	}
+	if begin == nil {
+		return &out, nil
+	}
 	if in.Again || in.Key != "" || in.Detached || in.Steps != nil {
 		return &out, begin(ctx)
 	}

@@ -317,7 +317,7 @@ func (h *homes) Open(ctx context.Context, s bridge.SessionName) (int64, error) {
 	defer func() { <-is.turn }()
 	if is.pages == 0 {
 		if is.entry, err = h.take(ctx, key); err != nil {
-			return 0, err
+			return 0, unknownHome(err)
 		}
 	}
 	h.mu.Lock()
@@ -359,6 +359,17 @@ func unlessOurs(err error, e directory.Entry, self string) error {
 	return err
 }
 
+// unknownHome returns the error of a session of which nobody can know now who has it.
+func unknownHome(err error) error {
+	if _, ok := errors.AsType[*bridge.Error](err); ok || errors.Is(err, bridge.ErrElsewhere) {
+		return err
+	}
+	e := bridge.Errorf(bridge.InternalError, bridge.NoQuorum, bridge.NotRun,
+		"It cannot be found out now which node of pagetools has this session. Nothing ran.").With(err)
+	e.Retry = bridge.QuorumRetry
+	return e
+}
+
 // Elsewhere reports whether another node has the session.
 func (h *homes) Elsewhere(ctx context.Context, s bridge.SessionName) (bool, error) {
 	id, _, err := h.dir.Home(ctx, h.namer.Name(s.Caller, s.ID))
@@ -366,7 +377,7 @@ func (h *homes) Elsewhere(ctx context.Context, s bridge.SessionName) (bool, erro
 	case errors.Is(err, records.ErrNone):
 		return false, nil
 	case err != nil:
-		return false, err
+		return false, unknownHome(err)
 	}
 	n, known := h.nodes.Find(id)
 	return id != "" && id != h.Here() && known && !n.IsDead(), nil
