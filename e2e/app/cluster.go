@@ -142,7 +142,6 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 		store.Close()
 		return nil, err
 	}
-	c.keep(o)
 	dir := directory.New(directory.Options{Records: c.records, Sealer: o.Keys.Sealer(key.Records), Dead: c.isDead})
 	namer := o.Keys.Namers()[0]
 	nodes := nodesOf{c.node, o.Name}

@@ -105,7 +105,7 @@ func (m *members) start(name string, change func(*cluster.Options)) *node {
 	memory := bridge.Memory{Homes: &n.taken}
 	var keys func(context.Context, string, string) (string, error)
 	if m.records != nil {
-		v := vault.NewReplies(vault.Options{Records: m.records, Sealer: m.keys.Sealer(key.Records), Names: []func(...string) string{m.namer().Name},
+		v := vault.NewReplies(vault.Options{Records: m.records, Sealer: m.keys.Sealer(key.Records), Name: m.namer().Name,
 			Self: func() string { return n.ID }, Dead: func(_ context.Context, id string) (bool, error) { return lost(id), nil }})
 		memory.Replies, keys = v, v.Home
 	}
