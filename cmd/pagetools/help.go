@@ -105,7 +105,8 @@ pagetools config cursor https://shop.example/ --install
 pagetools config claude-code https://shop.example/ --via npx`},
 	"version": {"output", `pagetools version --format json`},
 	"cluster": {"", `(umask 077; pagetools cluster key > cluster.key)
-pagetools cluster status`},
+pagetools cluster status
+pagetools cluster drain a --wait`},
 	"cluster status": {"serving " + ofKept, `pagetools cluster status
 pagetools cluster status --cluster nats://10.0.0.5:4222 --json`},
 	"cluster drain": {"serving " + ofKept, `pagetools cluster drain a --wait

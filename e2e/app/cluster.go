@@ -60,7 +60,7 @@ type Cluster struct {
 	records *measured // in store
 	expired atomic.Int64
 	node    *lease.Node
-	// catalogs are those of the sites.
+	// catalogs say which node opens the page of a site.
 	catalogs *catalog.Catalogs
 	nodes    nodesOf
 	ending   atomic.Bool         // sessions that are closed were to go on

@@ -70,7 +70,7 @@ func clusterIs(t *testing.T, n *node, code int, states ...string) {
 	}
 }
 
-// nodes are those of one cluster. Each has its own data folder, as on machines of their own.
+// nodes form one cluster. Each has its own data folder, as on machines of their own.
 type nodes struct {
 	engine         *natstest.Cluster
 	folder, secret string
@@ -134,7 +134,7 @@ func pageOf(t *testing.T, script string) (address string, v *visits) {
 	return site.URL + "/", v
 }
 
-// clusterCallers are those of the nodes.
+// clusterCallers may call all nodes.
 var clusterCallers = fmt.Sprintf("callers:\n  - {name: agent, token: %s, may: [call, elicit]}\n  - {name: person, token: %s, may: [call]}\n"+
 	"  - {name: rated, token: %s, may: [call], rate: 6/1m}\n", suite.AgentToken, suite.PersonToken, ratedToken)
 
