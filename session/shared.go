@@ -37,7 +37,7 @@ func SharesPage(m *Manager, name string) bool {
 	return s != nil && s.Shared
 }
 
-// shown is what the owner of a site's page tells of it.
+// shown has the view of a page, for other processes.
 type shown struct {
 	URL      string           `json:"url"`
 	Title    string           `json:"title"`
@@ -72,7 +72,7 @@ func (v *view) encode() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// toldFailure is why a page did not open.
+// toldFailure says why a page did not open.
 type toldFailure struct {
 	Reason  bridge.Reason `json:"reason"`
 	Message string        `json:"message"`

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
@@ -62,9 +60,10 @@ func (o *operators) clusterRoutes() []transport.Route {
 	if n == nil {
 		return nil
 	}
-	return []transport.Route{{Pattern: clusterPath, Methods: map[string]http.HandlerFunc{http.MethodGet: func(w http.ResponseWriter, r *http.Request) {
+	status := func(w http.ResponseWriter, r *http.Request) {
 		transport.WriteJSON(w, r, http.StatusOK, n.Status(r.Context()))
-	}}}}
+	}
+	return []transport.Route{{Pattern: clusterPath, Methods: map[string]http.HandlerFunc{http.MethodGet: status}}, n.drainRoute(true)}
 }
 
 // readStatus asks the engine, or the node of the data directory.
@@ -81,18 +80,8 @@ func readStatus(ctx context.Context, p *program) (s app.ClusterStatus, err error
 		}
 		return app.ReadCluster(ctx, o), nil
 	}
-	a := &approver{p: p, patience: time.Minute + 10*time.Second} // a lease may have to pass
-	live, err := a.live()
-	if err != nil {
-		return s, err
-	}
-	for _, name := range slices.Sorted(maps.Keys(live)) {
-		err = a.request(ctx, live[name], http.MethodGet, clusterPath, nil, &s)
-		if err == nil || bridge.AsError(err).Code != bridge.WebtoolNotFound {
-			return s, err
-		}
-	}
-	return s, terminal.Usage("no pagetools with this data directory is a node: --cluster names the engine of the cluster, as in --cluster nats://10.0.0.5:4222")
+	const patience = time.Minute + 10*time.Second // a lease may have to pass
+	return s, p.askNode(ctx, patience, http.MethodGet, clusterPath, nil, &s)
 }
 
 // printStatus prints a status for people.

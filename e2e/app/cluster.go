@@ -60,8 +60,10 @@ type Cluster struct {
 	records *measured // in store
 	expired atomic.Int64
 	node    *lease.Node
-	// catalogs are those of the sites.
+	// catalogs say which node opens the page of a site.
 	catalogs *catalog.Catalogs
+	nodes    nodesOf
+	ending   atomic.Bool         // sessions that are closed were to go on
 	app      atomic.Pointer[App] // nil until Serve
 	ended    chan struct{}       // closed when other nodes took this one for dead
 	stop     context.CancelFunc
@@ -144,10 +146,10 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 	}
 	dir := directory.New(directory.Options{Records: c.records, Sealer: o.Keys.Sealer(key.Records), Dead: c.isDead})
 	namer := o.Keys.Namers()[0]
-	nodes := nodesOf{c.node, o.Name}
-	c.Homes = &homes{nodes: nodes, dir: dir, namer: namer, expired: &c.expired, held: map[string]*heldHome{}, epochs: map[int64]string{}}
-	c.Cluster = cluster.New(cluster.Options{Identity: id, Nodes: nodes, Directory: sessionsIn{dir}, Namer: namer,
-		Keys: c.replies.Home, Owner: c.owner, Tickets: tickets{c.records, c.node}, Log: o.Log})
+	c.nodes = nodesOf{c.node, o.Name}
+	c.Homes = &homes{nodes: c.nodes, dir: dir, namer: namer, expired: &c.expired, ending: &c.ending, held: map[string]*heldHome{}, epochs: map[int64]string{}}
+	c.Cluster = cluster.New(cluster.Options{Identity: id, Nodes: c.nodes, Directory: sessionsIn{dir}, Namer: namer,
+		Keys: c.replies.Home, Owner: c.owner, Place: c.place, Tickets: tickets{c.records, c.node}, Log: o.Log})
 	running, stop := context.WithCancel(context.Background())
 	c.stop = stop
 	c.run.Go(func() { c.node.Run(running) })
@@ -251,6 +253,8 @@ type homes struct {
 	namer key.Namer
 	// expired counts sessions whose pages were lost with their nodes.
 	expired *atomic.Int64
+	// ending says that callers must be told of sessions that are closed.
+	ending *atomic.Bool
 
 	mu     sync.Mutex
 	held   map[string]*heldHome
@@ -401,7 +405,10 @@ func (h *homes) Close(ctx context.Context, epoch int64) error {
 	is.pages--
 	last := is.pages == 0
 	h.mu.Unlock()
-	if last {
+	switch {
+	case last && h.ending.Load():
+		_, err = h.dir.Expire(ctx, is.entry)
+	case last:
 		_, err = h.dir.Remove(ctx, is.entry)
 	}
 	return err

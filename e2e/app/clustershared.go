@@ -23,7 +23,7 @@ type shared struct {
 	rates   *rate.Rates
 	replies *vault.Replies
 	kept    bridge.Memory // that must not be lost with this node
-	batches atomic.Int64 // of rates
+	batches atomic.Int64  // of rates
 }
 
 // Shared puts what the nodes keep together in the place of what one process keeps.

@@ -104,7 +104,7 @@ const statusTime = 5 * time.Second
 func ReadCluster(ctx context.Context, o *ClusterOptions) ClusterStatus {
 	connecting, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
-	store, err := jetstream.Open(connecting, jetstream.Options{Servers: o.Servers, Credentials: o.Credentials, Name: "status", Existing: true, Log: o.Log})
+	store, err := openExisting(connecting, o)
 	if err != nil {
 		s := newStatus()
 		s.Engine.URL = jetstream.Redacted(o.Servers)
@@ -113,6 +113,11 @@ func ReadCluster(ctx context.Context, o *ClusterOptions) ClusterStatus {
 	}
 	defer store.Close()
 	return statusOf(ctx, store, o.Keys)
+}
+
+// openExisting connects to the engine of a cluster that there is.
+func openExisting(ctx context.Context, o *ClusterOptions) (*jetstream.Store, error) {
+	return jetstream.Open(ctx, jetstream.Options{Servers: o.Servers, Credentials: o.Credentials, Name: "status", Existing: true, Log: o.Log})
 }
 
 // Status looks at the cluster of this node.

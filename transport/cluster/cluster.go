@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -27,6 +28,9 @@ type Options struct {
 	// Keys returns the ID of the node that has an open claim on the idempotency key of a caller; "" is none.
 	// After an error, whoever serves the request finds out. A nil function knows of no claims.
 	Keys func(ctx context.Context, caller, key string) (id string, err error)
+	// Place returns the node that gets what this one, which is about to end, begins no more: sessions, and
+	// calls without one. It is false, as a nil function, where this one does.
+	Place func() (Node, bool)
 	// Tickets say of a request that starts calls whether it did; nil: nobody knows.
 	Tickets Tickets
 	// Patience limits how long a request looks for a home that answers; zero means 30 s.
@@ -44,12 +48,45 @@ type Cluster struct {
 	mu    sync.Mutex
 	ways  map[string]*way // to other nodes, by ID
 	ended bool
+
+	ending atomic.Bool  // no call of another node is taken
+	calls  atomic.Int64 // requests with calls that are under way, here or at other nodes
+	fewer  bridge.Changes
 }
 
 // New makes the cluster of a node.
 func New(o Options) *Cluster {
 	o.Patience = cmp.Or(o.Patience, 30*time.Second)
 	return &Cluster{o: o, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), ways: map[string]*way{}}
+}
+
+// Drain takes no more calls from other nodes, which go on with them elsewhere when this one has ended, and
+// waits until those that are under way are over, or ctx ends.
+func (c *Cluster) Drain(ctx context.Context) {
+	c.ending.Store(true)
+	for {
+		fewer := c.fewer.Next()
+		if c.calls.Load() == 0 {
+			return
+		}
+		select {
+		case <-fewer:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// counted counts a request until it is over.
+func (c *Cluster) counted(w *want) (over func()) {
+	if !w.calls && !w.resumes {
+		return func() {}
+	}
+	c.calls.Add(1)
+	return func() {
+		c.calls.Add(-1)
+		c.fewer.Signal()
+	}
 }
 
 // Close closes the connections to other nodes that nothing uses.

@@ -52,9 +52,10 @@ func (c *Cluster) home(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
+		defer c.counted(&wanted)()
 		at, err := c.find(r.Context(), &wanted, transport.CallerOf(r.Context()).Name)
 		switch {
-		case err != nil:
+		case err != nil, c.ending.Load() && wanted.calls && !wanted.resumes:
 			refuse(w, r, "lease")
 		case at.node.ID != "":
 			refuse(w, r, "moved")

@@ -95,20 +95,26 @@ func (c *Cluster) find(ctx context.Context, w *want, caller string) (p place, er
 		id, epoch, err := c.o.Directory.Home(ctx, p.key)
 		switch n, known := c.o.Nodes.Find(id); {
 		case errors.Is(err, ErrNone):
-			return p, nil
+			return c.begins(p), nil
 		case err != nil:
 			return p, fmt.Errorf("looking for the home of a session: %w", err)
 		case id == self && !c.o.Nodes.Holds():
 			return p, errors.New("this node cannot renew its lease")
-		case id == self, !known, n.IsDead(): // whoever opens the session takes it over
+		case id == self:
 			p.epoch = epoch
 			return p, nil
+		case !known, n.IsDead(): // whoever opens the session takes it over
+			p.epoch = epoch
+			return c.begins(p), nil
 		default:
 			return place{node: n, epoch: epoch, key: p.key, why: "session"}, nil
 		}
 	}
 	if w.calls && w.session == "" && w.site != "" && c.o.Owner != nil {
 		return c.findShared(w.site, self)
+	}
+	if w.calls {
+		p = c.begins(p)
 	}
 	return p, nil
 }
@@ -132,11 +138,23 @@ func (c *Cluster) claimant(ctx context.Context, w *want, caller string) (n Node,
 	return Node{}, false
 }
 
+// begins returns where something begins: here, unless this node is about to end.
+func (c *Cluster) begins(p place) place {
+	if c.o.Place != nil {
+		if n, ok := c.o.Place(); ok {
+			p.node, p.why = n, "place"
+		}
+	}
+	return p
+}
+
 // findShared returns the node that has the page of a site, where calls without a session share one.
 func (c *Cluster) findShared(site, self string) (p place, err error) {
 	id, shared := c.o.Owner(site)
 	switch n, known := c.o.Nodes.Find(id); {
-	case !shared, id == self && c.o.Nodes.Holds():
+	case !shared:
+		return c.begins(p), nil
+	case id == self && c.o.Nodes.Holds():
 		return p, nil
 	case !known || n.IsDead() || id == self:
 		return p, errors.New("no node has the page that all calls of the site share")
@@ -170,6 +188,7 @@ const firstWait, mostWait = 20 * time.Millisecond, 500 * time.Millisecond
 
 // serve tries until a node has replied, or the time is up.
 func (p *passing) serve() {
+	defer p.c.counted(&p.want)()
 	for wait := firstWait; ; wait = min(2*wait, mostWait) {
 		at, err := p.c.find(p.r.Context(), &p.want, p.caller)
 		alone := err != nil && !p.c.o.Nodes.Holds() // it cannot ask, and will not soon

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -154,6 +155,76 @@ func TestSharedPages(t *testing.T) {
 	a.send("POST", "/webtools/shop", `{"action":"read","request":{}}`).wants(t, "the control", 200, fmt.Sprintf(on, "a"))
 	m.Cut(a.ID, true)
 	a.send("POST", "/webtools/shop", `{"action":"read","request":{}}`).wants(t, "without its lease", 503, "NO_QUORUM")
+}
+
+// TestDrains: a node that is about to end begins nothing: another one gets new sessions, those of nodes that
+// have ended, and calls without one. What it has goes on, until it takes no more calls of other nodes, which
+// then wait for its end; and it waits for the calls that are under way, here or elsewhere.
+func TestDrains(t *testing.T) {
+	m := newMembers(t)
+	b := m.start("b", nil)
+	var leaving atomic.Bool
+	a := m.start("a", func(o *cluster.Options) {
+		o.Place = func() (cluster.Node, bool) { return b.Node, leaving.Load() }
+	})
+	const fresh = `{"action":"read","request":{}}`
+	named := func(session string) string { return strings.Replace(inSession, `"s"`, `"`+session+`"`, 1) }
+	m.put("s", a, 1)
+	m.homes.Put(m.namer().Name("agent", "old"), "NOBODY23", 3)
+	a.send("POST", "/webtools/shop", fresh).wants(t, "the control", 200, fmt.Sprintf(on, "a"))
+	leaving.Store(true)
+	a.send("POST", "/webtools/shop", fresh).wants(t, "no session", 200, fmt.Sprintf(on, "b"))
+	a.send("POST", "/webtools/shop", named("new")).wants(t, "a new session", 200, fmt.Sprintf(on, "b"))
+	a.send("POST", "/webtools/shop", named("old")).wants(t, "a session whose node has ended", 200, fmt.Sprintf(on, "b"))
+	a.send("POST", "/webtools/shop", inSession).wants(t, "its session", 200, fmt.Sprintf(on, "a"))
+	b.send("POST", "/webtools/shop", inSession).wants(t, "its session, through the other", 200, fmt.Sprintf(on, "a"))
+	hops := b.hops.Load()
+	a.send("GET", "/webtools/shop", "").wants(t, "a list", 200, `"read"`)
+	if b.hops.Load() != hops {
+		t.Error("a list is passed on")
+	}
+
+	held := func(n *node, session string) (end chan reply) {
+		end = make(chan reply, 1)
+		go func() {
+			end <- n.send("POST", "/webtools/shop", strings.Replace(named(session), "{}", `{"holds":1}`, 1))
+		}()
+		return end
+	}
+	m.put("t", b, 1)
+	here, there, from := held(a, "s"), held(a, "t"), held(b, "s")
+	for _, n := range []*node{a, a, b} {
+		<-n.waits
+	}
+	drained := make(chan struct{})
+	go func() { defer close(drained); a.cluster.Drain(t.Context()) }()
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	a.cluster.Drain(over) // which returns, and from here on it takes none
+	moved := make(chan reply, 1)
+	go func() { moved <- b.send("POST", "/webtools/shop", inSession) }()
+	stillWaits := func(why string) {
+		t.Helper()
+		select {
+		case <-drained:
+			t.Errorf("it does not wait for %s", why)
+		default:
+		}
+	}
+	stillWaits("its calls")
+	a.free <- struct{}{}
+	a.free <- struct{}{}
+	(<-here).wants(t, "a call under way", 200, fmt.Sprintf(on, "a"))
+	(<-from).wants(t, "one of the other node", 200, fmt.Sprintf(on, "a"))
+	stillWaits("a call that it passed on")
+	b.free <- struct{}{}
+	(<-there).wants(t, "a call that it passed on", 200, fmt.Sprintf(on, "b"))
+	<-drained
+	if a.ran.Load() != 5 {
+		t.Errorf("%d calls ran at the node, want 5", a.ran.Load())
+	}
+	m.Kill(a.ID)
+	(<-moved).wants(t, "a call that it took no more", 200, fmt.Sprintf(on, "b"))
 }
 
 // TestHomeIsLost: what is known of a call whose home ends is said as it is, and nothing runs twice.

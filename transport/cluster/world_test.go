@@ -64,6 +64,7 @@ type node struct {
 	hops    atomic.Int64  // requests that other nodes passed on
 	waits   chan struct{} // gets each call that waits, and aborted each that is aborted
 	aborted chan struct{}
+	free    chan struct{} // ends a call that holds
 	stop    func()
 }
 
@@ -94,7 +95,7 @@ func (m *members) start(name string, change func(*cluster.Options)) *node {
 	t.Helper()
 	public, peers, pages, alone := m.listen(), &silence{Listener: m.listen(), begun: make(chan struct{})}, m.listen(), m.listen()
 	n := &node{peers: peers, t: t, of: m, Node: m.Add(name, peers.Addr().String()), url: "http://" + public.Addr().String(), pages: "http://" + pages.Addr().String(), alone: "http://" + alone.Addr().String()}
-	n.waits, n.aborted = make(chan struct{}, 100), make(chan struct{}, 100)
+	n.waits, n.aborted, n.free = make(chan struct{}, 100), make(chan struct{}, 100), make(chan struct{})
 	n.Router = bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""), bridgetest.Asking("write", ""))
 	n.Handle("shop", n.runs)
 	nodes := m.As(n.Node)
@@ -243,8 +244,8 @@ func serve(l net.Listener, h http.Handler) *http.Server {
 	return s
 }
 
-// runs runs the tools of a node: {"asks":1} asks in the page, {"saves":1} saves a file, and {"waits":1}
-// runs until its request ends. Every call says which node it ran on.
+// runs runs the tools of a node: {"asks":1} asks in the page, {"saves":1} saves a file, {"waits":1}
+// runs until its request ends, and {"holds":1} until somebody frees it. Every call says which node it ran on.
 func (n *node) runs(ctx context.Context, inv bridge.Invocation) bridge.Step {
 	n.ran.Add(1)
 	in := bridgetest.JSON(string(inv.Input))
@@ -254,6 +255,9 @@ func (n *node) runs(ctx context.Context, inv bridge.Invocation) bridge.Step {
 		return bridgetest.Asks(bridge.Question{Kind: bridge.Confirm, Title: "Sure?"}, bridgetest.Then(at))
 	case in.Get("saves").Exists():
 		return bridgetest.Saving(bridge.File{Name: "a.txt", Data: []byte("hello")})(ctx, inv)
+	case in.Get("holds").Exists():
+		n.waits <- struct{}{}
+		<-n.free
 	case in.Get("waits").Exists():
 		n.waits <- struct{}{}
 		<-ctx.Done()

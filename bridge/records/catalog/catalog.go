@@ -49,7 +49,7 @@ type Options struct {
 	Log        *slog.Logger // nil is silent
 }
 
-// Catalogs are those of all sites. Safe for concurrent use. Make one with New, and call Run.
+// Catalogs has the catalogs of all sites. Safe for concurrent use. Make one with New, and call Run.
 type Catalogs struct {
 	o    Options
 	life context.Context //nolint:containedctx // of the sites; it ends with Run
@@ -70,14 +70,14 @@ type head struct {
 	Left  string `json:"left,omitempty"`
 	// Epoch counts the owners.
 	Epoch int64 `json:"epoch"`
-	// Set names the parts of the content, and Parts says how many; "" is that there was none yet.
+	// Set names the parts of the content, and Parts says how many; there was none yet where it is empty.
 	Set   string `json:"set,omitempty"`
 	Parts int    `json:"parts,omitempty"`
 	At    string `json:"at"`  // by the owner's clock, for people
 	Box   []byte `json:"box"` // sealed: about
 }
 
-// about is what the engine does not see.
+// about has the part that the engine does not see.
 type about struct {
 	Site   string `json:"site"`
 	Digest string `json:"digest,omitempty"` // of the content
@@ -177,8 +177,8 @@ func (c *Catalogs) see(r records.Record) {
 	}
 }
 
-// all says that these records are all that there are. A watch can be behind: what is not there is read
-// again by who would take it.
+// all forgets the records that are not there. A watch can be behind: a site without a record is read again
+// before it is taken.
 func (c *Catalogs) all(there map[string]bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

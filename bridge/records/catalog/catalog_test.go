@@ -239,7 +239,7 @@ func TestOwner(t *testing.T) {
 	})
 }
 
-// TestSites: the same name with another target is another site, and so is what is told of it.
+// TestSites: the same name with another target is another site, with another list.
 func TestSites(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -270,7 +270,7 @@ func TestSites(t *testing.T) {
 }
 
 // TestContent: content of any length is read as it was written, and its parts are removed when there is
-// another one; what is too long is refused, and so is what is not as it was written.
+// another one; content that is too long, or not as it was written, is refused.
 func TestContent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -42,14 +42,14 @@ type Site struct {
 	unopened uint64    // the revision whose box did not open, which is said once
 }
 
-// state is what the owner of a site said last.
+// state has the last words of a site's owner.
 type state struct {
 	own bool
 	set string
 	why []byte
 }
 
-// told is what the owner has to tell.
+// told has the news of the owner.
 type told struct {
 	ctx          context.Context //nolint:containedctx // of who waits
 	content, why []byte

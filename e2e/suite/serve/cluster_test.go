@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge/store/jetstream/natstest"
@@ -75,7 +75,7 @@ func clusterIs(t *testing.T, n *node, code int, states ...string) {
 	}
 }
 
-// nodes are those of one cluster. Each has its own data folder, as on machines of their own.
+// nodes form one cluster. Each has its own data folder, as on machines of their own.
 type nodes struct {
 	engine         *natstest.Cluster
 	folder, secret string
@@ -112,22 +112,34 @@ func (c *nodes) start(t *testing.T, name, config string, begin begins, args ...s
 	return &node{s, filepath.Join(c.folder, name), c.engine, file}
 }
 
-// pageOf serves a page with that script, and counts how often it is loaded.
-func pageOf(t *testing.T, script string) (address string, loads *atomic.Int64) {
+// visits counts the requests of a site, by path.
+type visits struct {
+	mu  sync.Mutex
+	all map[string]int
+}
+
+func (v *visits) of(path string) int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.all[path]
+}
+
+// pageOf serves a page with that script.
+func pageOf(t *testing.T, script string) (address string, v *visits) {
 	t.Helper()
-	loads = &atomic.Int64{}
+	v = &visits{all: map[string]int{}}
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/" {
-			loads.Add(1)
-		}
+		v.mu.Lock()
+		v.all[r.URL.Path]++
+		v.mu.Unlock()
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = fmt.Fprintf(w, "<!doctype html><meta charset=utf-8><link rel=icon href=data:,><title>Site</title><script>%s</script>", script)
 	}))
 	t.Cleanup(site.Close)
-	return site.URL + "/", loads
+	return site.URL + "/", v
 }
 
-// clusterCallers are those of the nodes.
+// clusterCallers may call all nodes.
 var clusterCallers = fmt.Sprintf("callers:\n  - {name: agent, token: %s, may: [call, elicit]}\n  - {name: person, token: %s, may: [call]}\n"+
 	"  - {name: rated, token: %s, may: [call], rate: 6/1m}\n", suite.AgentToken, suite.PersonToken, ratedToken)
 

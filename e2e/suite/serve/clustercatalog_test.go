@@ -65,10 +65,10 @@ add('more', () => { add('rest', () => 'rest'); return 'added'; });`
 	shop, shops := pageOf(t, script)
 	config := clusterCallers + "sites:\n  - {name: desk, target: '" + desk + "', state: shared}\n  - {name: shop, target: '" + shop + "'}\n"
 	one, two := c.start(t, "a", config, suite.Start), c.start(t, "b", config, suite.Start)
-	loaded := func(why string, desk, shop int64) {
+	loaded := func(why string, desk, shop int) {
 		t.Helper()
-		if desks.Load() != desk || shops.Load() != shop {
-			t.Errorf("%s: %d and %d pages were loaded, want %d and %d", why, desks.Load(), shops.Load(), desk, shop)
+		if desks.of("/") != desk || shops.of("/") != shop {
+			t.Errorf("%s: %d and %d pages were loaded, want %d and %d", why, desks.of("/"), shops.of("/"), desk, shop)
 		}
 	}
 	counts := func(n *node, want float64) {
