@@ -82,7 +82,7 @@ func TestNumbersOfNodes(t *testing.T) {
 	})
 }
 
-// TestNumberTaken: a number that another node makes between reading and writing is that node's.
+// TestNumberTaken: a number that another node makes between reading and writing belongs to that node.
 func TestNumberTaken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

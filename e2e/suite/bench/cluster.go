@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// clusterLease is that of the nodes that are measured.
+	// clusterLease belongs to the nodes that are measured.
 	clusterLease = 2 * time.Second
 	// manyNodes and manySessions are in one engine.
 	manyNodes, manySessions = 100, 10_000
