@@ -201,6 +201,9 @@ func TestFaults(t *testing.T) {
 	for _, p := range w.problems() {
 		t.Error(p)
 	}
+	for _, n := range w.nodes {
+		t.Log(strings.Join(n.said("INTERNAL"), ""))
+	}
 	ok := 0
 	for _, e := range w.entries {
 		if e.outcome == "ok" {

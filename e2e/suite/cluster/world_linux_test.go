@@ -58,6 +58,8 @@ type node struct {
 
 	is    atomic.Pointer[suite.Server] // nil while it does not serve
 	pid   atomic.Int64
+	mu    sync.Mutex
+	lives []*suite.LockedBuffer // what each of them said
 	codes chan int // the exit codes of those that ended
 	over  atomic.Bool
 	ended chan struct{} // closed when it is not started again
@@ -119,11 +121,28 @@ func (n *node) supervise(t *testing.T, program string) {
 			return
 		}
 		n.pid.Store(int64(s.Cmd.Process.Pid))
+		n.mu.Lock()
+		n.lives = append(n.lives, s.Stderr)
+		n.mu.Unlock()
 		n.serves(s)
 		<-s.Ended
 		n.is.Store(nil)
 		n.codes <- s.Cmd.ProcessState.ExitCode()
 	}
+}
+
+// said returns the lines of all lives of a node that have a word.
+func (n *node) said(word string) (lines []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i, life := range n.lives {
+		for line := range strings.Lines(life.String()) {
+			if strings.Contains(line, word) {
+				lines = append(lines, fmt.Sprintf("%s, life %d: %s", n.name, i, line))
+			}
+		}
+	}
+	return lines
 }
 
 // serves waits until a process serves, or has ended.
