@@ -72,6 +72,10 @@ func TestNumbersOfNodes(t *testing.T) {
 		if len(numbers) != 12 {
 			t.Errorf("%d numbers", len(numbers))
 		}
+		w.fails(nil)
+		last, err := histories[0].Observe(ctx, new(int), draft(99))
+		no(t, "one more", err)
+		numbers[last.Version] = last.Digest
 		for number, digest := range numbers {
 			for i, h := range histories {
 				if d, err := h.Version(ctx, number); err != nil || d == nil || d.Digest != digest {
