@@ -20,13 +20,20 @@ func (r Ref) Home() (name SessionName, ok bool) {
 		r.Caller.Credential != "" && r.Session != "" && r.Session != Unnamed
 }
 
-// HomeIn returns the name of the session of ref where one process has it, as Ref.Home does. Where the
-// sessions of clients that name none have a home, too, these have one; nil has none.
+// Routed reports whether requests reach the home of their session, whichever process they come to:
+// these homes have a method Routed that says so.
+func Routed(h Homes) bool {
+	is, ok := h.(interface{ Routed() bool })
+	return ok && is.Routed()
+}
+
+// HomeIn returns the name of the session of ref where one process has it, as Ref.Home does. Where requests
+// are routed, the sessions of clients that name none have a home, too; nil has none.
 func HomeIn(h Homes, ref Ref) (name SessionName, ok bool) {
 	if h == nil {
 		return name, false
 	}
-	if every, is := h.(interface{ Unnamed() bool }); is && every.Unnamed() && ref.Session == Unnamed {
+	if Routed(h) && ref.Session == Unnamed {
 		return SessionName{Caller: ref.Caller.Name, Site: ref.Site, ID: ref.Session}, ref.Caller.Credential != ""
 	}
 	return ref.Home()

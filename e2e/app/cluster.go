@@ -272,8 +272,8 @@ type heldHome struct {
 
 var _ bridge.Homes = (*homes)(nil)
 
-// Unnamed says that sessions of clients that name none have a home, too.
-func (h *homes) Unnamed() bool { return true }
+// Routed says that the nodes pass the requests of a session on to its home.
+func (h *homes) Routed() bool { return true }
 
 // Here names this process.
 func (h *homes) Here() string { return h.nodes.Self().ID }
