@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/http/httputil"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -209,13 +210,8 @@ func (p *passing) serve() {
 		case p.r.Context().Err() != nil:
 			transport.Abandon(p.r, bridge.GaveUp(bridge.Unknown).With(context.Cause(p.r.Context())))
 		case errors.Is(err, errSent) && (p.want.calls || p.want.resumes):
-			dead = p.awaitDeath(at.node)
-			switch notRun := p.void(); {
-			case !notRun:
+			if dead = p.awaitDeath(at.node); !p.void() {
 				p.ends(lost(dead).With(err))
-				return
-			case !dead:
-				p.ends(noQuorum().With(err))
 				return
 			}
 		case errors.Is(err, errMoved) && at.key != "":
@@ -319,6 +315,17 @@ func (p *passing) ends(e *bridge.Error) {
 	transport.WriteError(p.w, p.r, e)
 }
 
+// sendOnce hides from net/http that a request has a key: one without a body would be sent again when its
+// connection ends. Names of headers mean the same in small letters.
+func sendOnce(h http.Header) {
+	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+		if values, ok := h[name]; ok {
+			delete(h, name)
+			h[strings.ToLower(name)] = values
+		}
+	}
+}
+
 // send passes the request on, and the reply back. The error says that there was none: errMoved, which
 // proves that nothing ran, errSent, or that of a connection that could not be made.
 func (p *passing) send(at place) (err error) {
@@ -347,6 +354,7 @@ func (p *passing) send(at place) (err error) {
 			x.Out.URL.Scheme, x.Out.URL.Host, x.Out.URL.RawQuery = "https", at.node.Name+"."+domain, x.In.URL.RawQuery
 			x.Out.Host = x.In.Host
 			x.Out.Header.Set(HopHeader, h.String())
+			sendOnce(x.Out.Header)
 		},
 		ModifyResponse: func(resp *http.Response) error {
 			if resp.StatusCode == http.StatusMisdirectedRequest {
