@@ -40,7 +40,9 @@ func (c *Cluster) keep(ctx context.Context, o *ClusterOptions) error {
 	}
 	v := vault.Options{Records: c.records, Sealer: keys.Sealer(key.Records), Name: keys.Namers()[0].Name, Self: func() string { return c.node.Life().ID }, Dead: c.isDead}
 	c.replies = vault.NewReplies(v)
-	c.kept = bridge.Memory{Replies: c.replies, Grants: vault.NewGrants(v), KnownTools: vault.NewKnown(v), Versions: vault.NewVersions(v)}
+	grants := vault.NewGrants(v)
+	_, _ = grants.All(ctx) // it is asked again; what it says counts while the engine is away
+	c.kept = bridge.Memory{Replies: c.replies, Grants: grants, KnownTools: vault.NewKnown(v), Versions: vault.NewVersions(v)}
 	return nil
 }
 

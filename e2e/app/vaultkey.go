@@ -47,7 +47,7 @@ func tryVaultKey(ctx context.Context, r records.Records, keys key.Keys) (k key.K
 		k, err = key.New(), nil
 	} else if err == nil {
 		var form vaultForm
-		if err = records.Decode(is.Value, &form); err != nil {
+		if err := records.Decode(is.Value, &form); err != nil {
 			return k, err
 		}
 		text, openErr := keys.Sealer(key.Records).Open(bucket, vaultKeyRecord, form.Box)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -21,12 +22,16 @@ const (
 )
 
 // Grants keeps standing consent for all nodes: one box for each caller. Safe for concurrent use.
-type Grants struct{ vault }
+type Grants struct {
+	vault
+
+	last atomic.Pointer[[]bridge.Grant] // that All read; nil: nothing yet
+}
 
 var _ bridge.Grants = (*Grants)(nil)
 
 // NewGrants returns the grants of the cluster.
-func NewGrants(o Options) *Grants { return &Grants{vault{o}} }
+func NewGrants(o Options) *Grants { return &Grants{vault: vault{o}} }
 
 const grantsPrefix = "g."
 
@@ -95,21 +100,35 @@ func (g *Grants) Put(ctx context.Context, grant bridge.Grant) (bridge.Grant, err
 	return grant, nil
 }
 
-// All implements bridge.Grants.
+// All implements bridge.Grants. While the engine does not answer, it returns what it read last: so tools
+// that only read run on.
 func (g *Grants) All(ctx context.Context) ([]bridge.Grant, error) {
-	var all []bridge.Grant
-	err := patiently(ctx, "listing the grants", func(ctx context.Context) error {
-		boxes, err := g.list(ctx, grantsPrefix)
-		all = nil
-		for i := 0; i < len(boxes) && err == nil; i++ {
-			var of []bridge.Grant
-			of, err = readList[bridge.Grant](boxes[i].data)
-			all = append(all, of...)
-		}
-		return err
-	})
+	all, err := g.readAll(ctx)
+	if last := g.last.Load(); err != nil && last != nil {
+		return slices.Clone(*last), nil
+	}
+	if err != nil {
+		return nil, unreachable(fmt.Errorf("listing the grants: %w", err))
+	}
+	g.last.Store(&all)
+	return slices.Clone(all), nil
+}
+
+// readAll returns the grants of all callers as they are, oldest first.
+func (g *Grants) readAll(ctx context.Context) ([]bridge.Grant, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	boxes, err := g.list(ctx, grantsPrefix)
 	if err != nil {
 		return nil, err
+	}
+	var all []bridge.Grant
+	for _, b := range boxes {
+		of, err := readList[bridge.Grant](b.data)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, of...)
 	}
 	slices.SortStableFunc(all, func(a, b bridge.Grant) int { return a.GivenAt.Compare(b.GivenAt) })
 	return all, nil
@@ -134,7 +153,11 @@ func (g *Grants) Find(ctx context.Context, u bridge.GrantUse) (bridge.Grant, boo
 
 // Revoke implements bridge.Grants.
 func (g *Grants) Revoke(ctx context.Context, id string) (bool, error) {
-	all, err := g.All(ctx)
+	var all []bridge.Grant
+	err := patiently(ctx, "revoking a grant", func(ctx context.Context) (err error) {
+		all, err = g.readAll(ctx)
+		return err
+	})
 	if err != nil {
 		return false, err
 	}

@@ -171,14 +171,20 @@ func TestConsentWithoutEngine(t *testing.T) {
 		g, k := vault.NewGrants(w.options("A")), vault.NewKnown(w.options("A"))
 		given, err := g.Put(ctx, grant("agent", "buy"))
 		no(t, "put", err)
+		if all, err := g.All(ctx); len(all) != 1 || err != nil {
+			t.Errorf("all are %v, %v", all, err)
+		}
 		w.fails(func(string, recordstest.Op) recordstest.Fault { return recordstest.Fail })
+		if all, err := g.All(ctx); len(all) != 1 || err != nil {
+			t.Errorf("what was read last is %v, %v", all, err)
+		}
 		_, found, err := g.Find(ctx, given.GrantUse)
 		if found {
 			t.Error("it is found")
 		}
 		errs := map[string]error{"find": err, "known": k.SetKnown(ctx, "shop", []bridge.KnownTool{{Tool: "buy"}})}
 		_, errs["put"] = g.Put(ctx, grant("agent", "buy"))
-		_, errs["all"] = g.All(ctx)
+		_, errs["all"] = vault.NewGrants(w.options("A")).All(ctx) // which has read nothing
 		_, errs["revoke"] = g.Revoke(ctx, given.ID)
 		_, errs["list"] = k.Known(ctx, "shop")
 		for why, err := range errs {

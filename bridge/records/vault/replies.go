@@ -146,7 +146,7 @@ func (r *Replies) try(ctx context.Context, c *claim) (bridge.ReplyState, error) 
 	case err != nil:
 		return bridge.ReplyState{}, err
 	case free:
-		if err = r.claim(ctx, c, at); err != nil {
+		if err := r.claim(ctx, c, at); err != nil {
 			return bridge.ReplyState{}, err
 		}
 		r.close(e.Claim) // where it was left
@@ -167,7 +167,7 @@ func (r *Replies) judge(ctx context.Context, e *entry) (free bool, err error) {
 	if e.State != stateClaimed && e.State != stateBegun {
 		return false, nil
 	}
-	ended := false
+	var ended bool
 	if e.By == r.o.Self() {
 		r.mu.Lock()
 		own := r.claims[e.Claim]
@@ -228,12 +228,14 @@ func (r *Replies) change(ctx context.Context, c *claim, state string, reply []by
 	next.State = state
 	data, err := next.bytes(reply)
 	for tried := false; err == nil; tried = true {
-		was, at := c.at, box{}
 		if state == "" {
-			err = r.remove(ctx, was)
-		} else if at, err = r.write(ctx, was, data); err == nil {
-			c.State, c.at = state, at
-			c.at.data = nil
+			err = r.remove(ctx, c.at)
+		} else {
+			var at box
+			if at, err = r.write(ctx, c.at, data); err == nil {
+				c.State, c.at = state, at
+				c.at.data = nil
+			}
 		}
 		if !errors.Is(err, records.ErrChanged) {
 			return err

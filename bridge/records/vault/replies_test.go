@@ -143,9 +143,9 @@ func TestConformance(t *testing.T) {
 		o.MaxKeys, o.MaxReplyBytes, o.MaxVersionBytes = m.MaxKeys, m.MaxReplyBytes, m.MaxVersionBytes
 		return bridge.Memory{Replies: vault.NewReplies(o), Grants: vault.NewGrants(o), KnownTools: vault.NewKnown(o), Versions: vault.NewVersions(o)}
 	}
-	bridgetest.TestReplies(t, open)
-	bridgetest.TestGrants(t, open)
-	bridgetest.TestVersions(t, open)
+	bridgetest.CheckReplies(t, open)
+	bridgetest.CheckGrants(t, open)
+	bridgetest.CheckVersions(t, open)
 }
 
 // TestNodes: a key that one node has is no other's while it lives. When it has ended, one that had not
@@ -383,7 +383,7 @@ func TestDay(t *testing.T) {
 		if _, err := a.Begin(t.Context(), "agent", "3", "d"); !errors.Is(err, bridge.ErrTooManyKeys) {
 			t.Errorf("one key too many: %v", err)
 		}
-		time.Sleep(records.DayAge) // of the bubble
+		<-time.After(records.DayAge) // of the bubble
 		wants(t, "after a day", a, "3", bridge.ReplyClaimed)
 	})
 }

@@ -162,7 +162,7 @@ func (v *Versions) isThere(ctx context.Context, one kept, r webtool.Record) (boo
 	}
 	b, err := v.read(ctx, documentKey(one.Document))
 	if b.revision == 0 || errors.Is(err, errTorn) {
-		return false, nil //nolint:nilerr // it is lost, and kept anew
+		return false, nil // it is lost, and kept anew
 	}
 	if err == nil && !r.Same(webtool.Record{Version: one.Version, Digest: one.Digest, Document: b.data}) {
 		err = fact{webtool.ErrConflict}

@@ -24,8 +24,8 @@ func TestVault(t *testing.T) {
 				Dead: func(context.Context, string) (bool, error) { return false, nil }, MaxKeys: m.MaxKeys, MaxReplyBytes: m.MaxReplyBytes, MaxVersionBytes: m.MaxVersionBytes}
 			return bridge.Memory{Replies: vault.NewReplies(o), Grants: vault.NewGrants(o), KnownTools: vault.NewKnown(o), Versions: vault.NewVersions(o)}
 		}
-		bridgetest.TestReplies(t, open)
-		bridgetest.TestGrants(t, open)
-		bridgetest.TestVersions(t, open)
+		bridgetest.CheckReplies(t, open)
+		bridgetest.CheckGrants(t, open)
+		bridgetest.CheckVersions(t, open)
 	})
 }
