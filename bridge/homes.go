@@ -148,12 +148,13 @@ func (b *Bridge) lost(token string) *Error {
 // ended, or the engine has another leader.
 const QuorumRetry = 2 * time.Second
 
-// fenced refuses a call of a session that another process may have by now.
-func (n names) fenced(session string) *Error {
-	if session == "" || n.holds == nil || n.holds() {
+// fenced refuses a call that another process may take over by now: one of a session, or one that another
+// node passed on.
+func (n names) fenced(c *Call) *Error {
+	if c.Session == "" && c.ticket == nil || n.holds == nil || n.holds() {
 		return nil
 	}
-	e := Errorf(InternalError, NoQuorum, NotRun, "This node of pagetools cannot renew its lease, and another one may have the session. Nothing ran.")
+	e := Errorf(InternalError, NoQuorum, NotRun, "This node of pagetools cannot renew its lease, and another one may have this call or its session. Nothing ran.")
 	e.Retry = QuorumRetry
 	return e
 }

@@ -149,6 +149,9 @@ type Replies interface {
 	// claim. A claim is on the disk when it returns. ErrTooManyKeys refuses a
 	// caller that has used too many.
 	Begin(ctx context.Context, caller, key, bodyDigest string) (ReplyState, error)
+	// Begun notes that the call of a claim is about to be dispatched, where the audit does not tell
+	// whoever finds the claim. It may be asked again. After an error the call must not run.
+	Begun(ctx context.Context, claim string) error
 	// Finish ends a claim with the reply to repeat. ErrClaimLost means that it
 	// is not open.
 	Finish(ctx context.Context, claim string, reply []byte) error
@@ -175,8 +178,8 @@ const (
 	// ReplyFinished: the call is over, and Reply holds its reply.
 	ReplyFinished ReplyStatus = "finished"
 	// ReplyUnknown: the call began, and its reply is lost: its process was
-	// killed, or the reply was too large to keep. It must not run again. When the
-	// audit shows that a killed process had not begun the call, the key is free.
+	// killed, or the reply was too large to keep. It must not run again. When it is
+	// known that a killed process had not begun the call, the key is free.
 	ReplyUnknown ReplyStatus = "unknown"
 	// ReplyOtherBody: the key was used with a different body.
 	ReplyOtherBody ReplyStatus = "other_body"

@@ -84,6 +84,17 @@ func claim(ctx context.Context, r *Run) (end Step, fresh bool) {
 		"A call with this key began, and its outcome is lost. It does not run again.")), false
 }
 
+// begun notes that the call of a key is about to be dispatched.
+func begun(ctx context.Context, r *Run) *Error {
+	if r.claim == "" {
+		return nil
+	}
+	if err := r.pass.bridge.pipe.memory.Replies.Begun(ctx, r.claim); err != nil {
+		return notKept("It cannot be kept that the call with this key begins. Nothing ran.", err)
+	}
+	return nil
+}
+
 // tooManyKeys is the error where it is not known when a key is free again: because calls
 // still run, or because the store does not say.
 func tooManyKeys() *Error {
@@ -102,7 +113,7 @@ func stillRuns() *Error {
 
 // runsElsewhere is stillRuns for a call that this process does not have.
 func runsElsewhere() *Error {
-	return Errorf(Conflict, "", NotRun, "The call with this key runs in another pagetools process with this data folder, "+
+	return Errorf(Conflict, "", NotRun, "The call with this key runs in another pagetools process, "+
 		"or waits for a person there. Ask again later, with the same key, or ask that process.")
 }
 

@@ -3,6 +3,7 @@ package bridge_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -260,5 +261,59 @@ func TestLargeResultThatNobodyFetches(t *testing.T) {
 				t.Errorf("who waits gets %d bytes, %v", len(s.Data), s.Err)
 			}
 		})
+	}
+}
+
+// beginning are replies of which each claim that begins is noted, or fails.
+type beginning struct {
+	bridge.Replies
+	r    *bridgetest.Router
+	ran  []int // calls that had run when one began
+	fail error
+}
+
+func (s *beginning) Begun(context.Context, string) error {
+	s.ran = append(s.ran, len(s.r.Calls()))
+	return s.fail
+}
+
+// TestBegun: before a call with a key runs, and before the first step of one, it is kept that it begins.
+// Where that fails, nothing runs, and the key is free.
+func TestBegun(t *testing.T) {
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""))
+	memory := inMemory(t).Memory
+	s := &beginning{Replies: memory.Replies, r: r}
+	memory.Replies = s
+	b := remembering(t, r, memory, bridge.SiteOptions{})
+	call := bridge.Call{Site: "shop", Tool: "read", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`), Key: "k"}
+	without, steps := call, call
+	without.Key = ""
+	steps.Key = "steps"
+	steps.Steps = func(_ context.Context, do func(*bridge.Call) bridge.Step) bridge.Step { return do(&without) }
+	serve := func(c bridge.Call) *bridge.Error {
+		out := serve(t.Context(), b, &c)
+		defer out.told()
+		return out.Err
+	}
+	lost := bridge.Errorf(bridge.InternalError, bridge.NoQuorum, bridge.NotRun, "away")
+	for reason, err := range map[bridge.Reason]error{bridge.Internal: errors.New("full"), bridge.NoQuorum: fmt.Errorf("keeping: %w", lost)} {
+		s.fail = err
+		for range 2 {
+			want(t, serve(call), bridge.InternalError, reason, bridge.NotRun)
+			want(t, serve(steps), bridge.InternalError, reason, bridge.NotRun)
+		}
+	}
+	if n := len(r.Calls()); n != 0 {
+		t.Fatalf("%d calls ran that had not begun", n)
+	}
+	s.fail, s.ran = nil, nil
+	for i, c := range []bridge.Call{call, steps} {
+		if e := serve(c); e != nil || len(r.Calls()) != i+1 || len(s.ran) == 0 || s.ran[0] != i {
+			t.Errorf("%v, %d ran, begun after %v", e, len(r.Calls()), s.ran)
+		}
+		s.ran = nil
+	}
+	if e := serve(without); e != nil || s.ran != nil {
+		t.Errorf("a call without a key: %v, begun after %v", e, s.ran)
 	}
 }

@@ -373,7 +373,10 @@ func (r *Run) still(ctx context.Context) *Error {
 			return e
 		}
 	}
-	return r.pass.bridge.pipe.names.fenced(r.pass.call.Session) // last: it is true for a moment only
+	if e := begun(ctx, r); e != nil {
+		return e
+	}
+	return r.pass.bridge.pipe.names.fenced(&r.pass.call) // last: it is true for a moment only
 }
 
 // resultLimit bounds the call's result, in bytes.

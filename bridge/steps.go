@@ -72,6 +72,9 @@ func runSteps(ctx context.Context, r *Run) (s Step) {
 		}
 		s.Err = r.pass.ofCall(s.Err)
 	}()
+	if e := begun(ctx, r); e != nil {
+		return e.Step()
+	}
 	if r.pass.call.Detached {
 		r.mu.Lock()
 		r.begun = true

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -295,6 +296,9 @@ func noHistory(err error) *Error {
 
 // notKept is the error of what cannot be remembered.
 func notKept(message string, err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok { // of who shares what is kept
+		return e
+	}
 	return Errorf(InternalError, Internal, NotRun, "%s", message).With(err)
 }
 

@@ -42,7 +42,7 @@ type Record struct {
 	Key string
 	// Value belongs to the reader. It is nil where the record is deleted.
 	Value []byte
-	// Revision grows with each change of any record of the same lifetime (see Short), and is never 0.
+	// Revision grows with each change of any record of the same bucket (see Bucket), and is never 0.
 	Revision uint64
 	// Deleted marks a change that removed the record. Its Revision must not be passed to Update.
 	Deleted bool
@@ -69,27 +69,32 @@ type Records interface {
 	Watch(ctx context.Context, prefix string) (<-chan Record, error)
 }
 
-// ShortAge is for how long an engine keeps a record of Short at least, after its last change: longer than
+// ShortAge is for how long an engine keeps a record of PT_SHORT at least, after its last change: longer than
 // a taint counts, and than whoever passed a call on relies on a ticket that is not there.
 const ShortAge = 20 * time.Minute
 
-// Short reports whether the engine removes the record some time after its last change: leases of
-// nodes, tickets, rates and taints ("n.", "t.", "r.", "x."). It keeps the others, the directory of
-// sessions, owners of catalogs, revocations and marks ("s.", "c.", "v.", "m."), until they are deleted.
-func Short(key string) bool { return strings.IndexByte("nrtx", key[0]) >= 0 }
+// DayAge is for how long an engine keeps a record of PT_DAY at least, after its last change.
+const DayAge = 24 * time.Hour
 
-// Bucket returns the name of what holds the record in an engine: a sealed value opens there only.
+// Bucket returns the name of what holds the record in an engine: a sealed value opens there only. The
+// engine removes a record some time after its last change: leases of nodes, tickets, rates and taints
+// ("n.", "t.", "r.", "x.") after ShortAge, and idempotency keys ("k.") after DayAge. It keeps the others
+// until they are deleted: the directory of sessions, owners of catalogs, revocations and marks ("s.", "c.",
+// "v.", "m."), and grants, known tools, histories, their documents and logins ("g.", "w.", "h.", "d.", "l.").
 func Bucket(key string) string {
-	if Short(key) {
+	switch key[0] {
+	case 'n', 'r', 't', 'x':
 		return "PT_SHORT"
+	case 'k':
+		return "PT_DAY"
 	}
 	return "PT_KEEP"
 }
 
 // kinds has the letters with which keys begin.
-const kinds = "nrtxscvm"
+const kinds = "nrtxkscvmgwhdl"
 
-// CheckKey returns ErrInvalid for a key that is not a letter of Short and further words, with dots
+// CheckKey returns ErrInvalid for a key that is not a letter of Bucket and further words, with dots
 // between them. Words have letters, digits, "_", "-" and "=".
 func CheckKey(key string) error {
 	kind, words, _ := strings.Cut(key, ".")

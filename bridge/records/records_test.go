@@ -87,11 +87,14 @@ func TestMemoryExpire(t *testing.T) {
 	})
 }
 
-func TestShort(t *testing.T) {
+func TestBuckets(t *testing.T) {
 	t.Parallel()
-	for key, short := range map[string]bool{"n.A": true, "t.A.1": true, "r.A": true, "x.A": true, "s.A": false, "c.A": false, "v.A": false, "m.A": false} {
-		if err := records.CheckKey(key); err != nil || records.Short(key) != short {
-			t.Errorf("%s: %v, %v", key, records.Short(key), err)
+	for kinds, bucket := range map[string]string{"ntrx": "PT_SHORT", "k": "PT_DAY", "scvmgwhdl": "PT_KEEP"} {
+		for _, kind := range kinds {
+			key := string(kind) + ".A"
+			if err := records.CheckKey(key); err != nil || records.Bucket(key) != bucket {
+				t.Errorf("%s is in %s, %v", key, records.Bucket(key), err)
+			}
 		}
 	}
 }

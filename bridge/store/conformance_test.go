@@ -3,9 +3,7 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,7 +12,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/bridge/gatetest"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
 )
 
 // clock is a time that a test moves.
@@ -44,12 +42,6 @@ func TestConformance(t *testing.T) {
 		},
 	}
 	cases := map[string]func(*testing.T, func(Options) *Store){
-		"versions":          versionsConform,
-		"version conflicts": versionConflictsConform,
-		"version bound":     versionBoundConforms,
-		"grants":            grantsConform,
-		"known tools":       knownToolsConform,
-		"known bound":       knownBoundConforms,
 		"taints":            taintsConform,
 		"rates":             ratesConform,
 		"homes":             homesConform,
@@ -60,14 +52,11 @@ func TestConformance(t *testing.T) {
 		"connection bounds": connectionBoundsConform,
 		"browsers":          browsersConform,
 		"logins":            loginsConform,
-		"replies":           repliesConform,
-		"reply bounds":      replyBoundsConform,
-		"one claim of many": oneClaimConforms,
+		"reply age":         replyAgeConforms,
 		"audit":             auditConforms,
 		"audit together":    auditTogetherConforms,
 		"calls":             callsConform,
 		"call bounds":       callBoundsConform,
-		"version bytes":     versionBytesConform,
 		"closed":            closedConforms,
 		"giving up":         givingUpConforms,
 	}
@@ -78,202 +67,31 @@ func TestConformance(t *testing.T) {
 				check(t, func(o Options) *Store { return make(t, o) })
 			})
 		}
+		t.Run(store, func(t *testing.T) {
+			t.Parallel()
+			open := func(t *testing.T, o bridgetest.MemoryOptions) bridge.Memory {
+				t.Helper()
+				return make(t, Options{MaxKeys: o.MaxKeys, MaxReplyBytes: o.MaxReplyBytes, MaxVersionBytes: o.MaxVersionBytes}).Memory
+			}
+			bridgetest.TestReplies(t, open)
+			bridgetest.TestGrants(t, open)
+			bridgetest.TestVersions(t, open)
+		})
 	}
 }
 
-func grantsConform(t *testing.T, make func(Options) *Store) {
-	ctx, now := t.Context(), newClock()
-	g := make(Options{Now: now.now}).Grants
-	put := func(by string) bridge.Grant {
-		t.Helper()
-		return must(g.Put(ctx, bridge.Grant{GrantUse: bridge.GrantUse{Caller: "agent", Site: "shop", Tool: "buy", Digest: "d1", Credential: "c1", Config: "p1"}, GivenBy: by, GivenAt: now.now()}))(t)
-	}
-	exact := put("ann")
-	if len(exact.ID) != 32 {
-		t.Errorf("the ID is %q", exact.ID)
-	}
-	use := bridge.GrantUse{Caller: "agent", Site: "shop", Tool: "buy", Digest: "d1", Credential: "c1", Config: "p1"}
-	if got, found, err := g.Find(ctx, use); err != nil || !found || got != exact {
-		t.Errorf("found %v %v %v, want %v", got, found, err, exact)
-	}
-	for name, change := range map[string]func(*bridge.GrantUse){
-		"caller": func(u *bridge.GrantUse) { u.Caller = "other" }, "site": func(u *bridge.GrantUse) { u.Site = "other" },
-		"tool": func(u *bridge.GrantUse) { u.Tool = "Buy" }, "digest": func(u *bridge.GrantUse) { u.Digest = "d2" },
-		"space": func(u *bridge.GrantUse) { u.Digest = "d1 " }, "nothing": func(u *bridge.GrantUse) { *u = bridge.GrantUse{} },
-		"credential": func(u *bridge.GrantUse) { u.Credential = "c2" }, "no credential": func(u *bridge.GrantUse) { u.Credential = "" },
-		"config": func(u *bridge.GrantUse) { u.Config = "p2" }, "no config": func(u *bridge.GrantUse) { u.Config = "" },
-	} {
-		other := use
-		change(&other)
-		if got, found, err := g.Find(ctx, other); err != nil || found {
-			t.Errorf("another %s: %v %v %v", name, got, found, err)
-		}
-	}
-	newer := put("bob")
-	if got, found, _ := g.Find(ctx, use); !found || got != newer {
-		t.Errorf("the newest is %v, found %v", newer, got)
-	}
-	if got := must(g.All(ctx))(t); !slices.Equal(got, []bridge.Grant{exact, newer}) {
-		t.Errorf("all are %v", got)
-	}
-	if !must(g.Revoke(ctx, newer.ID))(t) {
-		t.Error("the newest is not revoked")
-	}
-	if got, found, _ := g.Find(ctx, use); !found || got != exact {
-		t.Errorf("found %v, want %v", got, exact)
-	}
-	if !must(g.Revoke(ctx, exact.ID))(t) || must(g.Revoke(ctx, exact.ID))(t) {
-		t.Error("a grant is revoked once")
-	}
-	if _, found, _ := g.Find(ctx, use); found {
-		t.Error("a revoked grant is found")
-	}
-	for _, bad := range []bridge.Grant{exact, {}, {GrantUse: bridge.GrantUse{Caller: "a", Site: "s", Tool: "t"}, GivenBy: "p"}} {
-		if _, err := g.Put(ctx, bad); err == nil {
-			t.Errorf("%v was kept", bad)
-		}
-	}
-}
-
-func knownToolsConform(t *testing.T, make func(Options) *Store) {
-	ctx, k := t.Context(), make(Options{}).KnownTools
-	at := newClock().now()
-	if got := must(k.Known(ctx, "shop"))(t); got != nil {
-		t.Errorf("a new site knows %v", got)
-	}
-	b, a := bridge.KnownTool{Tool: "b", SeenAt: at}, bridge.KnownTool{Tool: "a", SeenAt: at}
-	ok(t, k.SetKnown(ctx, "shop", []bridge.KnownTool{b, a}))
-	ok(t, k.SetKnown(ctx, "other", []bridge.KnownTool{{Tool: "c"}}))
-	if got := must(k.Known(ctx, "shop"))(t); !slices.Equal(got, []bridge.KnownTool{a, b}) {
-		t.Errorf("known are %v", got)
-	}
-	b.SeenAt = at.Add(time.Hour)
-	ok(t, k.SetKnown(ctx, "shop", []bridge.KnownTool{b}))
-	if got := must(k.Known(ctx, "shop"))(t); !slices.Equal(got, []bridge.KnownTool{a, b}) {
-		t.Errorf("known are %v", got)
-	}
-}
-
-func knownBoundConforms(t *testing.T, make func(Options) *Store) {
-	gatetest.NoRace(t)
-	ctx, k := t.Context(), make(Options{}).KnownTools
-	at := newClock().now()
-	var tools []bridge.KnownTool
-	for i := range maxKnown {
-		tools = append(tools, bridge.KnownTool{Tool: fmt.Sprintf("t%05d", i), SeenAt: at.Add(time.Duration(i))})
-	}
-	ok(t, k.SetKnown(ctx, "shop", tools))
-	if got := must(k.Known(ctx, "shop"))(t); len(got) != maxKnown {
-		t.Fatalf("at the limit %d are known", len(got))
-	}
-	ok(t, k.SetKnown(ctx, "shop", []bridge.KnownTool{{Tool: "new", SeenAt: at.Add(time.Hour)}}))
-	got := must(k.Known(ctx, "shop"))(t)
-	if len(got) != maxKnown || got[0].Tool != "new" || got[1].Tool != "t00001" {
-		t.Errorf("one past the limit %d are known, from %v", len(got), got[:2])
-	}
-}
-
-func repliesConform(t *testing.T, make func(Options) *Store) {
+func replyAgeConforms(t *testing.T, make func(Options) *Store) {
 	ctx, now := t.Context(), newClock()
 	r := make(Options{Now: now.now}).Replies
-	begin := func(caller, key, body string) bridge.ReplyState {
-		t.Helper()
-		return must(r.Begin(ctx, caller, key, body))(t)
-	}
-	first := begin("agent", "k", "b")
-	if first.Status != bridge.ReplyClaimed || len(first.Claim) != 32 {
-		t.Fatalf("the first gets %v", first)
-	}
-	if got := begin("agent", "k", "b"); got.Status != bridge.ReplyInFlight || got.Claim != first.Claim {
-		t.Errorf("the second gets %v", got)
-	}
-	if got := begin("agent", "k", "c"); got.Status != bridge.ReplyOtherBody || got.Claim != first.Claim {
-		t.Errorf("another body gets %v", got)
-	}
-	if got := begin("other", "k", "c"); got.Status != bridge.ReplyClaimed {
-		t.Errorf("another caller gets %v", got)
-	}
-	reply := []byte("{\"a\":\x00}")
-	ok(t, r.Finish(ctx, first.Claim, reply))
-	if got := begin("agent", "k", "b"); got.Status != bridge.ReplyFinished || string(got.Reply) != string(reply) {
-		t.Errorf("after the end: %v", got)
-	}
-	if got := begin("agent", "k", "c"); got.Status != bridge.ReplyOtherBody {
-		t.Errorf("another body after the end: %v", got)
-	}
-	for name, err := range map[string]error{
-		"finish twice": r.Finish(ctx, first.Claim, reply), "abandon the finished": r.Abandon(ctx, first.Claim),
-		"finish nothing": r.Finish(ctx, "none", reply), "abandon nothing": r.Abandon(ctx, "none"),
-	} {
-		if !errors.Is(err, bridge.ErrClaimLost) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	given := begin("agent", "free", "b")
-	ok(t, r.Abandon(ctx, given.Claim))
-	if got := begin("agent", "free", "c"); got.Status != bridge.ReplyClaimed || got.Claim == given.Claim {
-		t.Errorf("an abandoned key gives %v", got)
-	}
-	empty := begin("agent", "empty", "b")
-	ok(t, r.Finish(ctx, empty.Claim, nil))
-	if got := begin("agent", "empty", "b"); got.Status != bridge.ReplyFinished || len(got.Reply) != 0 {
-		t.Errorf("an empty reply gives %v", got)
-	}
+	first := must(r.Begin(ctx, "agent", "k", "b"))(t)
+	ok(t, r.Finish(ctx, first.Claim, nil))
 	now.advance(24*time.Hour - 1)
-	if got := begin("agent", "k", "b"); got.Status != bridge.ReplyFinished {
+	if got := must(r.Begin(ctx, "agent", "k", "b"))(t); got.Status != bridge.ReplyFinished {
 		t.Errorf("before the day ends: %v", got)
 	}
 	now.advance(1)
-	if got := begin("agent", "k", "b"); got.Status != bridge.ReplyClaimed {
+	if got := must(r.Begin(ctx, "agent", "k", "b"))(t); got.Status != bridge.ReplyClaimed {
 		t.Errorf("after a day: %v", got)
-	}
-}
-
-func replyBoundsConform(t *testing.T, make func(Options) *Store) {
-	ctx := t.Context()
-	r := make(Options{MaxKeys: 4, MaxReplyBytes: 100}).Replies
-	var states []bridge.ReplyState
-	for i := range 4 {
-		states = append(states, must(r.Begin(ctx, "agent", strconv.Itoa(i), "b"))(t))
-	}
-	if _, err := r.Begin(ctx, "agent", "4", "b"); !errors.Is(err, bridge.ErrTooManyKeys) {
-		t.Errorf("one key too many: %v", err)
-	}
-	if got := must(r.Begin(ctx, "other", "4", "b"))(t); got.Status != bridge.ReplyClaimed {
-		t.Errorf("another caller gets %v", got)
-	}
-	body := []byte(strings.Repeat("x", 49)) // two of them are 100 bytes
-	for i := range 3 {
-		ok(t, r.Finish(ctx, states[i].Claim, body))
-	}
-	ok(t, r.Finish(ctx, states[3].Claim, []byte(strings.Repeat("x", 100))))
-	var got []bridge.ReplyStatus
-	for i := range 4 {
-		got = append(got, must(r.Begin(ctx, "agent", strconv.Itoa(i), "b"))(t).Status)
-	}
-	if want := []bridge.ReplyStatus{bridge.ReplyUnknown, bridge.ReplyFinished, bridge.ReplyFinished, bridge.ReplyUnknown}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
-func oneClaimConforms(t *testing.T, make func(Options) *Store) {
-	ctx, r := t.Context(), make(Options{}).Replies
-	var claimed atomic.Int64
-	var all sync.WaitGroup
-	for range 50 {
-		all.Go(func() {
-			state, err := r.Begin(ctx, "agent", "k", "b")
-			if err != nil {
-				t.Error(err)
-			}
-			if state.Status == bridge.ReplyClaimed {
-				claimed.Add(1)
-			}
-		})
-	}
-	all.Wait()
-	if claimed.Load() != 1 {
-		t.Errorf("%d of 50 got the claim", claimed.Load())
 	}
 }
 

@@ -107,6 +107,9 @@ func (s *sqlReplies) claim(ctx context.Context, tx *sql.Tx, caller, key,
 	return state, err
 }
 
+// Begun implements bridge.Replies. The audit of this folder tells what began.
+func (s *sqlReplies) Begun(context.Context, string) error { return nil }
+
 // Finish implements bridge.Replies. It does not wait for the disk: a reply that
 // a power failure takes leaves the claim, which then says ReplyUnknown.
 func (s *sqlReplies) Finish(ctx context.Context, claim string, reply []byte) error {

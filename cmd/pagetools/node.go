@@ -173,8 +173,7 @@ func (p *program) join(ctx context.Context, pl *plan, waiting func()) (*node, er
 		_ = l.Close()
 		return nil, fmt.Errorf("joining the cluster: %w", err)
 	}
-	p.say("warning: consent that is kept and results under an Idempotency-Key are each node's own: " +
-		"have the balancer send each caller to one node")
+	p.say("warning: consent that is kept is each node's own: have the balancer send each caller to one node")
 	p.say("note: this is the node %s of a cluster, and other nodes reach it at %s", o.Name, o.Address)
 	return n, nil
 }

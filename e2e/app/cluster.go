@@ -144,16 +144,13 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 		store.Close()
 		return nil, err
 	}
-	dir := directory.New(directory.Options{Records: c.records, Sealer: o.Keys.Sealer(key.Records),
-		Dead: func(ctx context.Context, id string) (bool, error) {
-			is, err := c.node.Ask(ctx, id)
-			return is == lease.Dead, err
-		}})
+	c.keep(o)
+	dir := directory.New(directory.Options{Records: c.records, Sealer: o.Keys.Sealer(key.Records), Dead: c.isDead})
 	namer := o.Keys.Namers()[0]
 	c.nodes = nodesOf{c.node, o.Name}
 	c.Homes = &homes{nodes: c.nodes, dir: dir, namer: namer, expired: &c.expired, ending: &c.ending, held: map[string]*heldHome{}, epochs: map[int64]string{}}
 	c.Cluster = cluster.New(cluster.Options{Identity: id, Nodes: c.nodes, Directory: sessionsIn{dir}, Namer: namer,
-		Owner: c.owner, Place: c.place, Tickets: tickets{c.records, c.node}, Log: o.Log})
+		Keys: c.replies.Home, Owner: c.owner, Place: c.place, Tickets: tickets{c.records, c.node}, Log: o.Log})
 	running, stop := context.WithCancel(context.Background())
 	c.stop = stop
 	c.run.Go(func() { c.node.Run(running) })

@@ -10,6 +10,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/records/rate"
 	"github.com/pagetools/pagetools/bridge/records/revoked"
 	"github.com/pagetools/pagetools/bridge/records/taint"
+	"github.com/pagetools/pagetools/bridge/records/vault"
+	"github.com/pagetools/pagetools/transport/cluster/key"
 )
 
 // shared has what the nodes of a cluster keep together.
@@ -19,11 +21,26 @@ type shared struct {
 
 	taints  *taint.Taints
 	rates   *rate.Rates
+	replies *vault.Replies
 	batches atomic.Int64 // of rates
 }
 
 // Shared puts what the nodes keep together in the place of what one process keeps.
-func (c *Cluster) Shared(m *bridge.Memory) { m.Taints, m.Rates = c.taints, c.rates }
+func (c *Cluster) Shared(m *bridge.Memory) {
+	m.Taints, m.Rates, m.Replies = c.taints, c.rates, c.replies
+}
+
+// keep opens what must not be lost with this node.
+func (c *Cluster) keep(o *ClusterOptions) {
+	v := vault.Options{Records: c.records, Sealer: o.Keys.Sealer(key.Records), Names: namesOf(o), Self: func() string { return c.node.Life().ID }, Dead: c.isDead}
+	c.replies = vault.NewReplies(v)
+}
+
+// isDead reports whether a life of a node has ended for good.
+func (c *Cluster) isDead(ctx context.Context, id string) (bool, error) {
+	is, err := c.node.Ask(ctx, id)
+	return is == lease.Dead, err
+}
 
 // share opens it, and reads what was revoked before anybody is served.
 func (c *Cluster) share(ctx context.Context, o *ClusterOptions) error {

@@ -32,6 +32,9 @@ type Options struct {
 	// Place returns the node that gets what this one, which is about to end, begins no more: sessions, and
 	// calls without one. It is false, as a nil function, where this one does.
 	Place func() (Node, bool)
+	// Keys returns the ID of the node that has an open claim on the idempotency key of a caller; "" is none.
+	// After an error, whoever serves the request finds out. A nil function knows of no claims.
+	Keys func(ctx context.Context, caller, key string) (id string, err error)
 	// Tickets say of a request that starts calls whether it did; nil: nobody knows.
 	Tickets Tickets
 	// Patience limits how long a request looks for a home that answers; zero means 30 s.

@@ -24,6 +24,8 @@ type want struct {
 	name string
 	// session is the caller's name for its state; "" is none.
 	session string
+	// key is the caller's name for the call; "" is none.
+	key string
 	// site names the site of the request, where it has one.
 	site string
 	// calls says that the request may run a tool, and resumes that it is about a call that was made.
@@ -73,6 +75,9 @@ func wantOf(r *http.Request, body []byte) (w want, ok bool) {
 		w.site = at(1)
 	default:
 		return w, false
+	}
+	if first := at(0); w.calls && !w.resumes && first != "mcp" { // which has no keys
+		w.key, _ = transport.KeyOf(r.Header)
 	}
 	return w, true
 }

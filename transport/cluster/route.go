@@ -79,6 +79,9 @@ func (c *Cluster) find(ctx context.Context, w *want, caller string) (p place, er
 		}
 		return place{node: n, why: "name"}, nil
 	}
+	if n, here := c.claimant(ctx, w, caller); here || n.ID != "" {
+		return place{node: n, why: "key"}, nil
+	}
 	if w.session != "" && caller != "" && c.o.Directory != nil {
 		p.key = c.o.Namer.Name(caller, w.session)
 		id, epoch, err := c.o.Directory.Home(ctx, p.key)
@@ -116,6 +119,25 @@ func (c *Cluster) begins(p place) place {
 		}
 	}
 	return p
+}
+
+// claimant returns the living node that has a claim on the key of a request, or whether it is this one: it
+// knows the end of the call also where the engine does not.
+func (c *Cluster) claimant(ctx context.Context, w *want, caller string) (n Node, here bool) {
+	if w.key == "" || caller == "" || c.o.Keys == nil {
+		return n, false
+	}
+	id, err := c.o.Keys(ctx, caller, w.key)
+	if err != nil || id == "" {
+		return n, false
+	}
+	if id == c.o.Nodes.Self().ID {
+		return n, true
+	}
+	if n, known := c.o.Nodes.Find(id); known && !n.IsDead() {
+		return n, false
+	}
+	return Node{}, false
 }
 
 // findShared returns the node that has the page of a site, where calls without a session share one.

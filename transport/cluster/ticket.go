@@ -29,7 +29,7 @@ var ErrMoved = errors.New("the request is another node's")
 type ticket struct {
 	tickets Tickets
 	hop     hop
-	self    func() Node
+	nodes   Nodes
 
 	once  sync.Once
 	err   error
@@ -39,8 +39,9 @@ type ticket struct {
 // begin decides once for all calls of the request.
 func (t *ticket) begin(ctx context.Context) *bridge.Error {
 	t.once.Do(func() {
-		if t.err = t.tickets.Begin(ctx, t.hop.call, t.hop.attempt); t.self().ID != t.hop.home {
-			t.err = ErrMoved // it was for another life
+		t.err = t.tickets.Begin(ctx, t.hop.call, t.hop.attempt)
+		if t.err == nil && (t.nodes.Self().ID != t.hop.home || !t.nodes.Holds()) {
+			t.err = ErrMoved // it was for another life, or for this one before it lost its lease
 		}
 		t.moved.Store(errors.Is(t.err, ErrMoved))
 	})
@@ -59,7 +60,7 @@ func (c *Cluster) under(h hop, w http.ResponseWriter, r *http.Request, next http
 		next.ServeHTTP(w, r)
 		return
 	}
-	t := &ticket{tickets: c.o.Tickets, hop: h, self: c.o.Nodes.Self}
+	t := &ticket{tickets: c.o.Tickets, hop: h, nodes: c.o.Nodes}
 	next.ServeHTTP(&ticketWriter{ResponseWriter: w, r: r, t: t}, r.WithContext(bridge.WithTicket(r.Context(), t.begin)))
 }
 

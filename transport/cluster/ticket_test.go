@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -125,6 +126,27 @@ func TestTickets(t *testing.T) {
 		a.send("POST", "/webtools/shop", inSession).wants(t, "the second try", 200, fmt.Sprintf(on, "b"))
 		if b.hops.Load() != 2 || b.ran.Load() != 1 {
 			t.Errorf("%d tries, %d ran", b.hops.Load(), b.ran.Load())
+		}
+	})
+	t.Run("its home lost its lease", func(t *testing.T) {
+		for _, body := range []string{inSession, `{"action":"read","request":{}}`, `{"action":"read","request":{"key":1}}`} {
+			m, tickets := newMembers(t), &clustertest.Tickets{}
+			var owner atomic.Value // of calls without a session
+			with := func(o *cluster.Options) {
+				o.Tickets, o.Owner = tickets, func(string) (string, bool) { return owner.Load().(string), true }
+			}
+			a, b := m.start("a", with), m.start("b", with)
+			m.put("s", b, 1)
+			owner.Store(b.ID)
+			tickets.OnBegin(func() { // the ticket is there, and nothing has run
+				m.Cut(b.ID, true)
+				m.put("s", a, 2)
+				owner.Store(a.ID)
+			})
+			a.send("POST", "/webtools/shop", body, "Idempotency-Key", "a-key-of-tests").wants(t, body, 200, fmt.Sprintf(on, "a"))
+			if tickets.Len() != 1 || b.ran.Load() != 0 || a.ran.Load() != 1 {
+				t.Errorf("%s: %d tickets, %d and %d ran", body, tickets.Len(), a.ran.Load(), b.ran.Load())
+			}
 		}
 	})
 	t.Run("nobody knows", func(t *testing.T) {

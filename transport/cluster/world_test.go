@@ -17,6 +17,8 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/records"
+	"github.com/pagetools/pagetools/bridge/records/vault"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/calls"
 	"github.com/pagetools/pagetools/transport/cluster"
@@ -39,6 +41,8 @@ type members struct {
 	t     testing.TB
 	homes clustertest.Homes
 	keys  key.Keys
+	// records keep idempotency keys for all nodes; nil: nobody does.
+	records records.Records
 }
 
 // node is a node of a cluster, whole but for its pages.
@@ -93,11 +97,19 @@ func (m *members) start(name string, change func(*cluster.Options)) *node {
 	n.Router = bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""), bridgetest.Asking("write", ""))
 	n.Handle("shop", n.runs)
 	nodes := m.As(n.Node)
-	var err error
-	n.bridge, err = bridge.New(n.Router, bridge.Options{Node: func() string { return n.ID }, Lost: func(id string) bool {
+	lost := func(id string) bool {
 		other, known := nodes.Find(id)
 		return known && other.IsDead()
-	}})
+	}
+	var memory bridge.Memory
+	var keys func(context.Context, string, string) (string, error)
+	if m.records != nil {
+		v := vault.NewReplies(vault.Options{Records: m.records, Sealer: m.keys.Sealer(key.Records), Names: []func(...string) string{m.namer().Name},
+			Self: func() string { return n.ID }, Dead: func(_ context.Context, id string) (bool, error) { return lost(id), nil }})
+		memory.Replies, keys = v, v.Home
+	}
+	var err error
+	n.bridge, err = bridge.New(n.Router, bridge.Options{Node: func() string { return n.ID }, Holds: nodes.Holds, Lost: lost, Memory: memory})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +117,7 @@ func (m *members) start(name string, change func(*cluster.Options)) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := cluster.Options{Identity: id, Nodes: nodes, Directory: &clustertest.Directory{Homes: &m.homes}, Namer: m.namer(), Patience: hang}
+	o := cluster.Options{Identity: id, Nodes: nodes, Directory: &clustertest.Directory{Homes: &m.homes}, Namer: m.namer(), Keys: keys, Patience: hang}
 	if change != nil {
 		change(&o)
 	}

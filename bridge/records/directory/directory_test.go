@@ -1,7 +1,6 @@
 package directory_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,25 +17,6 @@ import (
 )
 
 func TestMain(m *testing.M) { os.Exit(bridgetest.Main(m, os.Stderr)) }
-
-// place seals by writing where a value belongs, and mixing its bytes.
-type place struct{}
-
-func (place) Seal(bucket, key string, value []byte) []byte {
-	sealed := []byte(bucket + "/" + key + "/")
-	for _, b := range value {
-		sealed = append(sealed, b^0x55)
-	}
-	return sealed
-}
-
-func (p place) Open(bucket, key string, sealed []byte) ([]byte, error) {
-	mixed, ok := bytes.CutPrefix(sealed, []byte(bucket+"/"+key+"/"))
-	if !ok {
-		return nil, errors.New("it was sealed for another place")
-	}
-	return p.Seal("", "", mixed)[2:], nil
-}
 
 // world has records, and who is dead.
 type world struct {
@@ -66,7 +46,7 @@ func (w *world) node() *directory.Directory {
 		}
 		return w.fault
 	}}
-	return directory.New(directory.Options{Records: faulty, Sealer: place{}, Dead: func(_ context.Context, id string) (bool, error) {
+	return directory.New(directory.Options{Records: faulty, Sealer: recordstest.Sealer{}, Dead: func(_ context.Context, id string) (bool, error) {
 		if id == "UNKNOWN" {
 			return false, recordstest.ErrFault
 		}

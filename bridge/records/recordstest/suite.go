@@ -50,7 +50,7 @@ func Test(t *testing.T, open Open) {
 }
 
 // kinds are lifetimes of records that are tested: one of each that an engine has.
-var kinds = []string{"n.", "s."}
+var kinds = []string{"n.", "k.", "s."}
 
 var ids atomic.Int64
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -11,7 +12,13 @@ import (
 )
 
 // The buckets.
-var short, keep = records.Bucket("n.X"), records.Bucket("s.X")
+var short, day, keep = records.Bucket("n.X"), records.Bucket("k.X"), records.Bucket("s.X")
+
+// buckets lists them, with how long they keep a record after its last change; 0 is until it is deleted.
+var buckets = []struct {
+	name string
+	age  time.Duration
+}{{short, records.ShortAge}, {day, records.DayAge}, {keep, 0}}
 
 // notReplicated is JetStream's error code for copies that need a cluster.
 const notReplicated nats.ErrorCode = 10074
@@ -26,13 +33,14 @@ func subject(key string) string { return "$KV." + records.Bucket(key) + "." + ke
 func keyOf(bucket, subject string) string { return subject[len("$KV."+bucket+"."):] }
 
 // form returns a bucket as Open makes it.
-func form(bucket string, replicas int) *nats.StreamConfig {
-	c := &nats.StreamConfig{
+func form(bucket string, age time.Duration, replicas int) *nats.StreamConfig {
+	return &nats.StreamConfig{
 		Name:              stream(bucket),
 		Description:       "pagetools: records of a cluster",
 		Subjects:          []string{"$KV." + bucket + ".>"},
 		MaxMsgsPerSubject: 1,
 		Replicas:          replicas,
+		MaxAge:            age,
 		Storage:           nats.FileStorage,
 		Discard:           nats.DiscardNew,
 		DenyDelete:        true,
@@ -42,10 +50,6 @@ func form(bucket string, replicas int) *nats.StreamConfig {
 		MaxConsumers:      -1,
 		MaxMsgSize:        -1,
 	}
-	if bucket == short {
-		c.MaxAge = records.ShortAge
-	}
-	return c
 }
 
 // maker looks at buckets, and makes them.
@@ -58,15 +62,15 @@ type maker struct {
 
 // ready makes a bucket that is missing, or returns why the one that is there does not do. The
 // number of its copies is returned.
-func (b *maker) ready(ctx context.Context, bucket string, replicas int) (int, error) {
+func (b *maker) ready(ctx context.Context, bucket string, age time.Duration, replicas int) (int, error) {
 	info, err := b.js.StreamInfo(stream(bucket), nats.Context(ctx))
 	if errors.Is(err, nats.ErrStreamNotFound) && !b.existing {
-		info, err = b.make(ctx, bucket, replicas)
+		info, err = b.make(ctx, bucket, age, replicas)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("bucket %s: %w", bucket, err)
 	}
-	if err := fits(bucket, info.Config); err != nil {
+	if err := fits(age, info.Config); err != nil {
 		return 0, fmt.Errorf("bucket %s: %w", bucket, err)
 	}
 	if info.Config.Replicas > 1 && !b.copiesAreSafe() {
@@ -92,7 +96,7 @@ func (b *maker) unsafe() error {
 }
 
 // make makes a bucket. Without a number of copies there are three in a cluster, and one elsewhere.
-func (b *maker) make(ctx context.Context, bucket string, replicas int) (*nats.StreamInfo, error) {
+func (b *maker) make(ctx context.Context, bucket string, age time.Duration, replicas int) (*nats.StreamInfo, error) {
 	want := replicas
 	if want == 0 {
 		want = 3
@@ -100,10 +104,10 @@ func (b *maker) make(ctx context.Context, bucket string, replicas int) (*nats.St
 	if alone := replicas == 0 && b.conn.ConnectedClusterName() == ""; want > 1 && !alone && !b.copiesAreSafe() {
 		return nil, b.unsafe()
 	}
-	info, err := b.js.AddStream(form(bucket, want), nats.Context(ctx))
+	info, err := b.js.AddStream(form(bucket, age, want), nats.Context(ctx))
 	var refused *nats.APIError
 	if replicas == 0 && errors.As(err, &refused) && refused.ErrorCode == notReplicated {
-		info, err = b.js.AddStream(form(bucket, 1), nats.Context(ctx))
+		info, err = b.js.AddStream(form(bucket, age, 1), nats.Context(ctx))
 	}
 	if errors.Is(err, nats.ErrStreamNameAlreadyInUse) { // another node was faster, with another number of copies
 		return b.js.StreamInfo(stream(bucket), nats.Context(ctx))
@@ -115,11 +119,11 @@ func (b *maker) make(ctx context.Context, bucket string, replicas int) (*nats.St
 }
 
 // fits returns why a bucket that somebody made would lose records.
-func fits(bucket string, c nats.StreamConfig) error {
+func fits(age time.Duration, c nats.StreamConfig) error {
 	switch {
-	case bucket == short && c.MaxAge != 0 && c.MaxAge < records.ShortAge:
-		return fmt.Errorf("invalid age %v: must be at least %v, or a caller's taint is forgotten too early", c.MaxAge, records.ShortAge)
-	case bucket == keep && c.MaxAge != 0:
+	case age != 0 && c.MaxAge != 0 && c.MaxAge < age:
+		return fmt.Errorf("invalid age %v: must be at least %v, or what must count until then is forgotten too early", c.MaxAge, age)
+	case age == 0 && c.MaxAge != 0:
 		return fmt.Errorf("invalid age %v: must be none, because it holds what must not be forgotten", c.MaxAge)
 	case c.Discard != nats.DiscardNew:
 		return errors.New("invalid discard policy \"old\": must be \"new\", or records are lost when it is full")

@@ -1,7 +1,7 @@
 // Package jetstream keeps the records of a cluster in NATS JetStream: it implements records.Records,
 // and is the only importer of nats.go.
 //
-// Two buckets hold them, PT_SHORT and PT_KEEP, in the form of NATS's own key-value buckets, so that
+// Three buckets hold them, PT_SHORT, PT_DAY and PT_KEEP, in the form of NATS's own key-value buckets, so that
 // an operator can read and make them with the command nats. Open makes those that are missing,
 // where it may, and refuses those that would lose records.
 //

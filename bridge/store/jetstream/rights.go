@@ -7,18 +7,20 @@ import "fmt"
 // marks of deletions (see Store.Sweep).
 func Rights(sweep bool) (publish, subscribe []string) {
 	publish = []string{"$JS.API.INFO"}
-	for _, bucket := range []string{short, keep} {
-		publish = append(publish, fmt.Sprintf("$KV.%s.>", bucket))
+	for _, bucket := range buckets {
+		publish = append(publish, fmt.Sprintf("$KV.%s.>", bucket.name))
 		for _, subject := range []string{
 			"$JS.API.STREAM.INFO.%s", "$JS.API.STREAM.MSG.GET.%s",
 			"$JS.API.CONSUMER.CREATE.%s", "$JS.API.CONSUMER.CREATE.%s.>", "$JS.API.CONSUMER.INFO.%s.>", "$JS.API.CONSUMER.DELETE.%s.>",
 			"$JS.FC.%s.>",
 		} {
-			publish = append(publish, fmt.Sprintf(subject, stream(bucket)))
+			publish = append(publish, fmt.Sprintf(subject, stream(bucket.name)))
 		}
 	}
 	if sweep {
-		publish = append(publish, "$JS.API.STREAM.PURGE."+stream(keep))
+		for _, bucket := range swept {
+			publish = append(publish, "$JS.API.STREAM.PURGE."+stream(bucket))
+		}
 	}
 	return publish, []string{inbox + ".>"}
 }

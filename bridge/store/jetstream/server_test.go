@@ -239,8 +239,10 @@ func TestBuckets(t *testing.T) {
 	if _, err := Open(t.Context(), Options{Servers: c.URLs(), Existing: true}); !errors.Is(err, nats.ErrStreamNotFound) {
 		t.Errorf("who only looks, without buckets: %v", err)
 	}
-	for _, bucket := range []string{short, keep} {
-		if _, err := js.StreamInfo(stream(bucket)); !errors.Is(err, nats.ErrStreamNotFound) {
+	ages := map[string]time.Duration{}
+	for _, bucket := range buckets {
+		ages[bucket.name] = bucket.age
+		if _, err := js.StreamInfo(stream(bucket.name)); !errors.Is(err, nats.ErrStreamNotFound) {
 			t.Errorf("who only looks made a bucket: %v", err)
 		}
 	}
@@ -251,6 +253,8 @@ func TestBuckets(t *testing.T) {
 		{short, "at least 20m0s", func(c *nats.StreamConfig) { c.MaxAge = 10 * time.Minute }},
 		{short, "", func(c *nats.StreamConfig) { c.MaxAge = time.Hour }},
 		{short, "", func(c *nats.StreamConfig) { c.MaxAge = 0 }},
+		{day, "at least 24h0m0s", func(c *nats.StreamConfig) { c.MaxAge = 23 * time.Hour }},
+		{day, "", func(c *nats.StreamConfig) { c.MaxAge = 25 * time.Hour }},
 		{keep, "must be none", func(c *nats.StreamConfig) { c.MaxAge = 24 * time.Hour }},
 		{keep, "discard", func(c *nats.StreamConfig) { c.Discard = nats.DiscardOld }},
 		{keep, "storage", func(c *nats.StreamConfig) { c.Storage = nats.MemoryStorage }},
@@ -262,7 +266,7 @@ func TestBuckets(t *testing.T) {
 		// remove another of that name.
 		c := natstest.Start(t, natstest.Newest(t), natstest.Options{})
 		js := jetStream(t, c)
-		config := form(row.bucket, 1)
+		config := form(row.bucket, ages[row.bucket], 1)
 		row.change(config)
 		if _, err := js.AddStream(config); err != nil {
 			t.Fatal(err)
@@ -306,55 +310,62 @@ func TestSweep(t *testing.T) {
 	t.Parallel()
 	each(t, natstest.Options{}, func(t *testing.T, c *natstest.Cluster) {
 		s := connect(t, c)
-		for i := range 20 {
-			rev, err := s.Create(t.Context(), fmt.Sprintf("s.%d", i), []byte("x"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if i < 10 {
-				if err := s.Delete(t.Context(), fmt.Sprintf("s.%d", i), rev); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		if _, err := s.Create(t.Context(), "s.3", []byte("anew")); err != nil {
-			t.Fatal(err)
-		}
-		if n, err := s.Sweep(t.Context(), time.Hour); err != nil || n != 0 {
-			t.Errorf("%d marks of today are older than an hour, %v", n, err)
-		}
-		if n, err := s.Sweep(t.Context(), 0); err != nil || n != 9 {
-			t.Errorf("%d of 9 marks went, %v", n, err)
-		}
-		info, err := s.js.StreamInfo(stream(keep))
-		if err != nil || info.State.Msgs != 11 {
-			t.Errorf("%d messages are left of 11 records, %v", info.State.Msgs, err)
-		}
-		for i, want := range map[int]error{3: nil, 4: records.ErrNone, 12: nil} {
-			if _, err := s.Get(t.Context(), fmt.Sprintf("s.%d", i)); !errors.Is(err, want) {
-				t.Errorf("s.%d: %v", i, err)
-			}
-		}
-		// A mark that the sweep has seen, after which the key is made anew before it goes.
-		r, err := s.Get(t.Context(), "s.12")
-		if err != nil || s.Delete(t.Context(), "s.12", r.Revision) != nil {
-			t.Fatal(err)
-		}
-		marks, err := s.marks(t.Context(), 0)
-		if err != nil || len(marks) != 1 {
-			t.Fatalf("%v, %v", marks, err)
-		}
-		if _, err := s.Create(t.Context(), "s.12", []byte("anew")); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.remove(t.Context(), marks); err != nil {
-			t.Fatal(err)
-		}
-		if r, err := s.Get(t.Context(), "s.12"); err != nil || string(r.Value) != "anew" {
-			t.Errorf("%+v, %v", r, err)
-		}
-		if _, err := s.Create(t.Context(), "s.4", []byte("anew")); err != nil {
-			t.Error(err)
+		for kind, bucket := range map[string]string{"s": keep, "k": day} {
+			sweeps(t, s, kind, bucket)
 		}
 	})
+}
+
+func sweeps(t *testing.T, s *Store, kind, bucket string) {
+	t.Helper()
+	for i := range 20 {
+		rev, err := s.Create(t.Context(), fmt.Sprintf("%s.%d", kind, i), []byte("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i < 10 {
+			if err := s.Delete(t.Context(), fmt.Sprintf("%s.%d", kind, i), rev); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := s.Create(t.Context(), kind+".3", []byte("anew")); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.Sweep(t.Context(), time.Hour); err != nil || n != 0 {
+		t.Errorf("%d marks of today are older than an hour, %v", n, err)
+	}
+	if n, err := s.Sweep(t.Context(), 0); err != nil || n != 9 {
+		t.Errorf("%d of 9 marks went, %v", n, err)
+	}
+	info, err := s.js.StreamInfo(stream(bucket))
+	if err != nil || info.State.Msgs != 11 {
+		t.Errorf("%d messages are left of 11 records, %v", info.State.Msgs, err)
+	}
+	for i, want := range map[int]error{3: nil, 4: records.ErrNone, 12: nil} {
+		if _, err := s.Get(t.Context(), fmt.Sprintf("%s.%d", kind, i)); !errors.Is(err, want) {
+			t.Errorf("%s.%d: %v", kind, i, err)
+		}
+	}
+	// A mark that the sweep has seen, after which the key is made anew before it goes.
+	r, err := s.Get(t.Context(), kind+".12")
+	if err != nil || s.Delete(t.Context(), kind+".12", r.Revision) != nil {
+		t.Fatal(err)
+	}
+	marks, err := s.marks(t.Context(), bucket, 0)
+	if err != nil || len(marks) != 1 {
+		t.Fatalf("%v, %v", marks, err)
+	}
+	if _, err := s.Create(t.Context(), kind+".12", []byte("anew")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.remove(t.Context(), bucket, marks); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.Get(t.Context(), kind+".12"); err != nil || string(r.Value) != "anew" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := s.Create(t.Context(), kind+".4", []byte("anew")); err != nil {
+		t.Error(err)
+	}
 }

@@ -64,7 +64,7 @@ type Store struct {
 	log     *slog.Logger
 	closing context.Context //nolint:containedctx // ends the watches of Close
 	close   context.CancelFunc
-	copies  map[string]int // of each bucket
+	copies  int // of the bucket with the fewest
 	denied  atomic.Pointer[refusal]
 
 	mu      sync.Mutex
@@ -81,7 +81,6 @@ func open(ctx context.Context, o Options, trusting bool) (*Store, error) {
 	s := &Store{
 		timeout: cmp.Or(o.Timeout, defaultTimeout),
 		log:     cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
-		copies:  map[string]int{},
 		watches: map[*nats.Subscription]context.CancelFunc{},
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
@@ -134,9 +133,13 @@ func (s *Store) prepare(ctx context.Context, o Options, trusting bool) error {
 	}
 	s.js = js
 	b := &maker{s.conn, s.js, trusting, o.Existing}
-	for _, bucket := range []string{short, keep} {
-		if s.copies[bucket], err = b.ready(ctx, bucket, o.Replicas); err != nil {
+	for i, bucket := range buckets {
+		copies, err := b.ready(ctx, bucket.name, bucket.age, o.Replicas)
+		if err != nil {
 			return s.why(err)
+		}
+		if i == 0 || copies < s.copies {
+			s.copies = copies
 		}
 	}
 	return nil
@@ -149,7 +152,7 @@ func (s *Store) Close() {
 }
 
 // Copies returns on how many servers the bucket with the fewest copies is.
-func (s *Store) Copies() int { return min(s.copies[short], s.copies[keep]) }
+func (s *Store) Copies() int { return s.copies }
 
 // URL returns the address of the server that answers, without secrets.
 func (s *Store) URL() string { return s.conn.ConnectedUrlRedacted() }

@@ -8,22 +8,31 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Sweep removes the marks of deletions that are older than age from PT_KEEP, where nothing else
-// ends them, and returns how many. One node does so from time to time. It needs the right to publish
-// $JS.API.STREAM.PURGE.KV_PT_KEEP.
-func (s *Store) Sweep(ctx context.Context, age time.Duration) (int, error) {
-	marks, err := s.marks(ctx, age)
-	if err != nil {
-		return 0, fmt.Errorf("records: looking for marks of deletions: %w", s.why(err))
+// Sweep removes the marks of deletions that are older than age from PT_KEEP, where nothing else ends them,
+// and from PT_DAY, where callers can make many in a day. It returns how many. One node does so from time to
+// time. It needs the right to publish $JS.API.STREAM.PURGE.KV_PT_KEEP, and of PT_DAY.
+func (s *Store) Sweep(ctx context.Context, age time.Duration) (n int, err error) {
+	for _, bucket := range swept {
+		marks, err := s.marks(ctx, bucket, age)
+		if err != nil {
+			return n, fmt.Errorf("records: looking for marks of deletions: %w", s.why(err))
+		}
+		gone, err := s.remove(ctx, bucket, marks)
+		if n += gone; err != nil {
+			return n, err
+		}
 	}
-	return s.remove(ctx, marks)
+	return n, nil
 }
 
+// swept are the buckets that Sweep looks at.
+var swept = []string{keep, day}
+
 // remove removes marks, and returns how many are gone.
-func (s *Store) remove(ctx context.Context, marks []mark) (int, error) {
+func (s *Store) remove(ctx context.Context, bucket string, marks []mark) (int, error) {
 	for i, m := range marks {
 		// Up to the mark: whoever made the key anew in the meantime keeps the record.
-		err := s.js.PurgeStream(stream(keep), &nats.StreamPurgeRequest{Subject: m.subject, Sequence: m.sequence + 1}, nats.Context(ctx))
+		err := s.js.PurgeStream(stream(bucket), &nats.StreamPurgeRequest{Subject: m.subject, Sequence: m.sequence + 1}, nats.Context(ctx))
 		if err != nil {
 			return i, fmt.Errorf("records: removing the mark of a deletion: %w", s.why(err))
 		}
@@ -36,9 +45,9 @@ type mark struct {
 	sequence uint64
 }
 
-// marks returns the marks of deletions in PT_KEEP that are older than age.
-func (s *Store) marks(ctx context.Context, age time.Duration) ([]mark, error) {
-	sub, err := s.js.SubscribeSync("$KV."+keep+".>", nats.BindStream(stream(keep)), nats.OrderedConsumer(),
+// marks returns the marks of deletions in a bucket that are older than age.
+func (s *Store) marks(ctx context.Context, bucket string, age time.Duration) ([]mark, error) {
+	sub, err := s.js.SubscribeSync("$KV."+bucket+".>", nats.BindStream(stream(bucket)), nats.OrderedConsumer(),
 		nats.DeliverLastPerSubject(), nats.HeadersOnly(), nats.Context(ctx))
 	if err != nil {
 		return nil, err

@@ -28,6 +28,7 @@ var layers = []layer{
 	{"bridge/records/ticket", []string{"bridge/records", "bridge/records/lease"}, "a ticket is a record, made by a life"},
 	{"bridge/records/rate", []string{"bridge", "bridge/policy", "bridge/records"}, "rates are counted for the domain, in records"},
 	{"bridge/records/revoked", []string{"bridge/records"}, "what was revoked is known by digests, and nothing of callers"},
+	{"bridge/records/vault", []string{"bridge", "bridge/records", "bridge/webtool"}, "what must not be lost with a node is kept for the domain, in records"},
 	{"bridge/records/catalog", []string{"bridge", "bridge/records"}, "who opens a page for all is kept for the domain, in records"},
 	{"bridge/records/taint", []string{"bridge", "bridge/records", "bridge/records/lease"}, "what callers read is kept for the domain, in records"},
 	{"bridge/store/jetstream/natstest", nil, "a server for tests is a process"},
@@ -36,7 +37,7 @@ var layers = []layer{
 	{"bridge/opentools", []string{"bridge", "bridge/policy", "bridge/schema", "bridge/opentools/oauth"}, "opentools is an adapter behind bridge.Router"},
 	{"bridge/opentools/oauth", []string{"bridge/schema"}, "credentials know neither documents nor the pipeline"},
 	{"bridge/gatetest", nil, "whether a test runs needs nothing of ours"},
-	{"bridge/bridgetest", []string{"bridge", "bridge/policy", "bridge/schema"}, "fakes of the domain need only the domain"},
+	{"bridge/bridgetest", []string{"bridge", "bridge/policy", "bridge/schema", "bridge/webtool", "bridge/gatetest"}, "fakes of the domain need only the domain"},
 	{"bridge", []string{"bridge/webtool", "bridge/schema", "bridge/policy"}, "bridge is the domain: it imports its three leaves and no adapter"},
 
 	{"js/build/...", []string{"js/build"}, "the bundler is a tool of go generate"},
@@ -88,7 +89,7 @@ var layers = []layer{
 	{"e2e/app", []string{
 		"bridge", "bridge/webtool", "bridge/policy", "bridge/schema", "bridge/store", "bridge/opentools", "bridge/opentools/oauth",
 		"session", "session/adapter", "session/pageconfig", "session/cdp", "session/cdp/chrome", "session/cdp/chrome/proctree", "session/relay", "session/egress",
-		"transport/...", "e2e/trace", "e2e/har", "bridge/records", "bridge/records/catalog", "bridge/records/directory", "bridge/records/lease", "bridge/records/rate", "bridge/records/revoked", "bridge/records/taint", "bridge/records/ticket", "bridge/store/jetstream",
+		"transport/...", "e2e/trace", "e2e/har", "bridge/records", "bridge/records/catalog", "bridge/records/directory", "bridge/records/lease", "bridge/records/rate", "bridge/records/revoked", "bridge/records/taint", "bridge/records/ticket", "bridge/records/vault", "bridge/store/jetstream",
 	}, "the wiring is shared by the command and the test kit: it knows neither"},
 	{"e2e/check", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "checks are pure: they look at declarations and open nothing"},
 	{"e2e/hosts", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema", "e2e/check"}, "what hosts show of tools is pure, and opens nothing"},

@@ -186,6 +186,18 @@ func TestTwoNodes(t *testing.T) {
 	tainted(t, one, two)
 	rated(t, one, two)
 	revoked(t, one, two)
+	keyed := func(s *node, key, body string) suite.Reply {
+		return s.In(t.Context(), suite.AgentToken, http.MethodPost, s.URL+"/webtools/shop", body, "Idempotency-Key", key)
+	}
+	repeats := func(why string, n *node, want suite.Reply) {
+		t.Helper()
+		if r := keyed(n, "key-of-inc", `{"action":"inc","sessionId":"k","request":{}}`); r.Status != http.StatusOK || string(r.Body) != string(want.Body) {
+			t.Errorf("%s: %d %s, want %s", why, r.Status, r.Body, want.Body)
+		}
+	}
+	first := keyed(one, "key-of-inc", `{"action":"inc","sessionId":"k","request":{}}`)
+	repeats("a key at the other node", two, first)
+	counts("it ran once", two, "k", 2)
 
 	const buy = `{"action":"buy","sessionId":"t","request":{}`
 	question, token := call(one, buy+"}").Waiting(t, http.StatusConflict, "INPUT_REQUIRED")
@@ -199,6 +211,11 @@ func TestTwoNodes(t *testing.T) {
 	}
 
 	_, token = call(one, strings.Replace(buy, `"t"`, `"u"`, 1)+"}").Waiting(t, http.StatusConflict, "INPUT_REQUIRED")
+	const begins = `{"action":"buy","request":{}}`
+	question, _ = keyed(one, "key-of-buy", begins).Waiting(t, http.StatusConflict, "INPUT_REQUIRED")
+	if same, _ := keyed(two, "key-of-buy", begins).Waiting(t, http.StatusConflict, "INPUT_REQUIRED"); same["id"] != question["id"] {
+		t.Errorf("a key whose call waits at the other node asks %v, not %v", same["id"], question["id"])
+	}
 	clusterIs(t, two, 0, "alive", "alive")
 	_ = one.Cmd.Process.Kill()
 	<-one.Ended
@@ -210,6 +227,12 @@ func TestTwoNodes(t *testing.T) {
 		t.Errorf("its session: %d %s", r.Status, r.Body)
 	}
 	counts("after that", two, "s", 1)
+	repeats("a key of a node that was killed", two, first)
+	for range 2 {
+		if r := keyed(two, "key-of-buy", begins); r.Status != http.StatusInternalServerError || !strings.Contains(string(r.Body), `"outcome":"unknown"`) {
+			t.Errorf("a key whose call had begun: %d %s", r.Status, r.Body)
+		}
+	}
 	clusterMetrics(t, two)
 	clusterIs(t, two, 1, "dead", "alive")
 	withoutEngine(t, two)
