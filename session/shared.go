@@ -178,6 +178,33 @@ func notHere() *bridge.Error {
 	return e
 }
 
+// sharedPage returns the page that calls of a site share, once this process has opened it: at once an error
+// where that is another one's.
+func sharedPage(ctx context.Context, m *Manager, s *site) (*Page, error) {
+	for {
+		changed := s.changes.Next()
+		page, err := m.catalogPage(ctx, s)
+		if err != nil || !page.isElsewhere() {
+			return page, err
+		}
+		turn := s.sharing.Next()
+		if own, _, _ := s.sharing.Now(); !own {
+			return nil, notHere()
+		}
+		if e := s.down(); e != nil {
+			return nil, e
+		}
+		select {
+		case <-changed:
+		case <-turn:
+		case <-ctx.Done():
+			return nil, waitEnded(ctx)
+		case <-s.life.Done():
+			return nil, s.left()
+		}
+	}
+}
+
 // forget gives back what the mirror holds: another page has its place.
 func (x *sharing) forget() {
 	if x != nil {
@@ -263,20 +290,16 @@ func (x *sharing) reflect(prev *bridge.Catalog) bool {
 		m.o.Log.Debug("site: what another node tells of its list cannot be read", "site", s.Name, "error", err)
 		return false
 	}
-	if x.set = set; s.page.Load() != x.mirror {
-		s.set(x.mirror, nil)
-		m.with(func(st *state) { st.refill(s) })
-	}
+	x.set = set
+	s.set(x.mirror, nil)
+	m.with(func(st *state) { st.refill(s) })
 	m.changed(s.Name)
 	return true
 }
 
-// failed tells the other processes that this one could not open the site's page. It reports whether what
-// was known of the page stays.
-func (x *sharing) failed(e *bridge.Error) (stays bool) {
-	if x == nil {
-		return false
-	}
+// failed tells the other processes that this one could not open the site's page. The mirror stays, where
+// it shows something.
+func (x *sharing) failed(e *bridge.Error) {
 	why, err := json.Marshal(toldFailure{e.Reason, e.Message})
 	if err == nil {
 		ctx, cancel := context.WithTimeout(x.s.life, tellTime)
@@ -286,7 +309,6 @@ func (x *sharing) failed(e *bridge.Error) (stays bool) {
 	if err != nil {
 		x.m.o.Log.Debug("site: the other nodes do not know that it cannot be opened", "site", x.s.Name, "error", err)
 	}
-	return x.set != ""
 }
 
 func failureOf(why []byte) *bridge.Error {

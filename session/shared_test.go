@@ -191,7 +191,8 @@ func TestSharedCatalog(t *testing.T) {
 	})
 }
 
-// TestSharedPageElsewhere: a call that belongs on the page that all share runs on no other one.
+// TestSharedPageElsewhere: a call that belongs on the page that all share runs on no other one. Who is about
+// to open it lets calls wait.
 func TestSharedPageElsewhere(t *testing.T) {
 	b := &board{names: []string{"b", "a"}}
 	share := func(o *session.Options) { o.Sites[0].Shared = true }
@@ -204,6 +205,17 @@ func TestSharedPageElsewhere(t *testing.T) {
 		other.must(ref(""), "where")
 		if !session.SharesPage(a.Manager, "shop") || session.SharesPage(a.Manager, "other") {
 			t.Error("which sites have one page")
+		}
+		a.engine.OnOpen(func(ctx context.Context) error { return sessiontest.Wait(ctx, time.Second) })
+		b.change(func() { b.names = []string{"a", "b"} })
+		began := time.Now()
+		a.must(ref(""), "where")
+		lasts(t, time.Since(began), time.Second+100*time.Millisecond)
+		a.engine.OnOpen(func(context.Context) error { return errors.New("no more") })
+		a.engine.Lose()
+		synctest.Wait()
+		if _, err := a.call(t.Context(), ref(""), "where", "{}"); err == nil || bridge.AsError(err).Outcome != bridge.NotRun {
+			t.Errorf("without a page: %v", err)
 		}
 		_ = other.Close()
 	})

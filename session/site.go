@@ -139,9 +139,12 @@ func (m *Manager) keepCatalog(s *site) {
 			m.o.Log.Warn("site: not opened", "site", s.Name, "error", err)
 			again := time.Now().Add(pause)
 			s.again.Store(&again)
-			if e := notRun(bridge.AsError(err)); !s.sharing.failed(e) {
-				s.set(nil, e)
+			e, shown := notRun(bridge.AsError(err)), (*Page)(nil)
+			if s.sharing != nil {
+				s.sharing.failed(e)
+				shown = s.page.Load()
 			}
+			s.set(shown, e)
 			m.changed(s.Name)
 		} else {
 			s.opens(m, page)

@@ -93,7 +93,8 @@ pagetools pair --revoke ID`},
 pagetools audit list --outcome unknown --format json`},
 	"audit verify": {ofKept, `pagetools audit verify --format json`},
 	"log": {ofKept, `pagetools log --follow
-pagetools log --site shop --outcome failed`},
+pagetools log --site shop --outcome failed
+pagetools log --cluster`},
 	"lock": {"browser pages output", `pagetools lock https://shop.example/
 pagetools lock --check`},
 	"doctor": {ofPage, `pagetools doctor

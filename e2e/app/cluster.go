@@ -63,6 +63,7 @@ type Cluster struct {
 	// catalogs say which node opens the page of a site.
 	catalogs *catalog.Catalogs
 	nodes    nodesOf
+	dir      *directory.Directory
 	ending   atomic.Bool         // sessions that are closed were to go on
 	app      atomic.Pointer[App] // nil until Serve
 	ended    chan struct{}       // closed when other nodes took this one for dead
@@ -144,11 +145,11 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 		store.Close()
 		return nil, err
 	}
-	dir := directory.New(directory.Options{Records: c.records, Sealer: o.Keys.Sealer(key.Records), Dead: c.isDead})
+	c.dir = directory.New(directory.Options{Records: c.records, Sealer: o.Keys.Sealer(key.Records), Dead: c.isDead})
 	namer := o.Keys.Namers()[0]
 	c.nodes = nodesOf{c.node, o.Name}
-	c.Homes = &homes{nodes: c.nodes, dir: dir, namer: namer, expired: &c.expired, ending: &c.ending, held: map[string]*heldHome{}, epochs: map[int64]string{}}
-	c.Cluster = cluster.New(cluster.Options{Identity: id, Nodes: c.nodes, Directory: sessionsIn{dir}, Namer: namer,
+	c.Homes = &homes{nodes: c.nodes, dir: c.dir, namer: namer, expired: &c.expired, ending: &c.ending, held: map[string]*heldHome{}, epochs: map[int64]string{}}
+	c.Cluster = cluster.New(cluster.Options{Identity: id, Nodes: c.nodes, Directory: sessionsIn{c.dir}, Namer: namer,
 		Keys: c.replies.Home, Owner: c.owner, Place: c.place, Tickets: tickets{c.records, c.node}, Log: o.Log})
 	running, stop := context.WithCancel(context.Background())
 	c.stop = stop

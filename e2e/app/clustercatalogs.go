@@ -2,7 +2,6 @@ package app
 
 import (
 	"cmp"
-	"context"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/records/catalog"
@@ -25,10 +24,7 @@ func (c *Cluster) newCatalogs(o *ClusterOptions) {
 			}
 			return all
 		},
-		Dead: func(ctx context.Context, id string) (bool, error) {
-			is, err := c.node.Ask(ctx, id)
-			return is == lease.Dead, err
-		}})
+		Dead: c.isDead})
 }
 
 // Catalog returns the catalog of a site, whose page one of the nodes opens.

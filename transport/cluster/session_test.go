@@ -216,6 +216,7 @@ func TestDrains(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	a.cluster.Drain(over) // which returns, and from here on it takes none
+	m.start("c", briefly).send("POST", "/webtools/shop", inSession).wants(t, "a call that it takes no more", 503, `"reason":"NO_QUORUM","outcome":"not_run"`)
 	moved := make(chan reply, 1)
 	go func() { moved <- b.send("POST", "/webtools/shop", inSession) }()
 	stillWaits := func(why string) {

@@ -1,7 +1,6 @@
 package catalog_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -34,31 +33,8 @@ func name(parts ...string) string {
 	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(mac.Sum(nil))[:26]
 }
 
-// seal is a sealer that hides by turning the bits over, and says where a value was sealed.
-type seal struct{}
-
-func turned(b []byte) []byte {
-	b = bytes.Clone(b)
-	for i := range b {
-		b[i] ^= 0xff
-	}
-	return b
-}
-
-func (seal) Seal(bucket, key string, value []byte) []byte {
-	return turned(append([]byte(bucket+"/"+key+"\n"), value...))
-}
-
-func (seal) Open(bucket, key string, sealed []byte) ([]byte, error) {
-	value, ok := bytes.CutPrefix(turned(sealed), []byte(bucket+"/"+key+"\n"))
-	if !ok {
-		return nil, errors.New("sealed elsewhere")
-	}
-	return value, nil
-}
-
 // shut opens nothing.
-type shut struct{ seal }
+type shut struct{ recordstest.Sealer }
 
 func (shut) Open(string, string, []byte) ([]byte, error) { return nil, errors.New("another key") }
 
@@ -86,7 +62,7 @@ func newWorld(t *testing.T, r records.Records, ids ...string) *world {
 }
 
 func (w *world) start(id string) *catalog.Catalogs {
-	c := catalog.New(catalog.Options{Records: w.records, Sealer: seal{}, Name: name, Lease: lease, MaxContent: 1 << 20,
+	c := catalog.New(catalog.Options{Records: w.records, Sealer: recordstest.Sealer{}, Name: name, Lease: lease, MaxContent: 1 << 20,
 		Self: func() string { return id },
 		Others: func() []string {
 			w.mu.Lock()
@@ -253,7 +229,7 @@ func TestSites(t *testing.T) {
 		tell(t, b, "two")
 		shows(t, "one target", a, "one")
 		shows(t, "the other", b, "two")
-		list, err := catalog.Survey(t.Context(), w.records, seal{})
+		list, err := catalog.Survey(t.Context(), w.records, recordstest.Sealer{})
 		if err != nil || len(list) != 2 || list[0].Site != "shop" || list[0].Owner == list[1].Owner {
 			t.Errorf("%v, %v", list, err)
 		}
@@ -306,7 +282,7 @@ func TestContent(t *testing.T) {
 		}
 		forged, err := records.Encode(struct {
 			Box []byte `json:"box"`
-		}{seal{}.Seal("PT_KEEP", key, []byte("smell"))})
+		}{recordstest.Sealer{}.Seal("PT_KEEP", key, []byte("smell"))})
 		if err == nil {
 			_, err = w.records.Update(t.Context(), key, forged, r.Revision)
 		}

@@ -59,6 +59,7 @@ var notRunHere = map[string]string{
 	"cloudflared tunnel --url http://127.0.0.1:7300":                                                 "there is no tunnel here",
 	"bin/pagetools serve --config pagetools.yaml --cluster nats://10.0.0.5:4222 --cluster-key-file cluster.key --node a --listen 0.0.0.0:7300 --peer-listen 10.0.0.11:7302": "there is no NATS at that address; TestTwoNodes has one",
 	"bin/pagetools cluster status":         "there is no cluster at its end; TestTwoNodes has one",
+	"bin/pagetools log --cluster":          "there is no cluster at its end; TestOneCatalog has one",
 	"bin/pagetools cluster drain a --wait": "there is no cluster at its end; TestDrainedNode has one",
 	"bin/pagetools pair --revoke ID":       "no client was let in; TestSignIn has one",
 }

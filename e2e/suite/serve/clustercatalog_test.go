@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pagetools/pagetools/e2e/suite"
@@ -51,6 +52,18 @@ func ownersAre(t *testing.T, n *node, want map[string]string) {
 	}
 }
 
+// logsOfAll checks that log --cluster lists the calls of both nodes, through one of them and from outside.
+func logsOfAll(t *testing.T, n *node, c *nodes) {
+	t.Helper()
+	for _, args := range [][]string{{"--cluster", "--data-dir", n.data}, {"--cluster=" + c.engine.URLs()[0], "--cluster-key-file", c.secret}} {
+		out, err := exec.CommandContext(t.Context(), suite.Pagetools(t), append([]string{"log", "--limit", "3"}, args...)...).Output()
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		if err != nil || len(lines) != 3 || !strings.Contains(lines[1], "more on desk for agent at a") || !strings.Contains(lines[2], "inc on shop for agent at b") {
+			t.Errorf("log %q: %v\n%s", args, err, out)
+		}
+	}
+}
+
 // TestOneCatalog: nodes open one catalog page of a site, and all list what it shows, as it changes. The
 // page that calls of a site share is one in the cluster. When its node is killed, the list stays, and the
 // other node opens the page.
@@ -89,6 +102,8 @@ add('more', () => { add('rest', () => 'rest'); return 'added'; });`
 	two.lists(t, "the other node, after a change", "desk", "inc", "more", "rest")
 	suite.AsksFor(t, two.Server, suite.AgentToken, "shop", "", "inc", "{}").OK(t)
 	loaded("a call without a session, on a page of its own", 1, 2)
+
+	logsOfAll(t, two, c)
 
 	_ = one.Cmd.Process.Kill()
 	<-one.Ended
