@@ -19,7 +19,7 @@ func (ses *session) unname(st *state) {
 	}
 }
 
-// tomb is what is left of a session until its caller was told.
+// tomb is left of a session until its caller was told.
 type tomb struct {
 	died time.Time
 	home int64 // its epoch in Homes, so that the caller's requests come here; 0: none
