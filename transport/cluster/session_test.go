@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/transport/cluster"
+	"github.com/pagetools/pagetools/transport/cluster/clustertest"
 )
 
 const inSession = `{"action":"read","sessionId":"s","request":{}}`
@@ -176,11 +177,11 @@ func TestSharedPages(t *testing.T) {
 // have ended, and calls without one. What it has goes on, until it takes no more calls of other nodes, which
 // then wait for its end; and it waits for the calls that are under way, here or elsewhere.
 func TestDrains(t *testing.T) {
-	m := newMembers(t)
-	b := m.start("b", nil)
+	m, tickets := newMembers(t), &clustertest.Tickets{} // with which a call that is on its way at the end is made elsewhere
+	b := m.start("b", func(o *cluster.Options) { o.Tickets = tickets })
 	var leaving atomic.Bool
 	a := m.start("a", func(o *cluster.Options) {
-		o.Place = func() (cluster.Node, bool) { return b.Node, leaving.Load() }
+		o.Tickets, o.Place = tickets, func() (cluster.Node, bool) { return b.Node, leaving.Load() }
 	})
 	const fresh = `{"action":"read","request":{}}`
 	named := func(session string) string { return strings.Replace(inSession, `"s"`, `"`+session+`"`, 1) }
