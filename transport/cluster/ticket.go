@@ -27,9 +27,8 @@ var ErrMoved = errors.New("the request is another node's")
 
 // ticket decides for a request that came here from another node.
 type ticket struct {
-	tickets Tickets
-	hop     hop
-	nodes   Nodes
+	c   *Cluster
+	hop hop
 
 	once  sync.Once
 	err   error
@@ -39,11 +38,16 @@ type ticket struct {
 // begin decides once for all calls of the request.
 func (t *ticket) begin(ctx context.Context) *bridge.Error {
 	t.once.Do(func() {
-		t.err = t.tickets.Begin(ctx, t.hop.call, t.hop.attempt)
-		if t.err == nil && (t.nodes.Self().ID != t.hop.home || !t.nodes.Holds()) {
+		nodes, meter := t.c.o.Nodes, t.c.o.Meter
+		if t.err = t.c.o.Tickets.Begin(ctx, t.hop.call, t.hop.attempt); t.err == nil {
+			meter.Ticket("begun")
+		}
+		if t.err == nil && (nodes.Self().ID != t.hop.home || !nodes.Holds()) {
 			t.err = ErrMoved // it was for another life, or for this one before it lost its lease
 		}
-		t.moved.Store(errors.Is(t.err, ErrMoved))
+		if t.moved.Store(errors.Is(t.err, ErrMoved)); t.err != nil && !t.moved.Load() {
+			meter.Unknown("ticket")
+		}
 	})
 	switch {
 	case t.err == nil:
@@ -60,7 +64,7 @@ func (c *Cluster) under(h hop, w http.ResponseWriter, r *http.Request, next http
 		next.ServeHTTP(w, r)
 		return
 	}
-	t := &ticket{tickets: c.o.Tickets, hop: h, nodes: c.o.Nodes}
+	t := &ticket{c: c, hop: h}
 	next.ServeHTTP(&ticketWriter{ResponseWriter: w, r: r, t: t}, r.WithContext(bridge.WithTicket(r.Context(), t.begin)))
 }
 
@@ -80,7 +84,7 @@ func (w *ticketWriter) WriteHeader(status int) {
 		if w.began = true; w.t.moved.Load() {
 			w.refused = true
 			clear(w.Header())
-			refuse(w.ResponseWriter, w.r, "void")
+			w.t.c.refuse(w.ResponseWriter, w.r, "void")
 			return
 		}
 	}
