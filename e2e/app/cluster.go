@@ -17,6 +17,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/records/directory"
 	"github.com/pagetools/pagetools/bridge/records/lease"
 	"github.com/pagetools/pagetools/bridge/store/jetstream"
+	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/cluster"
 	"github.com/pagetools/pagetools/transport/cluster/key"
 )
@@ -58,6 +59,7 @@ type Cluster struct {
 	keys    key.Keys
 	store   *jetstream.Store
 	records *measured // in store
+	meter   *transport.ClusterMeter
 	expired atomic.Int64
 	node    *lease.Node
 	// catalogs say which node opens the page of a site.
@@ -112,7 +114,7 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{Identity: id, keys: o.Keys, store: store, records: &measured{Records: store}, ended: make(chan struct{})}
+	c := &Cluster{Identity: id, keys: o.Keys, store: store, records: &measured{Records: store}, meter: transport.NewClusterMeter(), ended: make(chan struct{})}
 	var once sync.Once
 	about := func() lease.Facts {
 		f := lease.Facts{Node: o.Name, Address: o.Address, Build: o.Version}
@@ -150,7 +152,7 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 	c.nodes = nodesOf{c.node, o.Name}
 	c.Homes = &homes{nodes: c.nodes, dir: c.dir, namer: namer, expired: &c.expired, ending: &c.ending, held: map[string]*heldHome{}, epochs: map[int64]string{}}
 	c.Cluster = cluster.New(cluster.Options{Identity: id, Nodes: c.nodes, Directory: sessionsIn{c.dir}, Namer: namer,
-		Keys: c.replies.Home, Owner: c.owner, Place: c.place, Tickets: tickets{c.records, c.node}, Log: o.Log})
+		Keys: c.replies.Home, Owner: c.owner, Place: c.place, Meter: c.meter, Tickets: tickets{c.records, c.node}, Log: o.Log})
 	running, stop := context.WithCancel(context.Background())
 	c.stop = stop
 	c.run.Go(func() { c.node.Run(running) })

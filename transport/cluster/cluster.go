@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/cluster/key"
 )
 
@@ -35,6 +36,8 @@ type Options struct {
 	Tickets Tickets
 	// Patience limits how long a request looks for a home that answers; zero means 30 s.
 	Patience time.Duration
+	// Meter counts what becomes of requests; nil counts nothing.
+	Meter *transport.ClusterMeter
 	// Log gets a line when a node cannot be reached, and at the level debug each request that is passed
 	// on; nil is silent.
 	Log *slog.Logger

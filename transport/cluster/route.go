@@ -211,7 +211,7 @@ func (p *passing) serve() {
 			transport.Abandon(p.r, bridge.GaveUp(bridge.Unknown).With(context.Cause(p.r.Context())))
 		case errors.Is(err, errSent) && (p.want.calls || p.want.resumes):
 			if dead = p.awaitDeath(at.node); !p.void() {
-				p.ends(lost(dead).With(err))
+				p.ends(p.unknown(dead).With(err))
 				return
 			}
 		case errors.Is(err, errMoved) && at.key != "":
@@ -267,15 +267,28 @@ func (p *passing) void() bool {
 	if err != nil {
 		p.c.log.WarnContext(ctx, "cluster: nobody knows whether a call ran", slog.Any("error", err))
 	}
+	if notRun {
+		p.c.o.Meter.Ticket("void")
+	}
 	return notRun
 }
 
 // gaveUp is the error of a request that no home took. What it was to go on with may have run.
 func (p *passing) gaveUp() *bridge.Error {
 	if p.want.resumes {
-		return lost(false)
+		return p.unknown(false)
 	}
 	return noQuorum()
+}
+
+// unknown returns the error of a request of which nobody knows what became at a node.
+func (p *passing) unknown(dead bool) *bridge.Error {
+	if dead {
+		p.c.o.Meter.Unknown("dead")
+	} else {
+		p.c.o.Meter.Unknown("silent")
+	}
+	return lost(dead)
 }
 
 // isRead reads a body that names no home, so that it may be sent again. It is false for one that cannot be
@@ -338,6 +351,8 @@ func (p *passing) send(at place) (err error) {
 	}
 	p.c.log.DebugContext(p.r.Context(), "cluster: routed", slog.String("call", h.call), slog.String("home", at.node.ID),
 		slog.String("node", at.node.Name), slog.String("why", at.why), slog.Int("attempt", h.attempt))
+	p.c.o.Meter.Routed(at.why)
+	sent := time.Now()
 	if p.c.o.Tickets != nil && p.want.calls && !p.want.resumes {
 		p.ticket = p.c.o.Tickets.Pass(h.call, h.attempt)
 	}
@@ -357,8 +372,12 @@ func (p *passing) send(at place) (err error) {
 			sendOnce(x.Out.Header)
 		},
 		ModifyResponse: func(resp *http.Response) error {
+			took, ok := tookOf(resp.Header)
 			if resp.StatusCode == http.StatusMisdirectedRequest {
 				return errMoved
+			}
+			if ok {
+				p.c.o.Meter.Hop(time.Since(sent) - took)
 			}
 			for _, own := range []string{"Pagetools-Request-Id", "X-Request-Id", "X-Content-Type-Options"} {
 				resp.Header.Del(own) // this node has set them

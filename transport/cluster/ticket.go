@@ -28,9 +28,8 @@ var ErrMoved = errors.New("the request is another node's")
 
 // ticket decides for a request that came here from another node.
 type ticket struct {
-	tickets Tickets
-	hop     hop
-	nodes   Nodes
+	c   *Cluster
+	hop hop
 
 	once  sync.Once
 	err   error
@@ -40,11 +39,16 @@ type ticket struct {
 // begin decides once for all calls of the request.
 func (t *ticket) begin(ctx context.Context) *bridge.Error {
 	t.once.Do(func() {
-		t.err = t.tickets.Begin(ctx, t.hop.call, t.hop.attempt)
-		if t.err == nil && (t.nodes.Self().ID != t.hop.home || !t.nodes.Holds()) {
+		nodes, meter := t.c.o.Nodes, t.c.o.Meter
+		if t.err = t.c.o.Tickets.Begin(ctx, t.hop.call, t.hop.attempt); t.err == nil {
+			meter.Ticket("begun")
+		}
+		if t.err == nil && (nodes.Self().ID != t.hop.home || !nodes.Holds()) {
 			t.err = ErrMoved // it was for another life, or for this one before it lost its lease
 		}
-		t.moved.Store(errors.Is(t.err, ErrMoved))
+		if t.moved.Store(errors.Is(t.err, ErrMoved)); t.err != nil && !t.moved.Load() {
+			meter.Unknown("ticket")
+		}
 	})
 	switch {
 	case t.err == nil:
@@ -58,7 +62,7 @@ func (t *ticket) begin(ctx context.Context) *bridge.Error {
 // under serves a request that another node passed on, under its ticket.
 // Where it came for its session, that may have moved.
 func (c *Cluster) under(h hop, session bool, w http.ResponseWriter, r *http.Request, next http.Handler) {
-	t := &ticket{tickets: c.o.Tickets, hop: h, nodes: c.o.Nodes}
+	t := &ticket{c: c, hop: h}
 	ctx := r.Context()
 	if session {
 		ctx = bridge.WithMoved(ctx, func() { t.moved.Store(true) })
@@ -68,7 +72,7 @@ func (c *Cluster) under(h hop, session bool, w http.ResponseWriter, r *http.Requ
 	}
 	next.ServeHTTP(&movedWriter{ResponseWriter: w, moved: &t.moved, instead: func() {
 		clear(w.Header())
-		refuse(w, r, "void")
+		c.refuse(w, r, "void")
 	}}, r.WithContext(ctx))
 }
 

@@ -376,7 +376,7 @@ func clusterMetrics(t *testing.T, n *node) {
 			t.Errorf("%s is not in /metrics", line)
 		}
 	}
-	for _, more := range []string{`rate_batches_total [1-9]`, `lease_age_seconds 0\.`, `records_seconds_count{op="update"} [1-9]`, `records_seconds_count{op="get"} [1-9]`, `records_errors_total{op="get"} 0`} {
+	for _, more := range []string{`rate_batches_total [1-9]`, `routed_total\{why="session"\} [1-9]`, `route_seconds_count [1-9]`, `tickets_total\{what="begun"\} [1-9]`, `lease_age_seconds 0\.`, `records_seconds_count{op="update"} [1-9]`, `records_seconds_count{op="get"} [1-9]`, `records_errors_total{op="get"} 0`} {
 		if !regexp.MustCompile(`(?m)^pagetools_cluster_` + more).MatchString(body) {
 			t.Errorf("%s is not in /metrics", more)
 		}
