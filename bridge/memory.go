@@ -54,6 +54,18 @@ type Grant struct {
 	GivenAt time.Time
 }
 
+// Check returns why a store does not keep the grant: it has an ID already, or lacks a name. One without a
+// digest would cover whatever the page makes of the tool later.
+func (g Grant) Check() error {
+	if g.ID != "" {
+		return errors.New("a new grant has no ID yet")
+	}
+	if g.Caller == "" || g.Site == "" || g.Tool == "" || g.Digest == "" || g.GivenBy == "" {
+		return errors.New("a grant names the caller, the site, the tool, its digest and the person")
+	}
+	return nil
+}
+
 // GrantUse describes the calls that a grant covers, and the call that looks for one. Every part is
 // compared byte for byte.
 type GrantUse struct {
@@ -159,6 +171,9 @@ type Replies interface {
 	// again. ErrClaimLost as for Finish.
 	Abandon(ctx context.Context, claim string) error
 }
+
+// ErrStoreClosed is of every store that was closed, because the process ends.
+var ErrStoreClosed = errors.New("the store is closed")
 
 // What Replies refuses.
 var (

@@ -186,7 +186,7 @@ func New(o Options) *Manager {
 	o = o.withDefaults()
 	m := &Manager{o: o, engines: map[Engine]bool{o.Engine: true}, done: make(chan struct{})}
 	m.sites.Store(&sites{})
-	m.state = &state{manager: m, sessions: map[key]*session{}, tombs: map[key]time.Time{},
+	m.state = &state{manager: m, sessions: map[key]*session{}, tombs: map[key]tomb{},
 		spares: map[*site]*spares{}, fresh: map[*Page]held{},
 		held: map[string]int{}, queue: queue{pace: newPace(o.MaxSessions)}}
 	m.life, m.stop = context.WithCancelCause(context.Background())
@@ -396,6 +396,11 @@ func (m *Manager) Close() error {
 	m.with(func(st *state) { st.draining = true; st.refuseQueued(draining()); st.closeAll() })
 	err := m.closeEngines()
 	<-m.done
+	m.with(func(st *state) {
+		for k := range st.tombs {
+			st.dropTombstone(k)
+		}
+	})
 	m.background.Wait()
 	return err
 }

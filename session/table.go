@@ -87,7 +87,7 @@ func (s *site) retire(st *state) {
 			ses.ended = true
 			delete(st.sessions, ses.key)
 			othersOf(m)
-			st.leaveTombstone(ses.key)
+			st.leaveTombstone(ses)
 		}
 	}
 	st.dropSpares(s)

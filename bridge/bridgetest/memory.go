@@ -48,20 +48,20 @@ func testAll(t *testing.T, open Open, tests map[string]func(*testing.T, Open)) {
 	}
 }
 
-// TestReplies checks a bridge.Replies.
-func TestReplies(t *testing.T, open Open) {
+// CheckReplies checks a bridge.Replies.
+func CheckReplies(t *testing.T, open Open) {
 	t.Helper()
 	testAll(t, open, map[string]func(*testing.T, Open){"replies": repliesConform, "reply bounds": replyBoundsConform, "one claim of many": oneClaimConforms})
 }
 
-// TestGrants checks a bridge.Grants and a bridge.KnownTools.
-func TestGrants(t *testing.T, open Open) {
+// CheckGrants checks a bridge.Grants and a bridge.KnownTools.
+func CheckGrants(t *testing.T, open Open) {
 	t.Helper()
 	testAll(t, open, map[string]func(*testing.T, Open){"grants": grantsConform, "known tools": knownToolsConform, "known bound": knownBoundConforms})
 }
 
-// TestVersions checks a webtool.Store.
-func TestVersions(t *testing.T, open Open) {
+// CheckVersions checks a webtool.Store.
+func CheckVersions(t *testing.T, open Open) {
 	t.Helper()
 	testAll(t, open, map[string]func(*testing.T, Open){"versions": versionsConform, "version conflicts": versionConflictsConform,
 		"version bound": versionBoundConforms, "version bytes": versionBytesConform})
@@ -98,6 +98,7 @@ func history(t *testing.T, v webtool.Store, name string) []webtool.Record {
 }
 
 func repliesConform(t *testing.T, open Open) {
+	t.Helper()
 	ctx, r := t.Context(), open(t, MemoryOptions{}).Replies
 	begin := func(caller, key, body string) bridge.ReplyState {
 		t.Helper()
@@ -118,7 +119,7 @@ func repliesConform(t *testing.T, open Open) {
 	}
 	reply := []byte("{\"a\":\x00}")
 	ok(t, r.Finish(ctx, first.Claim, reply))
-	if got := begin("agent", "k", "b"); got.Status != bridge.ReplyFinished || string(got.Reply) != string(reply) {
+	if got := begin("agent", "k", "b"); got.Status != bridge.ReplyFinished || !bytes.Equal(got.Reply, reply) {
 		t.Errorf("after the end: %v", got)
 	}
 	if got := begin("agent", "k", "c"); got.Status != bridge.ReplyOtherBody {
@@ -162,6 +163,7 @@ func repliesConform(t *testing.T, open Open) {
 }
 
 func replyBoundsConform(t *testing.T, open Open) {
+	t.Helper()
 	ctx := t.Context()
 	r := open(t, MemoryOptions{MaxKeys: 4, MaxReplyBytes: 100}).Replies
 	var states []bridge.ReplyState
@@ -189,6 +191,7 @@ func replyBoundsConform(t *testing.T, open Open) {
 }
 
 func oneClaimConforms(t *testing.T, open Open) {
+	t.Helper()
 	ctx, r := t.Context(), open(t, MemoryOptions{}).Replies
 	var claimed atomic.Int64
 	var all sync.WaitGroup
@@ -210,6 +213,7 @@ func oneClaimConforms(t *testing.T, open Open) {
 }
 
 func grantsConform(t *testing.T, open Open) {
+	t.Helper()
 	ctx, g := t.Context(), open(t, MemoryOptions{}).Grants
 	put := func(by string) bridge.Grant {
 		t.Helper()
@@ -263,6 +267,7 @@ func grantsConform(t *testing.T, open Open) {
 }
 
 func knownToolsConform(t *testing.T, open Open) {
+	t.Helper()
 	ctx, k := t.Context(), open(t, MemoryOptions{}).KnownTools
 	if got := must(k.Known(ctx, "shop"))(t); got != nil {
 		t.Errorf("a new site knows %v", got)
@@ -281,6 +286,7 @@ func knownToolsConform(t *testing.T, open Open) {
 }
 
 func knownBoundConforms(t *testing.T, open Open) {
+	t.Helper()
 	gatetest.NoRace(t)
 	ctx, k := t.Context(), open(t, MemoryOptions{}).KnownTools
 	var tools []bridge.KnownTool
@@ -299,6 +305,7 @@ func knownBoundConforms(t *testing.T, open Open) {
 }
 
 func versionsConform(t *testing.T, open Open) {
+	t.Helper()
 	ctx, v := t.Context(), open(t, MemoryOptions{}).Versions
 	if got := must(v.Load(ctx, "shop"))(t); got != nil {
 		t.Errorf("a new webtool has the history %v", got)
@@ -333,6 +340,7 @@ func versionsConform(t *testing.T, open Open) {
 }
 
 func versionConflictsConform(t *testing.T, open Open) {
+	t.Helper()
 	ctx, v := t.Context(), open(t, MemoryOptions{}).Versions
 	kept := version("1.0.0", "a")
 	ok(t, v.Append(ctx, "shop", kept))
@@ -356,6 +364,7 @@ func versionConflictsConform(t *testing.T, open Open) {
 }
 
 func versionBoundConforms(t *testing.T, open Open) {
+	t.Helper()
 	gatetest.NoRace(t)
 	ctx, v := t.Context(), open(t, MemoryOptions{}).Versions
 	for i := range MaxVersions {
@@ -374,6 +383,7 @@ func versionBoundConforms(t *testing.T, open Open) {
 // versionBytesConform (B1): a site's documents are bounded in bytes, at the limit and one
 // past it; numbers of webtools that are still seen are not given again.
 func versionBytesConform(t *testing.T, open Open) {
+	t.Helper()
 	gatetest.NoRace(t)
 	ctx := t.Context()
 	sized := func(number, digest string, bytes int) webtool.Record {

@@ -73,9 +73,9 @@ func TestConformance(t *testing.T) {
 				t.Helper()
 				return make(t, Options{MaxKeys: o.MaxKeys, MaxReplyBytes: o.MaxReplyBytes, MaxVersionBytes: o.MaxVersionBytes}).Memory
 			}
-			bridgetest.TestReplies(t, open)
-			bridgetest.TestGrants(t, open)
-			bridgetest.TestVersions(t, open)
+			bridgetest.CheckReplies(t, open)
+			bridgetest.CheckGrants(t, open)
+			bridgetest.CheckVersions(t, open)
 		})
 	}
 }

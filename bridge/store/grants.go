@@ -16,11 +16,11 @@ var _ bridge.Grants = (*sqlGrants)(nil)
 const grantColumns = "id, caller, credential, site, tool, digest, config, given_by, given_at"
 
 func (s *sqlGrants) Put(ctx context.Context, g bridge.Grant) (bridge.Grant, error) {
-	g, err := newGrant(g)
-	if err != nil {
+	if err := g.Check(); err != nil {
 		return bridge.Grant{}, err
 	}
-	err = s.db.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
+	g.ID, g.GivenAt = newID(), fromNano(toNano(g.GivenAt))
+	err := s.db.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx,
 			"INSERT INTO grants ("+grantColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			g.ID, g.Caller, g.Credential, g.Site, g.Tool, g.Digest, g.Config, g.GivenBy, toNano(g.GivenAt))
@@ -29,20 +29,6 @@ func (s *sqlGrants) Put(ctx context.Context, g bridge.Grant) (bridge.Grant, erro
 	if err != nil {
 		return bridge.Grant{}, fmt.Errorf("keeping a grant: %w", err)
 	}
-	return g, nil
-}
-
-// newGrant checks a grant and sets its ID. One without a digest would cover
-// whatever the page makes of the tool later.
-func newGrant(g bridge.Grant) (bridge.Grant, error) {
-	if g.ID != "" {
-		return g, errors.New("a new grant has no ID yet")
-	}
-	if g.Caller == "" || g.Site == "" || g.Tool == "" || g.Digest == "" || g.GivenBy == "" {
-		return g, errors.New("a grant names the caller, the site, the tool, its digest and the person")
-	}
-	g.ID = newID()
-	g.GivenAt = fromNano(toNano(g.GivenAt))
 	return g, nil
 }
 

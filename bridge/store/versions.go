@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -10,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/webtool"
 )
 
@@ -53,7 +51,7 @@ func (v *sqlVersions) Document(ctx context.Context, name, version string) (json.
 }
 
 func (v *sqlVersions) Append(ctx context.Context, name string, r webtool.Record) error {
-	if err := checkVersion(name, r); err != nil {
+	if err := r.Check(name); err != nil {
 		return err
 	}
 	err := v.db.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
@@ -63,7 +61,7 @@ func (v *sqlVersions) Append(ctx context.Context, name string, r webtool.Record)
 			WHERE webtool = ?1 AND (version = ?2 OR digest = ?3) LIMIT 1`, name, r.Version, r.Digest).Scan(&there.Version, &there.Digest, &document)
 		there.Document = document
 		switch {
-		case err == nil && !sameVersion(there, r):
+		case err == nil && !there.Same(r):
 			return webtool.ErrConflict
 		case err == nil:
 			return see(ctx, tx, name, r.Version, r.LastSeen)
@@ -121,25 +119,4 @@ func see(ctx context.Context, tx *sql.Tx, name, version string, at time.Time) er
 		"UPDATE versions SET last_seen = max(last_seen, ?) WHERE webtool = ? AND version = ?",
 		toNano(at), name, version)
 	return err
-}
-
-func checkVersion(name string, r webtool.Record) error {
-	if name == "" || r.Version == "" || r.Digest == "" || len(r.Document) == 0 {
-		return errors.New("a version has a webtool, a number, a digest and a document")
-	}
-	return nil
-}
-
-// sameVersion compares what a version is, not when it was seen. Another release
-// of ours may write the members of a document in another order.
-func sameVersion(a, b webtool.Record) bool {
-	if a.Version != b.Version || a.Digest != b.Digest {
-		return false
-	}
-	if bytes.Equal(a.Document, b.Document) {
-		return true
-	}
-	x, errX := schema.Canonical(a.Document)
-	y, errY := schema.Canonical(b.Document)
-	return errX == nil && errY == nil && bytes.Equal(x, y)
 }

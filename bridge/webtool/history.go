@@ -110,6 +110,13 @@ func (h *History) Version(ctx context.Context, v string) (*Document, error) {
 	if err := h.load(ctx); err != nil {
 		return nil, err
 	}
+	if _, number := readNumber(v); number && h.byVersion[v] == nil && h.Store != nil { // perhaps of another process
+		h.loaded = false
+		if err := h.load(ctx); err != nil {
+			h.loaded = true // as it was
+			return nil, err
+		}
+	}
 	return h.document(ctx, h.byVersion[v])
 }
 

@@ -1,10 +1,13 @@
 package webtool
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // Store keeps the history of webtools (webtools reference, A1), at most 256
@@ -37,4 +40,26 @@ type Record struct {
 	// Document is the metadata as it is served. Its bytes are kept as they are.
 	Document json.RawMessage
 	LastSeen time.Time
+}
+
+// Check returns why a store does not keep the version of a webtool: something is missing.
+func (r Record) Check(webtool string) error {
+	if webtool == "" || r.Version == "" || r.Digest == "" || len(r.Document) == 0 {
+		return errors.New("a version has a webtool, a number, a digest and a document")
+	}
+	return nil
+}
+
+// Same compares what two versions are, not when they were seen. Another release of ours may write the
+// members of a document in another order.
+func (r Record) Same(other Record) bool {
+	if r.Version != other.Version || r.Digest != other.Digest {
+		return false
+	}
+	if bytes.Equal(r.Document, other.Document) {
+		return true
+	}
+	x, errX := schema.Canonical(r.Document)
+	y, errY := schema.Canonical(other.Document)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
 }

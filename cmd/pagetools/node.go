@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -84,7 +85,7 @@ func nodeName(c *config.Config) (string, error) {
 }
 
 // ofCluster are the settings that mean nothing without --cluster.
-var ofCluster = []string{"cluster-key-file", "cluster-key-old", "cluster-credentials", "node", "peer-listen", "peer-address", "lease"}
+var ofCluster = []string{"cluster-key-file", "cluster-key-old", "cluster-credentials", "cluster-memory", "node", "peer-listen", "peer-address", "lease"}
 
 // nodeOptions reads what serve is told of a cluster, and refuses what cannot be, before the engine is
 // asked. It is nil without --cluster.
@@ -171,9 +172,15 @@ func (p *program) join(ctx context.Context, pl *plan, waiting func()) (*node, er
 	n.Cluster, err = app.JoinCluster(ctx, o)
 	if err != nil {
 		_ = l.Close()
+		if errors.Is(err, app.ErrOtherKey) {
+			return nil, terminal.Usage("--cluster-key-file: %w. While the key is replaced, --cluster-key-old names the old one; where that is lost, "+
+				"remove the record: consent, versions and results that are kept are given up with it", err)
+		}
 		return nil, fmt.Errorf("joining the cluster: %w", err)
 	}
-	p.say("warning: consent that is kept is each node's own: have the balancer send each caller to one node")
+	if warning := n.Vault().Warning(); warning != "" {
+		p.say("warning: %s", warning)
+	}
 	p.say("note: this is the node %s of a cluster, and other nodes reach it at %s", o.Name, o.Address)
 	return n, nil
 }

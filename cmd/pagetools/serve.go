@@ -153,6 +153,7 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	}
 	defer stop() // behind the drain, in which somebody may still answer
 	if err := pl.node.await(ctx, front.failed); err != nil {
+		front.takeNoMore() // what serves it ends now
 		return err
 	}
 	return p.drain(ctx, a, pl.node, front.Server, func() { close(streams) })

@@ -147,7 +147,6 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 		store.Close()
 		return nil, err
 	}
-	c.keep(o)
 	c.dir = directory.New(directory.Options{Records: c.records, Sealer: o.Keys.Sealer(key.Records), Dead: c.isDead})
 	namer := o.Keys.Namers()[0]
 	c.nodes = nodesOf{c.node, o.Name}
@@ -276,8 +275,8 @@ type heldHome struct {
 
 var _ bridge.Homes = (*homes)(nil)
 
-// Unnamed says that sessions of clients that name none have a home, too.
-func (h *homes) Unnamed() bool { return true }
+// Routed says that the nodes pass the requests of a session on to its home.
+func (h *homes) Routed() bool { return true }
 
 // Here names this process.
 func (h *homes) Here() string { return h.nodes.Self().ID }
@@ -324,7 +323,7 @@ func (h *homes) Open(ctx context.Context, s bridge.SessionName) (int64, error) {
 	defer func() { <-is.turn }()
 	if is.pages == 0 {
 		if is.entry, err = h.take(ctx, key); err != nil {
-			return 0, err
+			return 0, unknownHome(err)
 		}
 	}
 	h.mu.Lock()
@@ -366,6 +365,17 @@ func unlessOurs(err error, e directory.Entry, self string) error {
 	return err
 }
 
+// unknownHome returns the error of a session of which nobody can know now who has it.
+func unknownHome(err error) error {
+	if _, ok := errors.AsType[*bridge.Error](err); ok || errors.Is(err, bridge.ErrElsewhere) {
+		return err
+	}
+	e := bridge.Errorf(bridge.InternalError, bridge.NoQuorum, bridge.NotRun,
+		"It cannot be found out now which node of pagetools has this session. Nothing ran.").With(err)
+	e.Retry = bridge.QuorumRetry
+	return e
+}
+
 // Elsewhere reports whether another node has the session.
 func (h *homes) Elsewhere(ctx context.Context, s bridge.SessionName) (bool, error) {
 	id, _, err := h.dir.Home(ctx, h.namer.Name(s.Caller, s.ID))
@@ -373,7 +383,7 @@ func (h *homes) Elsewhere(ctx context.Context, s bridge.SessionName) (bool, erro
 	case errors.Is(err, records.ErrNone):
 		return false, nil
 	case err != nil:
-		return false, err
+		return false, unknownHome(err)
 	}
 	n, known := h.nodes.Find(id)
 	return id != "" && id != h.Here() && known && !n.IsDead(), nil

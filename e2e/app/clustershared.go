@@ -22,18 +22,28 @@ type shared struct {
 	taints  *taint.Taints
 	rates   *rate.Rates
 	replies *vault.Replies
-	batches atomic.Int64 // of rates
+	kept    bridge.Memory // that must not be lost with this node
+	batches atomic.Int64  // of rates
 }
 
 // Shared puts what the nodes keep together in the place of what one process keeps.
 func (c *Cluster) Shared(m *bridge.Memory) {
-	m.Taints, m.Rates, m.Replies = c.taints, c.rates, c.replies
+	m.Taints, m.Rates = c.taints, c.rates
+	m.Replies, m.Grants, m.KnownTools, m.Versions = c.kept.Replies, c.kept.Grants, c.kept.KnownTools, c.kept.Versions
 }
 
 // keep opens what must not be lost with this node.
-func (c *Cluster) keep(o *ClusterOptions) {
-	v := vault.Options{Records: c.records, Sealer: o.Keys.Sealer(key.Records), Names: namesOf(o), Self: func() string { return c.node.Life().ID }, Dead: c.isDead}
+func (c *Cluster) keep(ctx context.Context, o *ClusterOptions) error {
+	keys, err := vaultKey(ctx, c.records, o.Keys)
+	if err != nil {
+		return err
+	}
+	v := vault.Options{Records: c.records, Sealer: keys.Sealer(key.Records), Name: keys.Namers()[0].Name, Self: func() string { return c.node.Life().ID }, Dead: c.isDead}
 	c.replies = vault.NewReplies(v)
+	grants := vault.NewGrants(v)
+	_, _ = grants.All(ctx) // it is asked again; what it says counts while the engine is away
+	c.kept = bridge.Memory{Replies: c.replies, Grants: grants, KnownTools: vault.NewKnown(v), Versions: vault.NewVersions(v)}
+	return nil
 }
 
 // isDead reports whether a life of a node has ended for good.
@@ -48,6 +58,9 @@ func (c *Cluster) share(ctx context.Context, o *ClusterOptions) error {
 	c.rates = rate.New(rate.Options{Records: c.records, Name: namesOf(o)[0], Nodes: func() int { return len(c.node.Members()) + 1 },
 		Taken: func() { c.batches.Add(1) }, Log: o.Log})
 	c.Revoked = revoked.New(revoked.Options{Records: c.records, Names: namesOf(o), Log: o.Log})
+	if err := c.keep(ctx, o); err != nil {
+		return err
+	}
 	return c.Revoked.Read(ctx)
 }
 

@@ -46,8 +46,29 @@ func (s *ClusterStatus) Living() (nodes, sessions, free int) {
 
 // VaultStatus says where consent, keys and versions are.
 type VaultStatus struct {
-	Kind string `json:"kind"` // node: each node has its own
+	Kind   string `json:"kind"`             // nats: the engine has it
+	Copies int    `json:"copies,omitempty"` // on so many servers; 0 is not known
 }
+
+// safeCopies is on how many servers what is kept outlives a power failure, whenever each writes to its disk.
+const safeCopies = 3
+
+// Warning says what a power failure may cost; "" is nothing. An engine does not say when it writes to its
+// disk.
+func (v VaultStatus) Warning() string {
+	if v.Copies == 0 || v.Copies >= safeCopies {
+		return ""
+	}
+	return "kept results may be forgotten after a power failure, and so may consent and versions, unless the NATS server has " +
+		"sync_interval: always: it writes to its disk up to two minutes late. Three servers keep three copies"
+}
+
+// Vault says where this node keeps what must not be lost with it.
+func (c *Cluster) Vault() VaultStatus { return vaultOf(c.store) }
+
+func vaultOf(store *jetstream.Store) VaultStatus { return VaultStatus{vaultKind, store.Copies()} }
+
+const vaultKind = "nats"
 
 // NodeStatus is one node; State is alive, draining or dead.
 type NodeStatus struct {
@@ -103,7 +124,7 @@ func openExisting(ctx context.Context, o *ClusterOptions) (*jetstream.Store, err
 func (c *Cluster) Status(ctx context.Context) ClusterStatus { return statusOf(ctx, c.store, c.keys) }
 
 func newStatus() ClusterStatus {
-	return ClusterStatus{Vault: VaultStatus{"node"}, Nodes: []NodeStatus{}, Sites: []SiteOwner{}, Warnings: []string{}}
+	return ClusterStatus{Vault: VaultStatus{Kind: vaultKind}, Nodes: []NodeStatus{}, Sites: []SiteOwner{}, Warnings: []string{}}
 }
 
 func (s *ClusterStatus) warn(format string, args ...any) {
@@ -112,7 +133,10 @@ func (s *ClusterStatus) warn(format string, args ...any) {
 
 func statusOf(ctx context.Context, store *jetstream.Store, keys key.Keys) ClusterStatus {
 	s := newStatus()
-	s.Engine.URL = store.URL()
+	s.Engine.URL, s.Vault = store.URL(), vaultOf(store)
+	if warning := s.Vault.Warning(); warning != "" {
+		s.warn("%s", warning)
+	}
 	if took, err := store.RoundTrip(); err == nil {
 		s.Engine.RoundTripMs = float64(took.Microseconds()) / 1000
 	}

@@ -63,8 +63,8 @@ type Ledger struct {
 	Held  chan struct{} // one for each call of hold
 
 	pages   atomic.Int64
-	release chan struct{}
 	mu      sync.Mutex
+	release chan struct{}
 	begun   map[string]map[string]bool // executions, by call
 	ended   map[string]map[string]bool
 	runs    []Execution
@@ -91,9 +91,12 @@ func NewLedger(t *testing.T) *Ledger {
 	mux.HandleFunc("POST /end", func(_ http.ResponseWriter, r *http.Request) { l.note(l.ended, r) })
 	mux.HandleFunc("/slow", func(_ http.ResponseWriter, r *http.Request) { l.wait(r, 300*time.Millisecond) })
 	mux.HandleFunc("/hold", func(_ http.ResponseWriter, r *http.Request) {
+		l.mu.Lock()
+		release := l.release
+		l.mu.Unlock()
 		l.Held <- struct{}{}
 		select {
-		case <-l.release:
+		case <-release:
 		case <-r.Context().Done():
 		}
 	})
@@ -107,8 +110,13 @@ func NewLedger(t *testing.T) *Ledger {
 	return l
 }
 
-// Release lets all calls of hold go on, also those to come.
-func (l *Ledger) Release() { close(l.release) }
+// Release lets the calls of hold go on.
+func (l *Ledger) Release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.release)
+	l.release = make(chan struct{})
+}
 
 func (l *Ledger) note(what map[string]map[string]bool, r *http.Request) {
 	q := r.URL.Query()

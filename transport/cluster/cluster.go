@@ -3,11 +3,7 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,12 +26,12 @@ type Options struct {
 	// Owner returns the ID of the node that has the page of a site, "" for nobody now, where all calls
 	// without a session run in that page. It is false, as a nil function, for other sites.
 	Owner func(site string) (id string, shared bool)
-	// Place returns the node that gets what this one, which is about to end, begins no more: sessions, and
-	// calls without one. It is false, as a nil function, where this one does.
-	Place func() (Node, bool)
 	// Keys returns the ID of the node that has an open claim on the idempotency key of a caller; "" is none.
 	// After an error, whoever serves the request finds out. A nil function knows of no claims.
 	Keys func(ctx context.Context, caller, key string) (id string, err error)
+	// Place returns the node that gets what this one, which is about to end, begins no more: sessions, and
+	// calls without one. It is false, as a nil function, where this one does.
+	Place func() (Node, bool)
 	// Tickets say of a request that starts calls whether it did; nil: nobody knows.
 	Tickets Tickets
 	// Patience limits how long a request looks for a home that answers; zero means 30 s.
@@ -105,59 +101,6 @@ func (c *Cluster) Close() {
 		w.CloseIdleConnections()
 	}
 	clear(c.ways)
-}
-
-// The limits of connections between nodes. A node closes what is idle before the other one does.
-const (
-	dialTime = 3 * time.Second
-	peerIdle = 30 * time.Second
-	maxIdle  = 64
-)
-
-// way leads to one life of a node.
-type way struct {
-	http.Transport
-
-	silent sync.Once // says once that it cannot be reached
-}
-
-// wayTo returns the way to a node. Those to nodes that ended are given up.
-func (c *Cluster) wayTo(n Node) *way {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if w := c.ways[n.ID]; w != nil {
-		return w
-	}
-	for id, w := range c.ways {
-		if other, known := c.o.Nodes.Find(id); !known || other.IsDead() {
-			w.CloseIdleConnections()
-			delete(c.ways, id)
-		}
-	}
-	w := &way{}
-	d := &tls.Dialer{NetDialer: &net.Dialer{Timeout: dialTime}, Config: c.o.Identity.Client(n.Name)}
-	w.Transport = http.Transport{
-		DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			ctx, cancel := context.WithTimeout(ctx, dialTime)
-			defer cancel()
-			conn, err := d.DialContext(ctx, "tcp", n.Address)
-			if err != nil {
-				return nil, fmt.Errorf("connecting to the node %s: %w", n.Name, err)
-			}
-			return conn, nil
-		},
-		DisableCompression:  true, // replies are passed on as they are
-		MaxIdleConnsPerHost: maxIdle, IdleConnTimeout: peerIdle, DisableKeepAlives: c.ended,
-	}
-	c.ways[n.ID] = w
-	return w
-}
-
-// unreachable says in the log that a node cannot be reached, once for each of its lives.
-func (c *Cluster) unreachable(n Node, err error) {
-	c.wayTo(n).silent.Do(func() {
-		c.log.Warn("cluster: a node cannot be reached", slog.String("node", n.Name), slog.String("address", n.Address), slog.Any("error", err))
-	})
 }
 
 // lost is the error of a call whose node ended, or does not answer, after the request was sent there.

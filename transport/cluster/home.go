@@ -64,7 +64,7 @@ func (c *Cluster) home(next http.Handler) http.Handler {
 		case at.epoch != h.epoch && at.key != "":
 			c.refuse(w, r, "epoch")
 		case wanted.calls && !wanted.resumes:
-			c.under(h, w, r, next)
+			c.under(h, at.key != "", w, r, next)
 		default:
 			next.ServeHTTP(w, r)
 		}

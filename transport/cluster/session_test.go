@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/transport/cluster"
+	"github.com/pagetools/pagetools/transport/cluster/clustertest"
 )
 
 const inSession = `{"action":"read","sessionId":"s","request":{}}`
@@ -67,6 +68,51 @@ func TestSessionsMove(t *testing.T) {
 	}
 }
 
+// TestSessionIsTaken: of two nodes that would open a session, one has it, and the call of the other one runs
+// there, once. In a batch another call may have run: it is not passed on again.
+func TestSessionIsTaken(t *testing.T) {
+	const over = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read","arguments":{}}}`
+	for _, x := range []struct{ path, body, want string }{
+		{"/webtools/shop", inSession, fmt.Sprintf(on, "b")},
+		{"/tools/shop/read?sessionId=s", `{}`, fmt.Sprintf(on, "b")},
+		{"/mcp/shop?session=s", over, `\"node\":\"b\"`},
+		{"/webtools/shop/batch", `{"sessionId":"s","steps":[{"id":"x","action":"read","request":{}}]}`, `"ELSEWHERE"`},
+	} {
+		m := newMembers(t)
+		a, b := m.start("a", nil), m.start("b", nil)
+		late := func() { m.put("s", b, 1) }
+		a.taken.by.Store(&late)
+		a.send("POST", x.path, x.body, "Mcp-Protocol-Version", "2025-03-26", "Idempotency-Key", "a-key-of-tests").wants(t, x.path, 200, x.want)
+		if a.ran.Load() != 0 || b.ran.Load() > 1 {
+			t.Errorf("%s: %d and %d ran", x.path, a.ran.Load(), b.ran.Load())
+		}
+	}
+	m := newMembers(t)
+	a, b := m.start("a", nil), m.start("b", nil)
+	m.put("s", b, 1)
+	moves := func() { m.put("s", a, 2) }
+	b.taken.by.Store(&moves)
+	a.send("POST", "/webtools/shop", inSession).wants(t, "at its home", 200, fmt.Sprintf(on, "a"))
+	if a.ran.Load() != 1 || b.ran.Load() != 0 {
+		t.Errorf("%d and %d ran", a.ran.Load(), b.ran.Load())
+	}
+}
+
+// TestSentOnce: a call whose connection ends without a reply is not sent again, although it has a key and no
+// body, for which net/http does so.
+func TestSentOnce(t *testing.T) {
+	m := newMembers(t)
+	a, b := m.start("a", briefly), m.start("b", nil)
+	m.put("s", b, 1)
+	for i, status := range []int{200, 503} {
+		b.peers.breaks.Store(i > 0) // of a connection that was used before
+		a.send("POST", "/tools/shop/read?sessionId=s", "", "Content-Type", "application/json", "Idempotency-Key", fmt.Sprint("a-key-of-tests-", i)).wants(t, "a call", status)
+		if b.ran.Load() != int64(i+1) || b.hops.Load() != int64(i+1) {
+			t.Fatalf("call %d: %d ran, of %d requests", i, b.ran.Load(), b.hops.Load())
+		}
+	}
+}
+
 // TestNobodyKnows: while the directory does not answer, or the home cannot renew its lease, requests
 // about sessions run nowhere, and say so in the form of their face. Others go on.
 func TestNobodyKnows(t *testing.T) {
@@ -88,6 +134,9 @@ func TestNobodyKnows(t *testing.T) {
 	}
 	m.homes.Fail(errors.New("no quorum"))
 	refused(a)
+	c := m.start("c", func(o *cluster.Options) { o.Patience = time.Hour }) // but it has no lease
+	m.Cut(c.ID, true)
+	refused(c)
 	m.homes.Fail(nil)
 	m.put("s", b, 1)
 	m.Cut(b.ID, true)
@@ -128,11 +177,11 @@ func TestSharedPages(t *testing.T) {
 // have ended, and calls without one. What it has goes on, until it takes no more calls of other nodes, which
 // then wait for its end; and it waits for the calls that are under way, here or elsewhere.
 func TestDrains(t *testing.T) {
-	m := newMembers(t)
-	b := m.start("b", nil)
+	m, tickets := newMembers(t), &clustertest.Tickets{} // with which a call that is on its way at the end is made elsewhere
+	b := m.start("b", func(o *cluster.Options) { o.Tickets = tickets })
 	var leaving atomic.Bool
 	a := m.start("a", func(o *cluster.Options) {
-		o.Place = func() (cluster.Node, bool) { return b.Node, leaving.Load() }
+		o.Tickets, o.Place = tickets, func() (cluster.Node, bool) { return b.Node, leaving.Load() }
 	})
 	const fresh = `{"action":"read","request":{}}`
 	named := func(session string) string { return strings.Replace(inSession, `"s"`, `"`+session+`"`, 1) }

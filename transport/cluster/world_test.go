@@ -59,6 +59,8 @@ type node struct {
 	alone   string // of one that passes nothing on, as a process has it that is in no cluster
 	pages   string // of the operators' page
 	ran     atomic.Int64
+	peers   *silence
+	taken   taken
 	hops    atomic.Int64  // requests that other nodes passed on
 	waits   chan struct{} // gets each call that waits, and aborted each that is aborted
 	aborted chan struct{}
@@ -91,8 +93,8 @@ func (m *members) listen() net.Listener {
 func (m *members) start(name string, change func(*cluster.Options)) *node {
 	t := m.t
 	t.Helper()
-	public, peers, pages, alone := m.listen(), m.listen(), m.listen(), m.listen()
-	n := &node{t: t, of: m, Node: m.Add(name, peers.Addr().String()), url: "http://" + public.Addr().String(), pages: "http://" + pages.Addr().String(), alone: "http://" + alone.Addr().String()}
+	public, peers, pages, alone := m.listen(), &silence{Listener: m.listen(), begun: make(chan struct{})}, m.listen(), m.listen()
+	n := &node{peers: peers, t: t, of: m, Node: m.Add(name, peers.Addr().String()), url: "http://" + public.Addr().String(), pages: "http://" + pages.Addr().String(), alone: "http://" + alone.Addr().String()}
 	n.waits, n.aborted, n.free = make(chan struct{}, 100), make(chan struct{}, 100), make(chan struct{})
 	n.Router = bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""), bridgetest.Asking("write", ""))
 	n.Handle("shop", n.runs)
@@ -101,10 +103,10 @@ func (m *members) start(name string, change func(*cluster.Options)) *node {
 		other, known := nodes.Find(id)
 		return known && other.IsDead()
 	}
-	var memory bridge.Memory
+	memory := bridge.Memory{Homes: &n.taken}
 	var keys func(context.Context, string, string) (string, error)
 	if m.records != nil {
-		v := vault.NewReplies(vault.Options{Records: m.records, Sealer: m.keys.Sealer(key.Records), Names: []func(...string) string{m.namer().Name},
+		v := vault.NewReplies(vault.Options{Records: m.records, Sealer: m.keys.Sealer(key.Records), Name: m.namer().Name,
 			Self: func() string { return n.ID }, Dead: func(_ context.Context, id string) (bool, error) { return lost(id), nil }})
 		memory.Replies, keys = v, v.Home
 	}
@@ -172,6 +174,72 @@ func (m *members) start(name string, change func(*cluster.Options)) *node {
 	}
 	t.Cleanup(n.stop)
 	return n
+}
+
+// taken are the homes of a node that was late: by is called for the next session that it would open, and
+// says that another node has it.
+type taken struct{ by atomic.Pointer[func()] }
+
+func (t *taken) Elsewhere(context.Context, bridge.SessionName) (bool, error) {
+	by := t.by.Swap(nil)
+	if by != nil {
+		(*by)()
+	}
+	return by != nil, nil
+}
+
+func (*taken) Here() string                                            { return "UNUSEDXX" }
+func (*taken) Lives(string) bool                                       { return false }
+func (*taken) Open(context.Context, bridge.SessionName) (int64, error) { return 1, nil }
+func (*taken) Close(context.Context, int64) error                      { return nil }
+
+// silence is a listener whose connections go silent when begun is closed, as where packets are lost.
+type silence struct {
+	net.Listener
+
+	begun    chan struct{}
+	accepted atomic.Int64
+	breaks   atomic.Bool // the next reply ends its connection instead
+}
+
+func (s *silence) is() bool {
+	select {
+	case <-s.begun:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *silence) Accept() (net.Conn, error) {
+	c, err := s.Listener.Accept()
+	s.accepted.Add(1)
+	return silenced{c, s}, err
+}
+
+type silenced struct {
+	net.Conn
+
+	s *silence
+}
+
+func (c silenced) Read(p []byte) (int, error) {
+	for {
+		n, err := c.Conn.Read(p)
+		if err != nil || !c.s.is() {
+			return n, err
+		}
+	}
+}
+
+func (c silenced) Write(p []byte) (int, error) {
+	if c.s.is() {
+		return len(p), nil
+	}
+	if c.s.breaks.Swap(false) {
+		_ = c.Close()
+	}
+	return c.Conn.Write(p)
 }
 
 func serve(l net.Listener, h http.Handler) *http.Server {

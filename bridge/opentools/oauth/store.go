@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge/files"
 )
@@ -64,19 +65,24 @@ type entry struct {
 var ErrDamaged = errors.New("the stored credentials were changed by something else than " +
 	"pagetools, or their key was")
 
-// Store keeps credentials in a folder, or in memory. Several processes may use one folder. It is
+// Store keeps credentials in a folder, in memory, or in a File that several machines share. Several
+// processes may use one folder. It is
 // safe for concurrent use. Anyone who can read the folder with the rights of its user can read the
 // credentials. Encryption adds that a copy of the file without its key is unreadable, and that
 // records cannot be changed or exchanged.
 type Store struct {
-	root *os.Root // nil: memory
+	root *os.Root // nil: memory, or file
+	file File     // nil: root, or memory
 
 	mu     sync.Mutex
 	gates  map[string]chan struct{} // of locks, by name
 	cipher cipher.AEAD              // nil until there is a key
 	memory []byte                   // the file, where there is no folder
-	seen   fs.FileInfo              // of what entries were read from
-	last   func() []entry           // a function: fmt finds nothing in it; nil is nothing
+	// revision belongs to the memory in file, which is read again after until.
+	revision uint64
+	until    time.Time
+	seen     fs.FileInfo    // of what entries were read from
+	last     func() []entry // a function: fmt finds nothing in it; nil is nothing
 }
 
 // OpenStore opens the credentials of a folder, which is made when it is missing. The folder must
@@ -123,6 +129,14 @@ func (s *Store) lock(ctx context.Context, name string) (unlock func(), err error
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+	if s.file != nil {
+		unlock, err := s.file.Lock(ctx, name)
+		if err != nil {
+			<-gate
+			return nil, fmt.Errorf("locking the credentials: %w", err)
+		}
+		return func() { unlock(); <-gate }, nil
+	}
 	if s.root == nil {
 		return func() { <-gate }, nil
 	}
@@ -158,11 +172,20 @@ func (s *Store) lock(ctx context.Context, name string) (unlock func(), err error
 // the other, so that none brings back what another one has replaced.
 func (s *Store) lockKey(ctx context.Context, key Key) (unlock func(), err error) {
 	sum := sha256.Sum256(key.bound())
-	return s.lock(ctx, lockFile+"."+hex.EncodeToString(sum[:8]))
+	unlock, err = s.lock(ctx, lockFile+"."+hex.EncodeToString(sum[:8]))
+	if err == nil && s.file != nil { // whoever had it may have changed the record
+		if err = s.refresh(ctx, true); err != nil {
+			unlock()
+		}
+	}
+	return unlock, err
 }
 
 // entries returns what is kept now. The caller must not change it.
 func (s *Store) entries() ([]entry, error) {
+	if s.file != nil {
+		_ = s.refresh(context.Background(), false) // no error: it need not be new
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text, changed, err := s.readFile()
@@ -212,7 +235,7 @@ const maxStore = 16 << 20
 // readFile returns the file; changed is false when it is the same as at the last read.
 func (s *Store) readFile() (text []byte, changed bool, err error) {
 	if s.root == nil {
-		return s.memory, s.seen == nil || s.last == nil, nil
+		return s.memory, s.file == nil || s.last == nil, nil
 	}
 	info, err := s.root.Lstat(storeFile)
 	switch {
@@ -313,6 +336,10 @@ func (s *Store) open(r sealed) ([]byte, error) {
 // change replaces records: those for which without is true are removed, and r is added unless it is
 // nil. It is written when change returns.
 func (s *Store) change(ctx context.Context, without func(Key) bool, key Key, r *record) error {
+	edit := func(text []byte) ([]byte, error) { return s.edit(text, without, key, r) }
+	if s.file != nil {
+		return s.changeShared(ctx, edit)
+	}
 	unlock, err := s.lock(ctx, lockFile)
 	if err != nil {
 		return err
@@ -326,20 +353,31 @@ func (s *Store) change(ctx context.Context, without func(Key) bool, key Key, r *
 		return err
 	}
 	s.seen, s.last = nil, nil
+	if text, err = edit(text); err != nil {
+		return err
+	}
+	if s.root == nil {
+		s.memory = text
+	}
+	return s.replace(storeFile, text)
+}
+
+// edit returns the file after a change. Called with s.mu held.
+func (s *Store) edit(text []byte, without func(Key) bool, key Key, r *record) ([]byte, error) {
 	c, err := parse(text)
 	if err != nil {
-		return fmt.Errorf("%s: %w; remove it, and log in again", s.path(storeFile), err)
+		return nil, fmt.Errorf("%s: %w; remove it, and log in again", s.path(storeFile), err)
 	}
 	c.Records = slices.DeleteFunc(c.Records, func(x sealed) bool {
 		return x.Key == key || without(x.Key)
 	})
 	if r != nil {
 		if err := s.readKey(true); err != nil {
-			return err
+			return nil, err
 		}
 		plain, err := json.Marshal(r)
 		if err != nil {
-			return fmt.Errorf("writing the credentials: %w", err)
+			return nil, fmt.Errorf("writing the credentials: %w", err)
 		}
 		data := s.cipher.Seal(nil, nil, plain, key.bound()) //nolint:gosec // it makes the nonce itself
 		c.Records = append(c.Records, sealed{key, data})
@@ -349,12 +387,9 @@ func (s *Store) change(ctx context.Context, without func(Key) bool, key Key, r *
 			cmp.Compare(a.Key.Resource, b.Key.Resource), cmp.Compare(a.Key.Scheme, b.Key.Scheme))
 	})
 	if text, err = json.Marshal(c); err != nil {
-		return fmt.Errorf("writing the credentials: %w", err)
+		return nil, fmt.Errorf("writing the credentials: %w", err)
 	}
-	if s.root == nil {
-		s.memory = text
-	}
-	return s.replace(storeFile, text)
+	return text, nil
 }
 
 // put keeps a record, in the place of all others of the same principal, resource and scheme.

@@ -2,11 +2,15 @@ package vault
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -37,9 +41,8 @@ type Sealer interface {
 type Options struct {
 	Records records.Records
 	Sealer  Sealer
-	// Names hide names: letters and digits, the same on all nodes. The first names what is written; the
-	// others, what was written with another key of the cluster.
-	Names []func(parts ...string) string
+	// Name hides names: letters and digits, the same on all nodes.
+	Name func(parts ...string) string
 	// Self returns the life of this node, and Dead whether another one has ended for good, or that nobody
 	// can know.
 	Self func() string
@@ -49,9 +52,11 @@ type Options struct {
 	// callers that this node keeps; zero means 256 MiB. The oldest replies go first, and their keys stay.
 	MaxKeys                    int
 	MaxReplyBytes, MaxAllBytes int64
+	// MaxVersionBytes limits the documents that are kept of a site; zero means 64 MiB.
+	MaxVersionBytes int64
 }
 
-// box is what a vault keeps under one key.
+// box holds one thing that a vault keeps.
 type box struct {
 	key      string
 	data     []byte
@@ -71,6 +76,9 @@ type head struct {
 	Parts int    `json:"parts,omitempty"`
 	Bytes int    `json:"bytes"`
 }
+
+// errOther says that a record is none of ours.
+var errOther = errors.New("it has another form")
 
 // errTorn says that parts of a box are not there any more.
 var errTorn = errors.New("parts of what is kept are missing")
@@ -111,7 +119,7 @@ func (v vault) open(ctx context.Context, r records.Record) (box, error) {
 	first, data, found := bytes.Cut(text, []byte{'\n'})
 	var h head
 	if err := json.Unmarshal(first, &h); err != nil || !found || h.Bytes > maxBox || h.Parts > maxBox/part+1 {
-		return box{}, errors.Join(errors.New("reading what is kept: it has another form"), err)
+		return box{}, fmt.Errorf("reading what is kept: %w", errOther)
 	}
 	b := box{key: r.Key, data: data, revision: r.Revision, once: h.Once, parts: h.Parts}
 	for i := range h.Parts {
@@ -220,6 +228,60 @@ func (v vault) remove(ctx context.Context, was box) error {
 	}
 }
 
+// update changes a box by what change makes of its data. Without data there is no box after it. The error
+// can be records.ErrChanged although the change was made, before somebody else's: change must not mind.
+func (v vault) update(ctx context.Context, key string, change func(data []byte) ([]byte, error)) error {
+	was, err := v.read(ctx, key)
+	if err != nil {
+		return err
+	}
+	data, err := change(was.data)
+	switch {
+	case err != nil:
+	case len(data) > 0 && !bytes.Equal(data, was.data):
+		_, err = v.write(ctx, was, data)
+	case len(data) == 0 && was.revision != 0:
+		err = v.remove(ctx, was)
+	}
+	return err
+}
+
+// list returns all boxes whose keys are a prefix and one word, by their keys.
+func (v vault) list(ctx context.Context, prefix string) ([]box, error) {
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	changes, err := v.o.Records.Watch(watching, prefix)
+	if err != nil {
+		return nil, err
+	}
+	firsts, whole := map[string]records.Record{}, false
+	for r := range changes {
+		if whole = r.IsMark(); whole {
+			break
+		}
+		if !strings.Contains(r.Key[len(prefix):], ".") {
+			firsts[r.Key] = r
+		}
+	}
+	if !whole {
+		return nil, cmp.Or(ctx.Err(), errors.New("listing what is kept: the engine did not tell all"))
+	}
+	all := make([]box, 0, len(firsts))
+	for _, key := range slices.Sorted(maps.Keys(firsts)) {
+		b, err := v.open(ctx, firsts[key])
+		if errors.Is(err, errTorn) { // it was changed meanwhile
+			b, err = v.read(ctx, key)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if b.revision != 0 {
+			all = append(all, b)
+		}
+	}
+	return all, nil
+}
+
 // forget removes the parts of a box that is no more, where that can be done: nobody reads them.
 func (v vault) forget(b box) {
 	if b.parts == 0 {
@@ -235,17 +297,31 @@ func (v vault) forget(b box) {
 	}
 }
 
-// again reports whether what failed so can succeed another time.
-func again(err error) bool {
-	return err != nil && !errors.Is(err, records.ErrInvalid) && !errors.Is(err, records.ErrNewer) && !errors.Is(err, bridge.ErrTooManyKeys)
+// patiently does something until it succeeds, or cannot, or took too long. Somebody else who was first is
+// no success. The error is as whoever makes a call gets it.
+func patiently(ctx context.Context, what string, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for wait := rest; ; wait *= 2 {
+		err := do(ctx)
+		if err == nil {
+			return nil
+		}
+		if fact, ok := errors.AsType[fact](err); ok {
+			return fact.error
+		}
+		if errors.Is(err, records.ErrInvalid) || errors.Is(err, records.ErrNewer) || !records.Pause(ctx, wait) {
+			return unreachable(fmt.Errorf("%s: %w", what, err))
+		}
+	}
 }
 
-// unreachable returns an error as whoever makes a call gets it: one of bridge's own as it is, and any
-// other as NO_QUORUM.
+// fact is an error that is known to be so, and is told as it is.
+type fact struct{ error }
+
+// unreachable returns an error that whoever makes a call gets: NO_QUORUM, because what the nodes keep could
+// not be reached or read.
 func unreachable(err error) error {
-	if _, ok := errors.AsType[*bridge.Error](err); ok || err == nil {
-		return err
-	}
 	e := bridge.Errorf(bridge.InternalError, bridge.NoQuorum, bridge.NotRun,
 		"What the nodes of pagetools keep together cannot be reached or read. Nothing ran.").With(err)
 	e.Retry = bridge.QuorumRetry

@@ -2,8 +2,8 @@
 // bridge.Memory that all of its nodes have in common.
 //
 // A Box holds one thing: a record, sealed, and further ones where it is long. It changes as a whole, by
-// one update of its first record, so of several nodes that change it at once one wins. Replies are the
-// claims of idempotency keys. Whether a claim can still end is asked of the leases of nodes, never of a
+// one update of its first record, so of several nodes that change it at once one wins. Replies has the
+// claims of idempotency keys, Grants and Known have consent, and Versions the histories of webtools. Whether a claim can still end is asked of the leases of nodes, never of a
 // clock.
 //
 // Errors that are not of bridge's own kinds are *bridge.Error with the reason NO_QUORUM: the engine did

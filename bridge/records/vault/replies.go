@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,7 +21,7 @@ type Replies struct {
 	used usage
 
 	mu sync.Mutex
-	// claims are those of this node, until their end is kept.
+	// claims has the claims of this node, until their end is kept.
 	claims map[string]*claim
 }
 
@@ -44,7 +42,7 @@ const (
 	stateLost    = "lost"    // it ran, and the reply is not kept
 )
 
-// entry is what a box of a key holds, in JSON and a line feed, before the reply.
+// entry stands in the box of a key before the reply, in JSON and a line feed.
 type entry struct {
 	State  string `json:"state"`
 	By     string `json:"by"`    // the life of the node that has the claim
@@ -83,13 +81,7 @@ func (r *Replies) readEntry(ctx context.Context, key string) (e entry, reply []b
 	return e, reply, at, nil
 }
 
-func (r *Replies) keys(caller, key string) []string {
-	all := make([]string, 0, len(r.o.Names))
-	for _, name := range r.o.Names {
-		all = append(all, "k."+name("key", caller, key))
-	}
-	return all
-}
+func (r *Replies) keyOf(caller, key string) string { return "k." + r.o.Name("key", caller, key) }
 
 // Home returns the life of the node that has an open claim on a key; "" is none. It is asked where a
 // request with a key is served, and does no I/O for claims of this node.
@@ -99,14 +91,12 @@ func (r *Replies) Home(ctx context.Context, caller, key string) (string, error) 
 	if r.has(caller, key) {
 		return r.o.Self(), nil
 	}
-	for _, at := range r.keys(caller, key) {
-		e, _, _, err := r.readEntry(ctx, at)
-		if err != nil {
-			return "", fmt.Errorf("looking for an idempotency key: %w", err)
-		}
-		if e.State == stateClaimed || e.State == stateBegun {
-			return e.By, nil
-		}
+	e, _, _, err := r.readEntry(ctx, r.keyOf(caller, key))
+	if err != nil {
+		return "", fmt.Errorf("looking for an idempotency key: %w", err)
+	}
+	if e.State == stateClaimed || e.State == stateBegun {
+		return e.By, nil
 	}
 	return "", nil
 }
@@ -125,61 +115,50 @@ func (r *Replies) has(caller, key string) bool {
 
 // Begin implements bridge.Replies.
 func (r *Replies) Begin(ctx context.Context, caller, key, digest string) (bridge.ReplyState, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	var token [16]byte
-	_, _ = rand.Read(token[:]) // it never fails: it ends the program instead
-	c := &claim{entry: entry{State: stateClaimed, By: r.o.Self(), Claim: hex.EncodeToString(token[:]), Digest: digest}, caller: caller, key: key}
+	c := &claim{entry: entry{State: stateClaimed, By: r.o.Self(), Claim: newID(), Digest: digest}, caller: caller, key: key}
 	r.mu.Lock()
 	r.claims[c.Claim] = c // before the record: nobody takes it for one that was left
 	r.mu.Unlock()
-	for wait := rest; ; wait *= 2 {
-		state, err := r.try(ctx, c, r.keys(caller, key))
-		if again(err) && records.Pause(ctx, wait) {
-			continue
-		}
-		if err != nil || state.Status != bridge.ReplyClaimed {
-			r.close(c)
-			r.used.free(c)
-		}
-		if err == nil || errors.Is(err, bridge.ErrTooManyKeys) {
-			return state, err
-		}
-		return bridge.ReplyState{}, unreachable(fmt.Errorf("claiming an idempotency key: %w", err))
+	var state bridge.ReplyState
+	err := patiently(ctx, "claiming an idempotency key", func(ctx context.Context) (err error) {
+		state, err = r.try(ctx, c)
+		return err
+	})
+	if err != nil || state.Status != bridge.ReplyClaimed {
+		r.close(c.Claim)
+		r.used.free(c)
 	}
+	return state, err
 }
 
 // try claims a key once, or says what it is. The error is records.ErrChanged where somebody changed it
 // meanwhile.
-func (r *Replies) try(ctx context.Context, c *claim, keys []string) (bridge.ReplyState, error) {
-	for _, key := range keys {
-		e, reply, at, err := r.readEntry(ctx, key)
-		if err != nil {
-			return bridge.ReplyState{}, err
-		}
-		if at.revision == 0 {
-			continue
-		}
-		free, err := r.judge(ctx, &e)
-		switch {
-		case err != nil:
-			return bridge.ReplyState{}, err
-		case free:
-			state, err := r.claim(ctx, c, at, nil)
-			if err == nil {
-				r.close(&claim{entry: e}) // it was left
-			}
-			return state, err
-		case e.Digest != c.Digest && e.Claim != "":
-			return bridge.ReplyState{Status: bridge.ReplyOtherBody, Claim: e.Claim}, nil
-		case e.State == stateDone:
-			return bridge.ReplyState{Status: bridge.ReplyFinished, Claim: e.Claim, Reply: reply}, nil
-		case e.State == stateLost:
-			return bridge.ReplyState{Status: bridge.ReplyUnknown, Claim: e.Claim}, nil
-		}
-		return bridge.ReplyState{Status: bridge.ReplyInFlight, Claim: e.Claim}, nil
+func (r *Replies) try(ctx context.Context, c *claim) (bridge.ReplyState, error) {
+	e, reply, at, err := r.readEntry(ctx, r.keyOf(c.caller, c.key))
+	if err != nil {
+		return bridge.ReplyState{}, err
 	}
-	return r.claim(ctx, c, box{key: keys[0]}, keys[1:])
+	free, err := at.revision == 0, error(nil)
+	if !free {
+		free, err = r.judge(ctx, &e)
+	}
+	switch {
+	case err != nil:
+		return bridge.ReplyState{}, err
+	case free:
+		if err := r.claim(ctx, c, at); err != nil {
+			return bridge.ReplyState{}, err
+		}
+		r.close(e.Claim) // where it was left
+		return bridge.ReplyState{Status: bridge.ReplyClaimed, Claim: c.Claim}, nil
+	case e.Digest != c.Digest && e.Claim != "":
+		return bridge.ReplyState{Status: bridge.ReplyOtherBody, Claim: e.Claim}, nil
+	case e.State == stateDone:
+		return bridge.ReplyState{Status: bridge.ReplyFinished, Claim: e.Claim, Reply: reply}, nil
+	case e.State == stateLost:
+		return bridge.ReplyState{Status: bridge.ReplyUnknown, Claim: e.Claim}, nil
+	}
+	return bridge.ReplyState{Status: bridge.ReplyInFlight, Claim: e.Claim}, nil
 }
 
 // judge reports whether a claim is one of a node that can never begin the call. One that began with a node
@@ -188,7 +167,7 @@ func (r *Replies) judge(ctx context.Context, e *entry) (free bool, err error) {
 	if e.State != stateClaimed && e.State != stateBegun {
 		return false, nil
 	}
-	ended := false
+	var ended bool
 	if e.By == r.o.Self() {
 		r.mu.Lock()
 		own := r.claims[e.Claim]
@@ -207,32 +186,20 @@ func (r *Replies) judge(ctx context.Context, e *entry) (free bool, err error) {
 	return false, nil
 }
 
-// claim puts a claim in the place of what was read. While the key of the cluster is replaced, another node
-// can have claimed under another name: both then let go.
-func (r *Replies) claim(ctx context.Context, c *claim, was box, others []string) (bridge.ReplyState, error) {
+// claim puts a claim in the place of what was read.
+func (r *Replies) claim(ctx context.Context, c *claim, was box) error {
 	if !r.used.count(c) {
-		return bridge.ReplyState{}, bridge.ErrTooManyKeys
+		return fact{bridge.ErrTooManyKeys}
 	}
 	data, err := c.bytes(nil)
 	if err != nil {
-		return bridge.ReplyState{}, err
+		return err
 	}
-	at, err := r.write(ctx, was, data)
-	if err != nil {
-		return bridge.ReplyState{}, err
+	if c.at, err = r.write(ctx, was, data); err != nil {
+		return err
 	}
-	c.at = at
 	c.at.data = nil
-	for _, key := range others {
-		is, err := r.read(ctx, key)
-		if err == nil && is.revision != 0 {
-			err = records.ErrChanged
-		}
-		if err != nil {
-			return bridge.ReplyState{}, errors.Join(err, r.remove(ctx, at))
-		}
-	}
-	return bridge.ReplyState{Status: bridge.ReplyClaimed, Claim: c.Claim}, nil
+	return nil
 }
 
 // find returns an open claim of this node, or bridge.ErrClaimLost.
@@ -246,10 +213,10 @@ func (r *Replies) find(token string) (*claim, error) {
 }
 
 // close forgets a claim.
-func (r *Replies) close(c *claim) {
+func (r *Replies) close(token string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.claims, c.Claim)
+	delete(r.claims, token)
 }
 
 // change writes what a claim has become, or removes it where it is nothing. The error is
@@ -261,12 +228,14 @@ func (r *Replies) change(ctx context.Context, c *claim, state string, reply []by
 	next.State = state
 	data, err := next.bytes(reply)
 	for tried := false; err == nil; tried = true {
-		was, at := c.at, box{}
 		if state == "" {
-			err = r.remove(ctx, was)
-		} else if at, err = r.write(ctx, was, data); err == nil {
-			c.State, c.at = state, at
-			c.at.data = nil
+			err = r.remove(ctx, c.at)
+		} else {
+			var at box
+			if at, err = r.write(ctx, c.at, data); err == nil {
+				c.State, c.at = state, at
+				c.at.data = nil
+			}
 		}
 		if !errors.Is(err, records.ErrChanged) {
 			return err
@@ -306,7 +275,7 @@ func (r *Replies) Finish(ctx context.Context, token string, reply []byte) error 
 		state, reply, size = stateLost, nil, 0
 	}
 	err = r.change(ctx, c, state, reply)
-	r.close(c)
+	r.close(c.Claim)
 	if err != nil {
 		size = 0
 	}
@@ -339,7 +308,7 @@ func (r *Replies) Abandon(ctx context.Context, token string) error {
 	err = r.change(ctx, c, "", nil)
 	r.used.free(c)
 	if err == nil || errors.Is(err, bridge.ErrClaimLost) {
-		r.close(c)
+		r.close(c.Claim)
 		return err
 	}
 	r.mu.Lock()

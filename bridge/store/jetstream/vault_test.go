@@ -20,11 +20,12 @@ func TestVault(t *testing.T) {
 			t.Helper()
 			keys := clusterkey.Keys{Now: clusterkey.New()} // which names everything otherwise
 			id := rand.Text()[:8]
-			o := vault.Options{Records: connect(t, c), Sealer: keys.Sealer(clusterkey.Records), Self: func() string { return id },
-				Dead: func(context.Context, string) (bool, error) { return false, nil }, MaxKeys: m.MaxKeys, MaxReplyBytes: m.MaxReplyBytes}
-			o.Names = append(o.Names, keys.Namers()[0].Name)
-			return bridge.Memory{Replies: vault.NewReplies(o)}
+			o := vault.Options{Records: connect(t, c), Name: keys.Namers()[0].Name, Sealer: keys.Sealer(clusterkey.Records), Self: func() string { return id },
+				Dead: func(context.Context, string) (bool, error) { return false, nil }, MaxKeys: m.MaxKeys, MaxReplyBytes: m.MaxReplyBytes, MaxVersionBytes: m.MaxVersionBytes}
+			return bridge.Memory{Replies: vault.NewReplies(o), Grants: vault.NewGrants(o), KnownTools: vault.NewKnown(o), Versions: vault.NewVersions(o)}
 		}
-		bridgetest.TestReplies(t, open)
+		bridgetest.CheckReplies(t, open)
+		bridgetest.CheckGrants(t, open)
+		bridgetest.CheckVersions(t, open)
 	})
 }

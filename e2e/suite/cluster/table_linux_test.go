@@ -71,7 +71,7 @@ func (n *node) gone(t *testing.T) {
 
 // TestTable tries the table of docs/internal/cluster.md: a fault, what callers see, and within what time.
 func TestTable(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, 1)
 	a, b := w.nodes[0], w.nodes[1]
 	for _, row := range []struct {
 		name string
@@ -98,6 +98,7 @@ func TestTable(t *testing.T) {
 		}
 	}
 	w.t = t
+	t.Log(w.report(nil))
 	for _, p := range w.problems() {
 		t.Error(p)
 	}
@@ -191,11 +192,11 @@ func (w *world) homeSilent(t *testing.T, a, b *node) {
 	runs, waits := w.occupies(a, b, "silent")
 	defer w.network.cut(w.ways(b, true)[1:]...)()
 	next := w.begin(a, call{caller: "agent", tool: "work", id: "silent-next", session: "silent"})
-	w.is(<-runs, http.StatusServiceUnavailable, "unknown", "INTERNAL_ERROR NO_QUORUM")
-	w.is(<-waits, http.StatusServiceUnavailable, "not_run", "INTERNAL_ERROR NO_QUORUM")
-	e := <-next
-	w.is(e, http.StatusServiceUnavailable, "not_run", "INTERNAL_ERROR NO_QUORUM")
-	t.Logf("503 after %v", e.took)
+	for end, outcome := range map[<-chan entry]string{runs: "unknown", waits: "not_run", next: "not_run"} {
+		e := <-end
+		w.is(e, http.StatusServiceUnavailable, outcome, "INTERNAL_ERROR NO_QUORUM")
+		t.Logf("503 %s after %v", outcome, e.took)
+	}
 }
 
 // entryKilled: the connection ends at once, and the home goes on.
@@ -256,4 +257,25 @@ func (w *world) namesLost(t *testing.T, a, b *node) {
 	t.Logf("404 of its session of MCP after %v", time.Since(began))
 	suite.Eventually(t, suite.ReplyWithin, "its question is in no inbox", func() bool { return !inInbox() })
 	t.Logf("out of the inbox after %v", time.Since(began))
+}
+
+// TestEngineOfThree: when one of an engine's servers is killed, whichever it is, calls of sessions go on. They
+// may take longer, or be refused for a moment.
+func TestEngineOfThree(t *testing.T) {
+	gatetest.Nightly(t, "three servers besides three nodes are much for a machine that does other things, too")
+	w := newWorld(t, 3)
+	a, b := w.nodes[0], w.nodes[1]
+	s := w.opens(b, "three")
+	for i, server := range w.servers.Servers {
+		server.Kill()
+		first := w.until(a, call{caller: "agent", tool: "work", id: fmt.Sprint("three-", i), session: s}, http.StatusOK, "ok")
+		fresh := w.until(a, call{caller: "agent", tool: "work", id: fmt.Sprint("three-new-", i), session: fmt.Sprint("three-", i)}, http.StatusOK, "ok")
+		t.Logf("server %d: a call of a session after %v, of a new one after %v", i, first, fresh)
+		server.Restart()
+		w.serves()
+	}
+	t.Log(w.report(nil))
+	for _, p := range w.problems() {
+		t.Error(p)
+	}
 }

@@ -58,15 +58,17 @@ type node struct {
 
 	is    atomic.Pointer[suite.Server] // nil while it does not serve
 	pid   atomic.Int64
-	codes chan int // the exit codes of those that ended
+	mu    sync.Mutex
+	lives []*suite.LockedBuffer // what each of them said
+	codes chan int              // the exit codes of those that ended
 	over  atomic.Bool
 	ended chan struct{} // closed when it is not started again
 }
 
-// newWorld starts a cluster, which ends with the test.
-func newWorld(t *testing.T) *world {
+// newWorld starts a cluster whose engine has so many servers. It ends with the test.
+func newWorld(t *testing.T, servers int) *world {
 	t.Helper()
-	w := &world{t: t, site: suite.NewLedger(t), servers: natstest.Start(t, natstest.Newest(t), natstest.Options{})}
+	w := &world{t: t, site: suite.NewLedger(t), servers: natstest.Start(t, natstest.Newest(t), natstest.Options{Servers: servers})}
 	w.way.DisableKeepAlives = true
 	w.network = newNetwork(t, w.holder)
 	secret := filepath.Join(t.TempDir(), "cluster.key")
@@ -77,19 +79,22 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := "limits: {call-timeout: 20s}\ncallers:\n"
+	config := "limits: {call-timeout: 2m}\ncallers:\n"
 	for _, name := range callers {
 		config += fmt.Sprintf("  - {name: %s, token: %s, may: [call, elicit]}\n", name, tokenOf(name))
 	}
-	_, at, _ := strings.Cut(w.servers.URLs()[0], "//")
 	for _, name := range []string{"a", "b", "c"} {
 		peers, err := suite.ClosedPort()
 		if err != nil {
 			t.Fatal(err)
 		}
+		var gates []string
+		for _, url := range w.servers.URLs() {
+			gates = append(gates, "nats://"+w.network.gate(engine, strings.TrimPrefix(url, "nats://")))
+		}
 		w.nodes = append(w.nodes, &node{name: name, tmp: suite.TempDir(t), codes: make(chan int, 1000), ended: make(chan struct{}),
 			args: []string{"serve", "--config", suite.WriteFile(t, name+".yaml", config), "--data-dir", t.TempDir(), "--approval", "auto",
-				"--console-listen", "127.0.0.1:0", "--cluster", "nats://" + w.network.gate(engine, at), "--cluster-key-file", secret, "--node", name,
+				"--console-listen", "127.0.0.1:0", "--cluster", strings.Join(gates, ","), "--cluster-key-file", secret, "--node", name,
 				"--peer-listen", peers, "--peer-address", "https://" + w.network.gate(name, peers), "--lease", lease.String(), "shop=" + w.site.URL + "/"}})
 	}
 	t.Cleanup(w.stop)
@@ -116,11 +121,28 @@ func (n *node) supervise(t *testing.T, program string) {
 			return
 		}
 		n.pid.Store(int64(s.Cmd.Process.Pid))
+		n.mu.Lock()
+		n.lives = append(n.lives, s.Stderr)
+		n.mu.Unlock()
 		n.serves(s)
 		<-s.Ended
 		n.is.Store(nil)
 		n.codes <- s.Cmd.ProcessState.ExitCode()
 	}
+}
+
+// said returns the lines of all lives of a node that have a word.
+func (n *node) said(word string) (lines []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i, life := range n.lives {
+		for line := range strings.Lines(life.String()) {
+			if strings.Contains(line, word) {
+				lines = append(lines, fmt.Sprintf("%s, life %d: %s", n.name, i, line))
+			}
+		}
+	}
+	return lines
 }
 
 // serves waits until a process serves, or has ended.
@@ -201,12 +223,13 @@ type call struct {
 type entry struct {
 	call
 	outcome, why string
+	message      string
 	status       int
 	took         time.Duration
 }
 
 // replyWithin bounds a reply: a node looks for a home for half a minute.
-const replyWithin = time.Minute
+const replyWithin = 3 * time.Minute
 
 // send makes a call at an address.
 func (w *world) send(url string, c call) suite.Reply {
@@ -245,7 +268,9 @@ func (w *world) at(n *node, c call) entry {
 	began := time.Now()
 	r := w.send(url, c)
 	e := entry{call: c, status: r.Status, took: time.Since(began)}
-	if e.outcome, e.why, _ = suite.OutcomeOf(r); r.Err != nil && !errors.Is(r.Err, context.DeadlineExceeded) {
+	var failure suite.Failure
+	e.outcome, e.why, failure = suite.OutcomeOf(r)
+	if e.message = failure.Message; r.Err != nil && !errors.Is(r.Err, context.DeadlineExceeded) {
 		e.outcome, e.why = "left", "the entry ended" // its client knows nothing
 	}
 	w.mu.Lock()

@@ -48,11 +48,16 @@ func clusterIs(t *testing.T, n *node, code int, states ...string) {
 			Sites    []struct{ Name, Owner string }
 			Warnings []string
 		}
-		cmd := exec.CommandContext(t.Context(), suite.Pagetools(t), append([]string{"cluster", "status", "--json"}, args...)...)
-		out, err := cmd.Output()
-		if err := json.Unmarshal(out, &status); err != nil || cmd.ProcessState.ExitCode() != code {
-			t.Fatalf("%s: exit %d: %v\n%s", args, cmd.ProcessState.ExitCode(), err, out)
-		}
+		var out []byte
+		var err error
+		suite.Within(suite.ReplyWithin, func() bool { // what a node has read anew is in its next renewal
+			cmd := exec.CommandContext(t.Context(), suite.Pagetools(t), append([]string{"cluster", "status", "--json"}, args...)...)
+			out, err = cmd.Output()
+			if err := json.Unmarshal(out, &status); err != nil || cmd.ProcessState.ExitCode() != code || len(status.Nodes) == 0 {
+				t.Fatalf("%s: exit %d: %v\n%s", args, cmd.ProcessState.ExitCode(), err, out)
+			}
+			return status.Nodes[0].ConfigDigest == status.Nodes[len(status.Nodes)-1].ConfigDigest
+		})
 		if e := status.Engine; !e.Quorum || e.RoundTripMs <= 0 || !strings.HasPrefix(e.URL, "nats://127.") || len(status.Nodes) != len(states) {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -172,6 +177,7 @@ func TestTwoNodes(t *testing.T) {
 	counts("at the other node", two, "s", 2)
 	counts("at its home", one, "s", 3)
 	counts("no session", two, "", 1)
+	looksOn(t, one, two)
 	call := func(s *node, body string) suite.Reply {
 		return s.In(t.Context(), suite.AgentToken, http.MethodPost, s.URL+"/webtools/shop", body)
 	}
@@ -238,6 +244,44 @@ func TestTwoNodes(t *testing.T) {
 	withoutEngine(t, two)
 	if err := two.Stop(); err != nil {
 		t.Error(err)
+	}
+}
+
+// looksOn: the operators' page of a node shows a session of the other one, its page as it changes, and ends
+// it. Its caller is told so once, by whichever node it asks.
+func looksOn(t *testing.T, one, two *node) {
+	t.Helper()
+	inc := func(n *node) suite.Reply {
+		return suite.AsksFor(t, n.Server, suite.AgentToken, "shop", "watched", "inc", "{}")
+	}
+	inc(one).OK(t)
+	console := two.Ready.Console
+	var list struct {
+		Items []struct{ ID, Session, Node string }
+	}
+	r := two.As(t, console.Token, http.MethodGet, console.URL+"/api/sessions", "")
+	if err := json.Unmarshal(r.Body, &list); err != nil {
+		t.Fatalf("%v: %s", err, r.Body)
+	}
+	i := slices.IndexFunc(list.Items, func(s struct{ ID, Session, Node string }) bool { return s.Session == "watched" })
+	if i < 0 {
+		t.Fatalf("the sessions of the other node are %s", r.Body)
+	}
+	path, at := "sessions/"+list.Items[i].ID, "?node="+list.Items[i].Node
+	if r := two.As(t, console.Token, http.MethodGet, console.URL+"/api/"+path+"/picture"+at, ""); !strings.HasPrefix(string(r.Body), "\x89PNG") {
+		t.Errorf("a picture of it: %d %s", r.Status, suite.Shorten(r.Body))
+	}
+	seen := viewOf(t, two.Server, path+at)
+	hears(t, seen, "the page of another node", func(s liveState) bool { return s.Type == "size" })
+	if r := two.As(t, console.Token, http.MethodDelete, console.URL+"/api/"+path+at, ""); r.Status != http.StatusOK {
+		t.Errorf("closing it: %d %s", r.Status, r.Body)
+	}
+	hears(t, seen, "the end of a session of another node", func(s liveState) bool { return s.Over })
+	if r := inc(two); r.Status != http.StatusGone {
+		t.Errorf("the next call: %d %s", r.Status, r.Body)
+	}
+	if got := inc(one).OK(t); got != 1. {
+		t.Errorf("the one after that: %v", got)
 	}
 }
 
