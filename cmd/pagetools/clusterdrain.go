@@ -43,7 +43,7 @@ type drained struct {
 }
 
 // drainRoute serves `pagetools cluster drain`: for this node, and for others where through is true.
-func (n *node) drainRoute(through bool) transport.Route {
+func drainRoute(n *node, through bool) transport.Route {
 	return transport.Route{Pattern: drainPath, Methods: map[string]http.HandlerFunc{http.MethodPost: func(w http.ResponseWriter, r *http.Request) {
 		var in named
 		body, err := transport.ReadBody(r)

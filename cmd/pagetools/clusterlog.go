@@ -64,7 +64,7 @@ func filterOf(q url.Values) (f bridge.CallFilter, err error) {
 }
 
 // logRoute serves the calls of this node, and, where all is true, those of all nodes.
-func (n *node) logRoute(a *app.App, all bool) transport.Route {
+func logRoute(n *node, a *app.App, all bool) transport.Route {
 	return transport.Route{Pattern: clusterLogPath, Methods: map[string]http.HandlerFunc{http.MethodGet: func(w http.ResponseWriter, r *http.Request) {
 		f, err := filterOf(r.URL.Query())
 		var own []bridge.CallRecord

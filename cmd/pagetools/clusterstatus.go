@@ -63,7 +63,7 @@ func (o *operators) clusterRoutes() []transport.Route {
 	status := func(w http.ResponseWriter, r *http.Request) {
 		transport.WriteJSON(w, r, http.StatusOK, n.Status(r.Context()))
 	}
-	return []transport.Route{{Pattern: clusterPath, Methods: map[string]http.HandlerFunc{http.MethodGet: status}}, n.drainRoute(true), n.logRoute(o.app, true)}
+	return []transport.Route{{Pattern: clusterPath, Methods: map[string]http.HandlerFunc{http.MethodGet: status}}, drainRoute(n, true), logRoute(n, o.app, true)}
 }
 
 // readStatus asks the engine, or the node of the data directory.

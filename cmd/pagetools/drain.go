@@ -19,7 +19,7 @@ func (p *program) drain(ctx context.Context, a *app.App, n *node, front *http.Se
 	finish := p.conf.DrainTime
 	if n != nil {
 		p.say("draining: other nodes get what begins; the sessions of this one, and calls, have %s", p.conf.DrainTime)
-		n.retire(ctx, a, p.conf.DrainTime)
+		retire(ctx, n, a, p.conf.DrainTime)
 		finish = min(finish, finishTime)
 	}
 	p.say("stopping: calls in flight may finish")
@@ -49,7 +49,7 @@ func (p *program) drain(ctx context.Context, a *app.App, n *node, front *http.Se
 
 // retire has other nodes get what begins, and waits until the sessions of this one have ended, at most for
 // that long: not for that when a signal comes after an operator asked, or the others took it for dead.
-func (n *node) retire(ctx context.Context, a *app.App, most time.Duration) {
+func retire(ctx context.Context, n *node, a *app.App, most time.Duration) {
 	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
 	defer cancel()
 	if ctx.Err() == nil {

@@ -35,6 +35,14 @@ func (w *tookWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p) //nolint:wrapcheck // as it is
 }
 
+// FlushError sends what was written, for http.ResponseController.
+func (w *tookWriter) FlushError() error {
+	if !w.done {
+		w.WriteHeader(http.StatusOK)
+	}
+	return http.NewResponseController(w.ResponseWriter).Flush() //nolint:wrapcheck // as it is
+}
+
 // Unwrap lets http.ResponseController find what the writer can do.
 func (w *tookWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
