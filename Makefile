@@ -47,7 +47,7 @@ landing: ## do what documents tell people to type, run the examples' tests, comm
 		$(GO) test ./e2e/suite/life -count=1 -timeout 20m
 
 .PHONY: nightly
-nightly: ## run what takes hours: cross, stress, race, chaos, soak, consent, mutations, clients, wine, fuzz, corpus, release; PARTS="stress race" for some
+nightly: ## run what takes hours: cross, stress, race, chaos, faults, soak, consent, mutations, clients, wine, fuzz, corpus, release; PARTS="stress race" for some
 	@scripts/nightly.sh $(PARTS)
 
 .PHONY: stress
@@ -86,6 +86,13 @@ chaos: ## break browsers, pages and clients under load, and look what ran; DURAT
 		PAGETOOLS_HEADLESS_SHELL="$$(scripts/headless-shell.sh)" $(GO) test ./e2e/suite/life -count=1 -v -timeout 0 \
 		-run 'TestChaos$$|TestLedgerSees' -chaos $(or $(DURATION),30m) -chaos-seed $(or $(SEED),0)
 
+.PHONY: faults
+faults: ## break nodes of a cluster, their network and their engine under load, and look what ran; FAULTS=200, and the SEED of a run
+	@$(SANDBOX)
+	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" PAGETOOLS_HEADLESS_SHELL="$$(scripts/headless-shell.sh)" \
+		PAGETOOLS_NATS_SERVERS="$$(scripts/nats.sh)" $(GO) test ./e2e/suite/cluster -count=1 -v -timeout 0 \
+		-run 'TestFaults' -faults $(or $(FAULTS),200) -faults-seed $(or $(SEED),0)
+
 .PHONY: soak
 soak: ## call steadily, and look what grows; DURATION=1h
 	@$(SANDBOX)
@@ -114,7 +121,7 @@ picture: ## make the picture of the README anew, of a session as it is today
 .PHONY: bench
 bench: ## measure; see docs/performance.md
 	@$(SANDBOX)
-	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) run ./e2e/suite/bench
+	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" PAGETOOLS_NATS_SERVERS="$$(scripts/nats.sh)" $(GO) run ./e2e/suite/bench
 
 .PHONY: bench-peers
 bench-peers: ## measure ours beside what npm has, and draw docs/peers/*.svg; see docs/performance.md

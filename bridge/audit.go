@@ -24,6 +24,9 @@ func (pl *pipeline) audit(ctx context.Context, r *Run, next handler) (s Step) {
 				"Something went wrong inside pagetools.")
 			s = e.With(fmt.Errorf("panic: %v\n%s", p, debug.Stack())).Step()
 		}
+		if e := s.Err; e != nil && e.Reason == Elsewhere && r.pass.outcome == NotRun && r.pass.call.moved != nil {
+			r.pass.call.moved()
+		}
 		s.Err = r.pass.ofCall(s.Err)
 		s = r.pass.tellChanged(s)
 		if span != nil {

@@ -72,6 +72,7 @@ type Call struct {
 	Started func(*Run)
 
 	ticket func(context.Context) *Error // of WithTicket; nil: nobody passed the request on
+	moved  func()                       // of WithMoved; nil: nobody passes it on
 }
 
 // ByHand says what a person saw when they made a call: that is their consent to it, in the place of

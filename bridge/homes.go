@@ -20,13 +20,20 @@ func (r Ref) Home() (name SessionName, ok bool) {
 		r.Caller.Credential != "" && r.Session != "" && r.Session != Unnamed
 }
 
-// HomeIn returns the name of the session of ref where one process has it, as Ref.Home does. Where the
-// sessions of clients that name none have a home, too, these have one; nil has none.
+// Routed reports whether requests reach the home of their session, whichever process they come to:
+// these homes have a method Routed that says so.
+func Routed(h Homes) bool {
+	is, ok := h.(interface{ Routed() bool })
+	return ok && is.Routed()
+}
+
+// HomeIn returns the name of the session of ref where one process has it, as Ref.Home does. Where requests
+// are routed, the sessions of clients that name none have a home, too; nil has none.
 func HomeIn(h Homes, ref Ref) (name SessionName, ok bool) {
 	if h == nil {
 		return name, false
 	}
-	if every, is := h.(interface{ Unnamed() bool }); is && every.Unnamed() && ref.Session == Unnamed {
+	if Routed(h) && ref.Session == Unnamed {
 		return SessionName{Caller: ref.Caller.Name, Site: ref.Site, ID: ref.Session}, ref.Caller.Credential != ""
 	}
 	return ref.Home()
@@ -148,12 +155,13 @@ func (b *Bridge) lost(token string) *Error {
 // ended, or the engine has another leader.
 const QuorumRetry = 2 * time.Second
 
-// fenced refuses a call of a session that another process may have by now.
-func (n names) fenced(session string) *Error {
-	if session == "" || n.holds == nil || n.holds() {
+// fenced refuses a call that another process may take over by now: one of a session, or one that another
+// node passed on.
+func (n names) fenced(c *Call) *Error {
+	if c.Session == "" && c.ticket == nil || n.holds == nil || n.holds() {
 		return nil
 	}
-	e := Errorf(InternalError, NoQuorum, NotRun, "This node of pagetools cannot renew its lease, and another one may have the session. Nothing ran.")
+	e := Errorf(InternalError, NoQuorum, NotRun, "This node of pagetools cannot renew its lease, and another one may have this call or its session. Nothing ran.")
 	e.Retry = QuorumRetry
 	return e
 }
@@ -187,15 +195,29 @@ func WithTicket(ctx context.Context, begin func(context.Context) *Error) context
 	return context.WithValue(ctx, ticketKey{}, begin)
 }
 
+type movedKey struct{}
+
+// WithMoved returns a context of a request with one call. moved is called when another process has the
+// session of the call, before its run ends: nothing ran, and the request may be passed on there.
+func WithMoved(ctx context.Context, moved func()) context.Context {
+	return context.WithValue(ctx, movedKey{}, moved)
+}
+
 // ticketed notes the ticket of a call that begins with this context. What is more than one call, goes on
 // without its caller or may be another run than this asks for it now.
 func ticketed(ctx context.Context, in *Call) (*Call, *Error) {
 	begin, _ := ctx.Value(ticketKey{}).(func(context.Context) *Error)
-	if begin == nil {
+	moved, _ := ctx.Value(movedKey{}).(func())
+	if begin == nil && moved == nil {
 		return in, nil
 	}
 	out := *in
-	out.ticket = begin
+	if out.ticket = begin; in.Steps == nil {
+		out.moved = moved
+	}
+	if begin == nil {
+		return &out, nil
+	}
 	if in.Again || in.Key != "" || in.Detached || in.Steps != nil {
 		return &out, begin(ctx)
 	}

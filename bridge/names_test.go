@@ -103,6 +103,8 @@ func TestFenced(t *testing.T) {
 	if e := call(""); e != nil || len(r.Calls()) != 1 {
 		t.Errorf("without a session: %v, %d ran", e, len(r.Calls()))
 	}
+	passedOn := bridge.WithTicket(t.Context(), func(context.Context) *bridge.Error { return nil })
+	want(t, b.Complete(passedOn, reads(`{}`)).Err, bridge.InternalError, bridge.NoQuorum, bridge.NotRun)
 	holds.Store(true)
 	if e := call("s"); e != nil || len(r.Calls()) != 2 {
 		t.Errorf("the control: %v, %d ran", e, len(r.Calls()))

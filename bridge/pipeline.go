@@ -376,7 +376,7 @@ func (r *Run) still(ctx context.Context) *Error {
 	if e := begun(ctx, r); e != nil {
 		return e
 	}
-	return r.pass.bridge.pipe.names.fenced(r.pass.call.Session) // last: it is true for a moment only
+	return r.pass.bridge.pipe.names.fenced(&r.pass.call) // last: it is true for a moment only
 }
 
 // resultLimit bounds the call's result, in bytes.

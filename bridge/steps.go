@@ -81,6 +81,7 @@ func runSteps(ctx context.Context, r *Run) (s Step) {
 		r.tally.moved.Signal()
 		r.mu.Unlock()
 	}
+	ctx = WithMoved(ctx, nil) // an earlier step may have run
 	return r.pass.call.Steps(ctx, func(c *Call) Step {
 		var end Step
 		if r.pass.call.Detached {

@@ -299,6 +299,11 @@ func notKept(message string, err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok { // of who shares what is kept
 		return e
 	}
+	if errors.Is(err, ErrStoreClosed) {
+		e := draining()
+		e.Outcome = NotRun
+		return e.With(err)
+	}
 	return Errorf(InternalError, Internal, NotRun, "%s", message).With(err)
 }
 

@@ -19,7 +19,7 @@ run() {
 		make --no-print-directory corpus
 		;;
 	release) make --no-print-directory release-check ;;
-	stress | race | soak | consent | mutations | clients | fuzz | contract | cross | wine) make --no-print-directory "$1" ;;
+	stress | race | faults | soak | consent | mutations | clients | fuzz | contract | cross | wine) make --no-print-directory "$1" ;;
 	*)
 		echo "nightly.sh: there is no part $1"
 		return 1
@@ -27,7 +27,7 @@ run() {
 	esac
 }
 
-[ $# -gt 0 ] || set -- cross stress race contract consent mutations clients wine fuzz corpus release chaos soak
+[ $# -gt 0 ] || set -- cross stress race contract consent mutations clients wine fuzz corpus release chaos faults soak
 failed=0
 ended=
 for part in "$@"; do

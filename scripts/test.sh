@@ -12,7 +12,7 @@ mkdir -p "$bin/real"
 # it, too. What is landing runs by day in make landing and make clients-short.
 engine="./session/cdp"
 browsers="./e2e ./e2e/app ./e2e/effects ./e2e/run ./examples ./examples/recipes"
-processes="./e2e/suite/serve ./e2e/suite/mcp"
+processes="./e2e/suite/serve ./e2e/suite/mcp ./e2e/suite/cluster"
 landing="./e2e/suite/life ./e2e/suite/conformance"
 reading="./e2e/suite/docs"
 computing="./bridge/schema ./bridge/policy ./bridge/opentools ./bridge/records/lease ./bridge/store ./e2e/check ./e2e/report

@@ -45,11 +45,11 @@ func (m *Manager) acquireShared(ctx context.Context, s *site, ref bridge.Ref,
 			"This site's calls share one page. Config that changes a page needs a sessionId.")
 	}
 	page := s.page.Load()
-	if page == nil || page.isDead() {
+	if page == nil || page.isDead() || page.isElsewhere() {
 		waiting, cancel := bound(ctx, ref.Patience, nil)
 		defer cancel()
 		var err error
-		if page, err = m.catalogPage(waiting, s); err != nil {
+		if page, err = sharedPage(waiting, m, s); err != nil {
 			return nil, err
 		}
 	}

@@ -122,6 +122,56 @@ func TestSessionsAreFreed(t *testing.T) {
 	}
 }
 
+// routed has every request reach the home of its session.
+type routed struct{ *bridgetest.Process }
+
+// Routed makes it so.
+func (routed) Routed() bool { return true }
+
+// TestEndsAreTold: where requests are routed to the home of their session, one that ended keeps its home until
+// its caller was told there, once. Otherwise another process would begin it anew, and nobody were told.
+func TestEndsAreTold(t *testing.T) {
+	for why, end := range map[string]func(one *world){
+		"idle": func(*world) { <-time.After(61 * time.Second) },
+		"its page died": func(one *world) {
+			for _, tab := range one.engine.Tabs() {
+				tab.Crash()
+			}
+		},
+		"others need its place": func(one *world) {
+			<-time.After(time.Second) // the oldest goes first
+			for _, name := range []string{"a", "b", "c", "d"} {
+				one.must(ofToken("agent", name), "where")
+			}
+		},
+	} {
+		t.Run(why, func(t *testing.T) {
+			f := &bridgetest.Folder{}
+			inWorld(t, shop, func(o *session.Options, _ *sessiontest.Engine) { o.Homes = routed{f.Process("ONE45672")} }, func(t *testing.T, one *world) {
+				two, r := f.Process("TWO45672"), ofToken("agent", "s")
+				_ = one.WaitOpened(t.Context())
+				one.must(r, "where")
+				end(one)
+				synctest.Wait()
+				name := bridge.SessionName{Caller: "agent", Site: "shop", ID: "s"}
+				if is, err := two.Elsewhere(t.Context(), name); !is || err != nil {
+					t.Errorf("before its caller was told, another process may have it: %v, %v", is, err)
+				}
+				_, err := one.call(t.Context(), r, "where", "{}")
+				fails(t, err, bridge.SessionExpired, "", bridge.NotRun)
+				synctest.Wait()
+				if is, err := two.Elsewhere(t.Context(), name); is || err != nil {
+					t.Errorf("after that, no other process may have it: %v, %v", is, err)
+				}
+				one.must(r, "where")
+			})
+			if n := f.Open(); n != 0 {
+				t.Errorf("%d sessions are nobody's and not free", n)
+			}
+		})
+	}
+}
+
 // TestOneOpens: a session that opens is its process's own from its first moment; where the page
 // cannot be opened, it is free again. Who waited for it at the other process is refused, each.
 func TestOneOpens(t *testing.T) {

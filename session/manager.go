@@ -93,6 +93,9 @@ type Options struct {
 	Bytes *policy.Account
 	// Homes says which process of a data folder has a session; nil means that there is one process.
 	Homes bridge.Homes
+	// Share returns the catalog of a site that several processes have together, and must not wait; nil
+	// means that this process opens the catalog pages of all sites.
+	Share func(bridge.Site) SharedCatalog
 	Log   *slog.Logger // nil is silent
 }
 
@@ -183,7 +186,7 @@ func New(o Options) *Manager {
 	o = o.withDefaults()
 	m := &Manager{o: o, engines: map[Engine]bool{o.Engine: true}, done: make(chan struct{})}
 	m.sites.Store(&sites{})
-	m.state = &state{manager: m, sessions: map[key]*session{}, tombs: map[key]time.Time{},
+	m.state = &state{manager: m, sessions: map[key]*session{}, tombs: map[key]tomb{},
 		spares: map[*site]*spares{}, fresh: map[*Page]held{},
 		held: map[string]int{}, queue: queue{pace: newPace(o.MaxSessions)}}
 	m.life, m.stop = context.WithCancelCause(context.Background())
@@ -393,6 +396,11 @@ func (m *Manager) Close() error {
 	m.with(func(st *state) { st.draining = true; st.refuseQueued(draining()); st.closeAll() })
 	err := m.closeEngines()
 	<-m.done
+	m.with(func(st *state) {
+		for k := range st.tombs {
+			st.dropTombstone(k)
+		}
+	})
 	m.background.Wait()
 	return err
 }

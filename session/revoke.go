@@ -58,6 +58,6 @@ func (st *state) evict(ses *session) {
 	delete(st.sessions, ses.key)
 	st.manager.changed(ses.key.site)
 	othersOf(st.manager)
-	st.leaveTombstone(ses.key)
+	st.leaveTombstone(ses)
 	st.closeSession(ses)
 }

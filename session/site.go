@@ -40,6 +40,8 @@ type site struct {
 	// lent is the catalog page that was given to a session; it is behind the lock of the
 	// manager.
 	lent *Page
+	// sharing says which process has the catalog page; nil: this one.
+	sharing *sharing
 
 	life context.Context //nolint:containedctx // of background work for the site; it ends when the site is taken out, or with the manager
 	end  context.CancelCauseFunc
@@ -109,13 +111,23 @@ const (
 )
 
 // keepCatalog opens the site's catalog page, and opens it again when it
-// dies, until the site is taken out or the manager closes.
+// dies, until the site is taken out or the manager closes. Where another process has the page, it
+// shows what that one tells.
 func (m *Manager) keepCatalog(s *site) {
-	pause := firstRetry
+	next, pause := time.Duration(0), firstRetry
 	var prev *bridge.Catalog
 	tried := sync.OnceFunc(func() { close(s.tried) })
 	defer tried()
+	defer s.sharing.forget()
 	for s.life.Err() == nil {
+		if s.sharing != nil {
+			prev = s.sharing.await(prev, next, tried)
+		} else {
+			s.pause(next)
+		}
+		if s.life.Err() != nil {
+			return
+		}
 		page, err := m.openForAll(s, prev)
 		if s.life.Err() != nil {
 			if page != nil {
@@ -127,11 +139,16 @@ func (m *Manager) keepCatalog(s *site) {
 			m.o.Log.Warn("site: not opened", "site", s.Name, "error", err)
 			again := time.Now().Add(pause)
 			s.again.Store(&again)
-			s.set(nil, notRun(bridge.AsError(err)))
+			e, shown := notRun(bridge.AsError(err)), (*Page)(nil)
+			if s.sharing != nil {
+				s.sharing.failed(e)
+				shown = s.page.Load()
+			}
+			s.set(shown, e)
 			m.changed(s.Name)
 		} else {
-			s.set(page, nil)
-			m.changed(s.Name)
+			s.opens(m, page)
+			s.sharing.forget()
 			pause = firstRetry
 			m.with(func(st *state) { st.refill(s) })
 		}
@@ -142,10 +159,16 @@ func (m *Manager) keepCatalog(s *site) {
 			}
 			prev = page.view.Load().catalog
 		}
-		if !s.pause(pause) {
-			return
-		}
-		pause = min(2*pause, lastRetry)
+		next, pause = pause, min(2*pause, lastRetry)
+	}
+}
+
+// opens makes a page the site's.
+func (s *site) opens(m *Manager, page *Page) {
+	s.set(page, nil)
+	m.changed(s.Name)
+	if s.sharing != nil {
+		m.background.Go(func() { s.sharing.tell(page) }) // ends with the page
 	}
 }
 
@@ -205,8 +228,7 @@ func (m *Manager) moveCatalog(s *site, page *Page) *Page {
 		m.o.Log.Warn("site: its page stays, because another one does not open", "site", s.Name, "error", err)
 		return nil
 	}
-	s.set(next, nil)
-	m.changed(s.Name)
+	s.opens(m, next)
 	page.close()
 	return next
 }

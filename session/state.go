@@ -28,7 +28,7 @@ type state struct {
 	leased   int            // calls that hold a page
 	queue    queue
 	sessions map[key]*session
-	tombs    map[key]time.Time
+	tombs    map[key]tomb
 	spares   map[*site]*spares
 	fresh    map[*Page]held // pages of calls without a session
 	draining bool
@@ -114,12 +114,9 @@ func (st *state) acquire(w *waiter) {
 		return
 	}
 	if w.key.id != "" {
-		if died, dead := st.tombs[w.key]; dead {
-			delete(st.tombs, w.key)
-			if time.Since(died) < tombLife {
-				w.grant <- grant{err: expired()}
-				return
-			}
+		if st.dropTombstone(w.key) {
+			w.grant <- grant{err: expired()}
+			return
 		}
 		if ses := st.sessions[w.key]; ses != nil {
 			st.join(ses, w)
@@ -322,7 +319,7 @@ func (st *state) remove(ses *session, tombstone bool) {
 	othersOf(st.manager)
 	st.hold(ses.key.caller, -1)
 	if tombstone {
-		st.leaveTombstone(ses.key)
+		st.leaveTombstone(ses)
 	}
 	st.closeSession(ses)
 }

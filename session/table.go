@@ -47,6 +47,7 @@ func (m *Manager) Set(all []SiteOptions) {
 				if s.Engine != nil {
 					m.engines[s.Engine] = true
 				}
+				s.sharing = share(m, s)
 				m.background.Go(func() { m.keepCatalog(s) })
 			}
 			now.add(s)
@@ -86,7 +87,7 @@ func (s *site) retire(st *state) {
 			ses.ended = true
 			delete(st.sessions, ses.key)
 			othersOf(m)
-			st.leaveTombstone(ses.key)
+			st.leaveTombstone(ses)
 		}
 	}
 	st.dropSpares(s)

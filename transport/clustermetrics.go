@@ -21,9 +21,10 @@ type ClusterLoad struct {
 // recordBuckets are seconds: from one server on this machine to one that does not answer.
 var recordBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5}
 
-// AddCluster adds the metrics of a node. load is called for each scrape, and must not block. observe
+// AddCluster adds the metrics of a node. load is called for each scrape, and must not block. meter has
+// counted its requests so far. observe
 // takes each operation on records: get, create, update, delete or watch.
-func (m *Metrics) AddCluster(load func() ClusterLoad) (observe func(op string, took time.Duration, failed bool)) {
+func (m *Metrics) AddCluster(load func() ClusterLoad, meter *ClusterMeter) (observe func(op string, took time.Duration, failed bool)) {
 	took := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "pagetools_cluster_records_seconds", Buckets: recordBuckets,
 		Help: "How long operations on records took, by op (get, create, update, delete, watch)."}, []string{"op"})
 	failures := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pagetools_cluster_records_errors_total",
@@ -32,7 +33,7 @@ func (m *Metrics) AddCluster(load func() ClusterLoad) (observe func(op string, t
 		failures.WithLabelValues(op)
 		took.WithLabelValues(op)
 	}
-	m.registry.MustRegister(took, failures)
+	m.registry.MustRegister(append(meter.collectors(), took, failures)...)
 	for _, state := range []string{"alive", "draining"} {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pagetools_cluster_nodes",
 			Help: "Nodes of the cluster that live, as this one sees them, by state (alive, draining).", ConstLabels: prometheus.Labels{"state": state}},

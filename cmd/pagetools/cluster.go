@@ -17,7 +17,7 @@ func clusterCommand(p *program) *cobra.Command {
 			if len(args) > 0 {
 				return unknownCommand(c, args[0])
 			}
-			return terminal.Usage("cluster needs key or status; see pagetools cluster --help")
+			return terminal.Usage("cluster needs drain, key or status; see pagetools cluster --help")
 		},
 		SuggestionsMinimumDistance: 2,
 	}
@@ -32,6 +32,6 @@ func clusterCommand(p *program) *cobra.Command {
 			return err
 		},
 	})
-	c.AddCommand(clusterStatusCommand(p))
+	c.AddCommand(clusterStatusCommand(p), clusterDrainCommand(p))
 	return c
 }

@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
@@ -27,7 +26,8 @@ func clusterStatusCommand(p *program) *cobra.Command {
 		Use:   "status",
 		Short: "Say which nodes of a cluster live, and whether its engine takes writes",
 		Long: "Lists the nodes of a cluster with the age of their leases, their sessions and the pages that they have room for, and\n" +
-			"says what differs between them. The engine is that of --cluster, of the configuration file, or of the node of\n" +
+			"the sites with the nodes that open their catalog pages, and says what differs between nodes. With --cluster, the names of\n" +
+			"sites need --cluster-key-file. The engine is that of --cluster, of the configuration file, or of the node of\n" +
 			"--data-dir. A node that seems late is given a lease to show that it lives.\n" +
 			"Ends with 1 when a node is dead and none of its name lives, and when the engine takes no writes.",
 		Args: exactly(0, "no argument"),
@@ -60,9 +60,10 @@ func (o *operators) clusterRoutes() []transport.Route {
 	if n == nil {
 		return nil
 	}
-	return []transport.Route{{Pattern: clusterPath, Methods: map[string]http.HandlerFunc{http.MethodGet: func(w http.ResponseWriter, r *http.Request) {
+	status := func(w http.ResponseWriter, r *http.Request) {
 		transport.WriteJSON(w, r, http.StatusOK, n.Status(r.Context()))
-	}}}}
+	}
+	return []transport.Route{{Pattern: clusterPath, Methods: map[string]http.HandlerFunc{http.MethodGet: status}}, drainRoute(n, true), logRoute(n, o.app, true)}
 }
 
 // readStatus asks the engine, or the node of the data directory.
@@ -72,20 +73,15 @@ func readStatus(ctx context.Context, p *program) (s app.ClusterStatus, err error
 		if o.Servers, err = engines(p.conf); err != nil {
 			return s, err
 		}
+		if p.conf.ClusterKeyFile != "" {
+			if o.Keys, err = clusterKeys(p.conf); err != nil {
+				return s, err
+			}
+		}
 		return app.ReadCluster(ctx, o), nil
 	}
-	a := &approver{p: p, patience: time.Minute + 10*time.Second} // a lease may have to pass
-	live, err := a.live()
-	if err != nil {
-		return s, err
-	}
-	for _, name := range slices.Sorted(maps.Keys(live)) {
-		err = a.request(ctx, live[name], http.MethodGet, clusterPath, nil, &s)
-		if err == nil || bridge.AsError(err).Code != bridge.WebtoolNotFound {
-			return s, err
-		}
-	}
-	return s, terminal.Usage("no pagetools with this data directory is a node: --cluster names the engine of the cluster, as in --cluster nats://10.0.0.5:4222")
+	const patience = time.Minute + 10*time.Second // a lease may have to pass
+	return s, p.askNode(ctx, patience, http.MethodGet, clusterPath, nil, &s)
 }
 
 // printStatus prints a status for people.
@@ -106,6 +102,12 @@ func printStatus(p *program, s *app.ClusterStatus) error {
 	}
 	if n, sessions, free := s.Living(); n > 1 {
 		fmt.Fprintf(w, "%d live\t\t\t\t%d\t%d\n", n, sessions, free)
+	}
+	if len(s.Sites) > 0 {
+		fmt.Fprintf(w, "\nsite\towner\n")
+	}
+	for _, o := range s.Sites {
+		fmt.Fprintf(w, "%s\t%s\n", text.Line(o.Name), text.Line(cmp.Or(o.Owner, "nobody")))
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("printing the status: %w", err)

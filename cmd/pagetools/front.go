@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"log/slog"
 	"net"
 	"net/http"
@@ -45,6 +46,13 @@ func (f *front) listen() {
 	f.begin.Do(func() {
 		go func() { f.failed <- f.Serve(f.listener) }() // ends with the server
 	})
+}
+
+// takeNoMore takes no more connections, and ends each that is there with the reply that it waits for.
+func (f *front) takeNoMore() {
+	at, cancel := context.WithCancel(context.Background())
+	cancel() // nobody waits for the replies
+	_ = f.Shutdown(at)
 }
 
 // wait refuses calls, because the engine of the cluster does not answer. It can come late: what serves stays.

@@ -11,7 +11,7 @@ import (
 )
 
 // TestFront: who cannot serve yet says so, and serves from then on; news of the engine that come late end
-// nothing.
+// nothing. What serves no more replies to the requests that it has.
 func TestFront(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -38,8 +38,34 @@ func TestFront(t *testing.T) {
 	guards := transport.Options{Listen: l.Addr().String()}
 	f.wait(guards)
 	is("it waits", http.StatusServiceUnavailable)
-	f.serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+	runs, ends := make(chan struct{}), make(chan struct{})
+	f.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/runs" {
+			close(runs)
+			<-ends
+		}
+		w.WriteHeader(http.StatusOK)
+	}))
 	is("it serves", http.StatusOK)
 	f.wait(guards)
 	is("late news", http.StatusOK)
+
+	replied := make(chan int, 1)
+	go func() {
+		defer close(replied)
+		if got, err := http.Get("http://" + l.Addr().String() + "/runs"); err == nil {
+			_ = got.Body.Close()
+			replied <- got.StatusCode
+		}
+	}()
+	<-runs
+	f.takeNoMore()
+	if c, err := net.Dial("tcp", l.Addr().String()); err == nil {
+		_ = c.Close()
+		t.Error("it takes connections")
+	}
+	close(ends)
+	if status := <-replied; status != http.StatusOK {
+		t.Errorf("the request that was there ends with %d", status)
+	}
 }

@@ -93,7 +93,8 @@ pagetools pair --revoke ID`},
 pagetools audit list --outcome unknown --format json`},
 	"audit verify": {ofKept, `pagetools audit verify --format json`},
 	"log": {ofKept, `pagetools log --follow
-pagetools log --site shop --outcome failed`},
+pagetools log --site shop --outcome failed
+pagetools log --cluster`},
 	"lock": {"browser pages output", `pagetools lock https://shop.example/
 pagetools lock --check`},
 	"doctor": {ofPage, `pagetools doctor
@@ -105,9 +106,12 @@ pagetools config cursor https://shop.example/ --install
 pagetools config claude-code https://shop.example/ --via npx`},
 	"version": {"output", `pagetools version --format json`},
 	"cluster": {"", `(umask 077; pagetools cluster key > cluster.key)
-pagetools cluster status`},
+pagetools cluster status
+pagetools cluster drain a --wait`},
 	"cluster status": {"serving " + ofKept, `pagetools cluster status
 pagetools cluster status --cluster nats://10.0.0.5:4222 --json`},
+	"cluster drain": {"serving " + ofKept, `pagetools cluster drain a --wait
+pagetools cluster drain a --cluster nats://10.0.0.5:4222 --cluster-key-file cluster.key`},
 	"cluster key":           {"", `(umask 077; pagetools cluster key > cluster.key)`},
 	"completion":            {"", `pagetools completion bash`},
 	"completion bash":       {"", `source <(pagetools completion bash)`},

@@ -104,7 +104,7 @@ func (i *issuers) replace(p *program, all []oauth.Issuer, people []authserver.Pe
 	if i.own == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	ctx, cancel := context.WithTimeout(context.Background(), finishTime)
 	defer cancel()
 	if err := i.own.Replace(ctx, people); err != nil {
 		p.say("warning: what people let in who are gone is not removed: %v", err)

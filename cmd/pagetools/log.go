@@ -32,17 +32,26 @@ const followEvery = 250 * time.Millisecond
 func logCommand(p *program) *cobra.Command {
 	var f bridge.CallFilter
 	var follow bool
+	var cluster string
 	c := &cobra.Command{
 		Use:   "log",
 		Short: "List the calls of all pagetools of the data directory",
 		Long: "Lists the newest calls, the newest last: when, how it ended, how long it took " +
-			"without the\nwaiting for persons, the tool, who called, and the id of the call.",
+			"without the\nwaiting for persons, the tool, who called, and the id of the call.\n" +
+			"With --cluster, those of all nodes of a cluster, and which node; one that does not answer is named, and the exit code is 4.",
 		Args: exactly(0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case cluster != "" && follow:
+				return terminal.Usage("--follow cannot be combined with --cluster: each node has its own log")
+			case cluster != "":
+				return clusterLog(cmd.Context(), p, f, cluster)
+			}
 			return listCalls(cmd.Context(), p, f, follow)
 		},
 	}
 	filterFlags(c, &f)
+	clusterFlag(c, &cluster)
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on with calls as they end")
 	return c
 }
@@ -122,6 +131,7 @@ func newCalls(ctx context.Context, s *store.Store, f bridge.CallFilter,
 
 // loggedCall is a call as log --format json prints it. Times are in seconds.
 type loggedCall struct {
+	Node          string    `json:"node,omitempty"` // with --cluster
 	Time          time.Time `json:"time"`
 	Call          string    `json:"call"`
 	Trace         string    `json:"trace,omitempty"`
@@ -139,38 +149,55 @@ type loggedCall struct {
 	ResultBytes   int64     `json:"resultBytes"`
 }
 
-// printCalls prints calls that are newest first, in the order in which they came: one a
-// line, also as JSON.
+// asLogged returns a call as it is printed, of a node of a cluster or of "".
+func asLogged(c *bridge.CallRecord, node string) loggedCall {
+	return loggedCall{node, c.Time, c.Call, c.Trace, c.Caller, c.Site, c.Tool, c.Session, c.Decision, c.Outcome, c.Code, c.Reason,
+		(c.Took - c.Waited).Seconds(), c.Waited.Seconds(), c.ArgumentBytes, c.ResultBytes}
+}
+
+// printCalls prints calls that are newest first, in the order in which they came.
 func printCalls(w io.Writer, format string, calls []bridge.CallRecord) error {
-	for _, c := range slices.Backward(calls) {
+	logged := make([]loggedCall, len(calls))
+	for i := range calls {
+		logged[i] = asLogged(&calls[i], "")
+	}
+	return printLogged(w, format, logged)
+}
+
+// printLogged prints calls that are newest first, in the order in which they came: one a
+// line, also as JSON.
+func printLogged(w io.Writer, format string, calls []loggedCall) error {
+	for i := range slices.Backward(calls) {
+		show := printCall
 		if format != "text" {
-			if err := terminal.Encode(w, loggedCall{c.Time, c.Call, c.Trace, c.Caller, c.Site, c.Tool,
-				c.Session, c.Decision, c.Outcome, c.Code, c.Reason, (c.Took - c.Waited).Seconds(),
-				c.Waited.Seconds(), c.ArgumentBytes, c.ResultBytes}); err != nil {
-				return err
-			}
-			continue
+			show = func(w io.Writer, c *loggedCall) error { return terminal.Encode(w, c) }
 		}
-		if err := printCall(w, c); err != nil {
+		if err := show(w, &calls[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func printCall(w io.Writer, c bridge.CallRecord) error {
-	line := fmt.Sprintf("%s  %-7s  %8s  %s on %s for %s  %s",
-		clock(c.Time), c.Outcome, inWords(c.Took-c.Waited),
-		text.Line(c.Tool), text.Line(c.Site), text.Line(c.Caller), c.Call)
+func printCall(w io.Writer, c *loggedCall) error {
+	at := ""
+	if c.Node != "" {
+		at = " at " + text.Line(c.Node)
+	}
+	line := fmt.Sprintf("%s  %-7s  %8s  %s on %s for %s%s  %s",
+		clock(c.Time), text.Line(c.Outcome), inWords(seconds(c.Took)),
+		text.Line(c.Tool), text.Line(c.Site), text.Line(c.Caller), at, text.Line(c.Call))
 	if c.Code != "" {
-		line += "  " + strings.TrimSuffix(c.Code+" "+c.Reason, " ")
+		line += "  " + text.Line(strings.TrimSuffix(c.Code+" "+c.Reason, " "))
 	}
 	if c.Waited > 0 {
-		line += "  (waited " + inWords(c.Waited) + " for a person)"
+		line += "  (waited " + inWords(seconds(c.Waited)) + " for a person)"
 	}
 	_, err := fmt.Fprintln(w, line)
 	return err
 }
+
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
 // clock is a time in whole seconds, where this program runs.
 func clock(t time.Time) string { return t.Local().Format(time.RFC3339) }

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -33,6 +34,8 @@ type node struct {
 	listen net.Listener
 	log    *slog.Logger
 	server *http.Server
+	drains chan struct{} // closed when an operator wants it to end
+	asked  sync.Once
 }
 
 // clusterKeys reads the key of the cluster, and the one that is accepted beside it.
@@ -96,7 +99,7 @@ func nodeOptions(p *program, targets []*target) (*app.ClusterOptions, error) {
 		}
 		return nil, nil //nolint:nilnil // there is none
 	}
-	o := &app.ClusterOptions{Credentials: c.ClusterCredentials, Lease: c.Lease, Version: ownVersion(), Log: p.log}
+	o := &app.ClusterOptions{Credentials: c.ClusterCredentials, Lease: c.Lease, Limits: c.Limits.Bridge(), Version: ownVersion(), Log: p.log}
 	var err error
 	if o.Servers, err = engines(c); err != nil {
 		return nil, err
@@ -163,7 +166,7 @@ func (p *program) join(ctx context.Context, pl *plan, waiting func()) (*node, er
 	o.Differs = func(name string) {
 		p.say("warning: the node %s of the cluster has other sites or callers than this one: what a caller may do depends on which it reaches", text.Line(name))
 	}
-	n := &node{name: o.Name, keys: o.Keys, listen: l, log: p.log}
+	n := &node{name: o.Name, keys: o.Keys, listen: l, log: p.log, drains: make(chan struct{})}
 	n.configured(pl.targets, p.conf)
 	o.Config = func() string { return *n.config.Load() }
 	n.Cluster, err = app.JoinCluster(ctx, o)
@@ -195,7 +198,7 @@ func (n *node) configure(o *app.Options) {
 	if n != nil {
 		n.Bridge(&o.Bridge)
 		_ = o.Credentials.Close() // of this machine
-		o.Homes, o.Shared, o.Credentials = n.Homes, n.Shared, n.Logins
+		o.Homes, o.Shared, o.Catalog, o.Credentials = n.Homes, n.Shared, n.Catalog, n.Logins
 	}
 }
 
@@ -211,11 +214,11 @@ func (n *node) serve(a *app.App, mux http.Handler, guards transport.Options, ope
 	return n.Route(mux)
 }
 
-// await waits until ctx ends, or until serving has failed or other nodes took this one for dead.
+// await waits until ctx ends or an operator wants the node to end, or until serving has failed or other nodes took this one for dead.
 func (n *node) await(ctx context.Context, failed <-chan error) error {
-	var taken <-chan struct{} // never, where there is no cluster
+	var taken, asked <-chan struct{} // never, where there is no cluster
 	if n != nil {
-		taken = n.Ended()
+		taken, asked = n.Ended(), n.drains
 	}
 	select {
 	case err := <-failed:
@@ -223,6 +226,8 @@ func (n *node) await(ctx context.Context, failed <-chan error) error {
 	case <-taken:
 		return errTaken
 	case <-ctx.Done():
+		return nil
+	case <-asked:
 		return nil
 	}
 }

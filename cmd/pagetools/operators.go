@@ -141,7 +141,8 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 		options.Node = n.name
 		named := options
 		named.Named = true
-		o.nodes = transport.Trusted(transport.NewMux(console.New(a.Bridge, named).Routes()...), operatorOfNode(), transport.Options{Log: p.log})
+		routes := append(console.New(a.Bridge, named).Routes(), drainRoute(n, false), logRoute(n, a, false))
+		o.nodes = transport.Trusted(transport.NewMux(routes...), operatorOfNode(), transport.Options{Log: p.log})
 	}
 	if err == nil || p.conf.ConsoleListen != "off" { // somebody can read them
 		options.Records.Gather(ctx, a.Bridge, options.Node)

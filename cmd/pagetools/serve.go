@@ -28,9 +28,6 @@ import (
 	"github.com/pagetools/pagetools/transport/mcp"
 )
 
-// drainTime limits how long calls in flight may still take after SIGTERM.
-const drainTime = 25 * time.Second
-
 func serveCommand(p *program) *cobra.Command {
 	var ask string
 	var locked, watches bool
@@ -156,11 +153,10 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 	}
 	defer stop() // behind the drain, in which somebody may still answer
 	if err := pl.node.await(ctx, front.failed); err != nil {
+		front.takeNoMore() // what serves it ends now
 		return err
 	}
-	p.say("stopping: calls in flight may finish")
-	close(streams)
-	return drain(a, front.Server)
+	return p.drain(ctx, a, pl.node, front.Server, func() { close(streams) })
 }
 
 // begin opens the sites and says what is served. stop ends what follows files and asks at the terminal.
@@ -168,7 +164,7 @@ func (p *program) begin(ctx context.Context, a *app.App, pl plan, who *callers, 
 	if err := startBrowser(ctx, p, a); err != nil {
 		return nil, err
 	}
-	unfollow := who.follow(ctx, a)
+	unfollow := who.follow(context.WithoutCancel(ctx), a) // also what is revoked while calls finish
 	if openSites(ctx, p, a) {
 		welcome(ctx, p, a, pl, base, console)
 	}
@@ -230,19 +226,6 @@ func startBrowser(ctx context.Context, p *program, a *app.App) error {
 func openSites(ctx context.Context, p *program, a *app.App) bool {
 	defer p.waiting("opening the sites, until their tools are there")()
 	return a.WaitOpened(ctx) == nil
-}
-
-// drain lets calls in flight finish, within drainTime.
-func drain(a *app.App, srv *http.Server) error {
-	bounded, cancel := context.WithTimeout(context.Background(), drainTime)
-	defer cancel()
-	a.Drain(bounded)
-	brief, stop := context.WithTimeout(context.Background(), time.Second)
-	defer stop()
-	if err := srv.Shutdown(brief); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("stopping: %w", err)
-	}
-	return srv.Close()
 }
 
 // served has the JSON that serve prints when it is ready.

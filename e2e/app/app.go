@@ -71,6 +71,8 @@ type Options struct {
 	// Shared replaces what the nodes of a cluster keep together in the place of the Memory; nil replaces
 	// nothing.
 	Shared func(*bridge.Memory)
+	// Catalog returns the catalog of a site that the nodes of a cluster have together; nil has none.
+	Catalog func(bridge.Site) session.SharedCatalog
 	// Credentials stores credentials for APIs, by caller; nil has none. The app closes
 	// it.
 	Credentials *oauth.Store
@@ -184,7 +186,7 @@ func (a *App) start(ctx context.Context) (err error) {
 	if a.o.Shared != nil {
 		a.o.Shared(&b.Memory)
 	}
-	m.Homes = b.Memory.Homes
+	m.Homes, m.Share = b.Memory.Homes, a.o.Catalog
 	first, err := a.PrepareSites(ctx, a.o.Sites)
 	if err != nil {
 		return err

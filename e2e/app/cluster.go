@@ -13,9 +13,11 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/records"
+	"github.com/pagetools/pagetools/bridge/records/catalog"
 	"github.com/pagetools/pagetools/bridge/records/directory"
 	"github.com/pagetools/pagetools/bridge/records/lease"
 	"github.com/pagetools/pagetools/bridge/store/jetstream"
+	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/cluster"
 	"github.com/pagetools/pagetools/transport/cluster/key"
 )
@@ -35,6 +37,8 @@ type ClusterOptions struct {
 	Config func() string
 	// Waiting is called when the engine does not answer at the start, with the reason, once.
 	Waiting func(error)
+	// Limits bound what pages declare.
+	Limits bridge.Limits
 	// Differs is called when a node says another Config, once for each life and digest.
 	Differs func(node string)
 	Version string
@@ -52,14 +56,21 @@ type Cluster struct {
 	// Homes say which node has a session.
 	Homes bridge.Homes
 
+	keys    key.Keys
 	store   *jetstream.Store
 	records *measured // in store
+	meter   *transport.ClusterMeter
 	expired atomic.Int64
 	node    *lease.Node
-	app     atomic.Pointer[App] // nil until Serve
-	ended   chan struct{}       // closed when other nodes took this one for dead
-	stop    context.CancelFunc
-	run     sync.WaitGroup
+	// catalogs say which node opens the page of a site.
+	catalogs *catalog.Catalogs
+	nodes    nodesOf
+	dir      *directory.Directory
+	ending   atomic.Bool         // sessions that are closed were to go on
+	app      atomic.Pointer[App] // nil until Serve
+	ended    chan struct{}       // closed when other nodes took this one for dead
+	stop     context.CancelFunc
+	run      sync.WaitGroup
 }
 
 // errNoWrites says that the servers of an engine have no majority.
@@ -103,7 +114,7 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{Identity: id, store: store, records: &measured{Records: store}, ended: make(chan struct{})}
+	c := &Cluster{Identity: id, keys: o.Keys, store: store, records: &measured{Records: store}, meter: transport.NewClusterMeter(), ended: make(chan struct{})}
 	var once sync.Once
 	about := func() lease.Facts {
 		f := lease.Facts{Node: o.Name, Address: o.Address, Build: o.Version}
@@ -122,25 +133,30 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 		store.Close()
 		return nil, err
 	}
+	c.newCatalogs(o)
 	c.node, err = lease.Join(ctx, lease.Options{Records: c.records, Lease: o.Lease, About: about, Log: o.Log,
 		Reborn: func(*lease.Life) { once.Do(func() { close(c.ended) }) },
 		Joined: func(m lease.Member) {
 			o.Log.Info("cluster: joined", slog.String("node", m.Node), slog.String("id", m.ID))
 		},
-		Died: func(id string) { o.Log.Info("cluster: has ended", slog.String("id", id)) }})
+		Died: func(id string) {
+			o.Log.Info("cluster: has ended", slog.String("id", id))
+			c.catalogs.Kick()
+		}})
 	if err != nil {
 		store.Close()
 		return nil, err
 	}
-	dir := directory.New(directory.Options{Records: c.records, Sealer: o.Keys.Sealer(key.Records), Dead: c.isDead})
+	c.dir = directory.New(directory.Options{Records: c.records, Sealer: o.Keys.Sealer(key.Records), Dead: c.isDead})
 	namer := o.Keys.Namers()[0]
-	nodes := nodesOf{c.node, o.Name}
-	c.Homes = &homes{nodes: nodes, dir: dir, namer: namer, expired: &c.expired, held: map[string]*heldHome{}, epochs: map[int64]string{}}
-	c.Cluster = cluster.New(cluster.Options{Identity: id, Nodes: nodes, Directory: sessionsIn{dir}, Namer: namer,
-		Keys: c.replies.Home, Tickets: tickets{c.records, c.node}, Log: o.Log})
+	c.nodes = nodesOf{c.node, o.Name}
+	c.Homes = &homes{nodes: c.nodes, dir: c.dir, namer: namer, expired: &c.expired, ending: &c.ending, held: map[string]*heldHome{}, epochs: map[int64]string{}}
+	c.Cluster = cluster.New(cluster.Options{Identity: id, Nodes: c.nodes, Directory: sessionsIn{c.dir}, Namer: namer,
+		Keys: c.replies.Home, Owner: c.owner, Place: c.place, Meter: c.meter, Tickets: tickets{c.records, c.node}, Log: o.Log})
 	running, stop := context.WithCancel(context.Background())
 	c.stop = stop
 	c.run.Go(func() { c.node.Run(running) })
+	c.run.Go(func() { c.catalogs.Run(running) })
 	c.goOn(running, o)
 	return c, nil
 }
@@ -240,6 +256,8 @@ type homes struct {
 	namer key.Namer
 	// expired counts sessions whose pages were lost with their nodes.
 	expired *atomic.Int64
+	// ending says that callers must be told of sessions that are closed.
+	ending *atomic.Bool
 
 	mu     sync.Mutex
 	held   map[string]*heldHome
@@ -257,8 +275,8 @@ type heldHome struct {
 
 var _ bridge.Homes = (*homes)(nil)
 
-// Unnamed says that sessions of clients that name none have a home, too.
-func (h *homes) Unnamed() bool { return true }
+// Routed says that the nodes pass the requests of a session on to its home.
+func (h *homes) Routed() bool { return true }
 
 // Here names this process.
 func (h *homes) Here() string { return h.nodes.Self().ID }
@@ -305,7 +323,7 @@ func (h *homes) Open(ctx context.Context, s bridge.SessionName) (int64, error) {
 	defer func() { <-is.turn }()
 	if is.pages == 0 {
 		if is.entry, err = h.take(ctx, key); err != nil {
-			return 0, err
+			return 0, unknownHome(err)
 		}
 	}
 	h.mu.Lock()
@@ -347,6 +365,17 @@ func unlessOurs(err error, e directory.Entry, self string) error {
 	return err
 }
 
+// unknownHome returns the error of a session of which nobody can know now who has it.
+func unknownHome(err error) error {
+	if _, ok := errors.AsType[*bridge.Error](err); ok || errors.Is(err, bridge.ErrElsewhere) {
+		return err
+	}
+	e := bridge.Errorf(bridge.InternalError, bridge.NoQuorum, bridge.NotRun,
+		"It cannot be found out now which node of pagetools has this session. Nothing ran.").With(err)
+	e.Retry = bridge.QuorumRetry
+	return e
+}
+
 // Elsewhere reports whether another node has the session.
 func (h *homes) Elsewhere(ctx context.Context, s bridge.SessionName) (bool, error) {
 	id, _, err := h.dir.Home(ctx, h.namer.Name(s.Caller, s.ID))
@@ -354,7 +383,7 @@ func (h *homes) Elsewhere(ctx context.Context, s bridge.SessionName) (bool, erro
 	case errors.Is(err, records.ErrNone):
 		return false, nil
 	case err != nil:
-		return false, err
+		return false, unknownHome(err)
 	}
 	n, known := h.nodes.Find(id)
 	return id != "" && id != h.Here() && known && !n.IsDead(), nil
@@ -379,7 +408,10 @@ func (h *homes) Close(ctx context.Context, epoch int64) error {
 	is.pages--
 	last := is.pages == 0
 	h.mu.Unlock()
-	if last {
+	switch {
+	case last && h.ending.Load():
+		_, err = h.dir.Expire(ctx, is.entry)
+	case last:
 		_, err = h.dir.Remove(ctx, is.entry)
 	}
 	return err

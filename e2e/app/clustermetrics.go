@@ -80,6 +80,6 @@ func (c *Cluster) measure(m *transport.Metrics) {
 			}
 		}
 		return l
-	})
+	}, c.meter)
 	c.records.observe.Store(&observe)
 }

@@ -74,7 +74,7 @@ func (c *Cluster) share(ctx context.Context, o *ClusterOptions) error {
 func (c *Cluster) goOn(running context.Context, o *ClusterOptions) {
 	self := func() (string, bool) { life := c.node.Life(); return life.ID, life.Holds() }
 	h := housekeeper{self: self, others: c.node.Members, config: o.Config, differs: o.Differs, every: cmp.Or(o.Lease, lease.DefaultLease),
-		sweep: c.store.Sweep, log: o.Log}
+		sweep: c.store.Sweep, tidy: c.dir.Tidy, log: o.Log}
 	c.run.Go(func() { h.run(running) })
 	c.run.Go(func() { c.rates.Run(running) })
 	c.run.Go(func() { c.Revoked.Run(running) })

@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/records"
+	"github.com/pagetools/pagetools/bridge/records/catalog"
 	"github.com/pagetools/pagetools/bridge/records/lease"
 	"github.com/pagetools/pagetools/bridge/store/jetstream"
 	"github.com/pagetools/pagetools/bridge/text"
+	"github.com/pagetools/pagetools/transport/cluster/key"
 )
 
 // ClusterStatus says how a cluster is.
@@ -19,7 +21,8 @@ type ClusterStatus struct {
 	Engine EngineStatus `json:"engine"`
 	Vault  VaultStatus  `json:"vault"`
 	Nodes  []NodeStatus `json:"nodes"`
-	// Sites have the nodes that open their catalog pages; none where each node opens its own.
+	// Sites have the nodes that open their catalog pages. Without the key of the cluster, the words that
+	// stand for their names.
 	Sites    []SiteOwner `json:"sites"`
 	Warnings []string    `json:"warnings"`
 }
@@ -80,7 +83,7 @@ type NodeStatus struct {
 	ConfigDigest string `json:"configDigest"`
 }
 
-// SiteOwner says which node opens the catalog page of a site.
+// SiteOwner says which node opens the catalog page of a site: its name, "" for nobody.
 type SiteOwner struct {
 	Name  string `json:"name"`
 	Owner string `json:"owner"`
@@ -101,7 +104,7 @@ const statusTime = 5 * time.Second
 func ReadCluster(ctx context.Context, o *ClusterOptions) ClusterStatus {
 	connecting, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
-	store, err := jetstream.Open(connecting, jetstream.Options{Servers: o.Servers, Credentials: o.Credentials, Name: "status", Existing: true, Log: o.Log})
+	store, err := openExisting(connecting, o)
 	if err != nil {
 		s := newStatus()
 		s.Engine.URL = jetstream.Redacted(o.Servers)
@@ -109,11 +112,16 @@ func ReadCluster(ctx context.Context, o *ClusterOptions) ClusterStatus {
 		return s
 	}
 	defer store.Close()
-	return statusOf(ctx, store)
+	return statusOf(ctx, store, o.Keys)
+}
+
+// openExisting connects to the engine of a cluster that there is.
+func openExisting(ctx context.Context, o *ClusterOptions) (*jetstream.Store, error) {
+	return jetstream.Open(ctx, jetstream.Options{Servers: o.Servers, Credentials: o.Credentials, Name: "status", Existing: true, Log: o.Log})
 }
 
 // Status looks at the cluster of this node.
-func (c *Cluster) Status(ctx context.Context) ClusterStatus { return statusOf(ctx, c.store) }
+func (c *Cluster) Status(ctx context.Context) ClusterStatus { return statusOf(ctx, c.store, c.keys) }
 
 func newStatus() ClusterStatus {
 	return ClusterStatus{Vault: VaultStatus{Kind: vaultKind}, Nodes: []NodeStatus{}, Sites: []SiteOwner{}, Warnings: []string{}}
@@ -123,7 +131,7 @@ func (s *ClusterStatus) warn(format string, args ...any) {
 	s.Warnings = append(s.Warnings, fmt.Sprintf(format, args...))
 }
 
-func statusOf(ctx context.Context, store *jetstream.Store) ClusterStatus {
+func statusOf(ctx context.Context, store *jetstream.Store, keys key.Keys) ClusterStatus {
 	s := newStatus()
 	s.Engine.URL, s.Vault = store.URL(), vaultOf(store)
 	if warning := s.Vault.Warning(); warning != "" {
@@ -147,8 +155,25 @@ func statusOf(ctx context.Context, store *jetstream.Store) ClusterStatus {
 	for i := range nodes {
 		s.Nodes = append(s.Nodes, nodeStatus(&nodes[i]))
 	}
+	sites, err := catalog.Survey(looking, store, keys.Sealer(key.Records))
+	if err != nil {
+		s.warn("the owners of sites cannot be listed: %s", text.Line(err.Error()))
+	}
+	for _, o := range sites {
+		s.Sites = append(s.Sites, SiteOwner{text.Brief(o.Site, 64), s.living(o.Owner)})
+	}
 	s.judge(nodes, store.Copies())
 	return s
+}
+
+// living returns the name of the node with that incarnation, "" where none lives.
+func (s *ClusterStatus) living(id string) string {
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Incarnation == id && n.State != stateDead {
+			return n.Name
+		}
+	}
+	return ""
 }
 
 func nodeStatus(n *lease.Sighting) NodeStatus {

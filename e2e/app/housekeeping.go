@@ -13,6 +13,8 @@ const (
 	// old these are at least; sweepTime limits how long that may take.
 	sweepEvery = 10 * time.Minute
 	sweepTime  = time.Minute
+	// sessionAge sets for how long a caller can learn that a session ended with its node.
+	sessionAge = 24 * time.Hour
 )
 
 // housekeeper does what some node must do from time to time, and looks whether nodes agree.
@@ -24,7 +26,9 @@ type housekeeper struct {
 	config  func() string
 	differs func(node string)
 	sweep   func(ctx context.Context, age time.Duration) (int, error)
-	log     *slog.Logger
+	// tidy removes the records of sessions that no node has had for that long.
+	tidy func(ctx context.Context, age time.Duration) (int, error)
+	log  *slog.Logger
 
 	told   map[string]string // the digest of each life that differs
 	failed bool              // the last sweep
@@ -92,4 +96,7 @@ func (h *housekeeper) clean(ctx context.Context) {
 		h.log.Debug("cluster: marks of what was deleted are removed", slog.Int("marks", n))
 	}
 	h.failed = err != nil
+	if n, err = h.tidy(ctx, sessionAge); err != nil || n > 0 {
+		h.log.Debug("cluster: sessions of nodes that ended are removed", slog.Int("sessions", n), slog.Any("error", err))
+	}
 }

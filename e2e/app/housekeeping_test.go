@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -21,7 +22,7 @@ func TestOneNodeSweeps(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		var mu sync.Mutex
 		living := []string{"B", "C", "A"}
-		holds, swept, fails := true, map[string]int{}, error(nil)
+		holds, swept, tidied, fails := true, map[string]int{}, map[string]int{}, error(nil)
 		for _, id := range []string{"A", "B", "C"} {
 			h := housekeeper{log: slog.New(slog.DiscardHandler), every: 4 * time.Second,
 				self: func() (string, bool) {
@@ -47,6 +48,14 @@ func TestOneNodeSweeps(t *testing.T) {
 					defer mu.Unlock()
 					swept[id]++
 					return 3, fails
+				},
+				tidy: func(_ context.Context, age time.Duration) (int, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					if tidied[id]++; age != 24*time.Hour {
+						t.Errorf("it removes sessions of %v ago", age)
+					}
+					return 0, fails
 				}}
 			go h.run(ctx)
 		}
@@ -55,7 +64,7 @@ func TestOneNodeSweeps(t *testing.T) {
 			synctest.Wait()
 			mu.Lock()
 			defer mu.Unlock()
-			if swept["A"] != a || swept["B"] != b || swept["C"] != c {
+			if !maps.Equal(swept, tidied) || swept["A"] != a || swept["B"] != b || swept["C"] != c {
 				t.Errorf("%v; not %d, %d, %d", swept, a, b, c)
 			}
 		}

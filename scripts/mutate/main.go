@@ -100,6 +100,8 @@ func read(text string) (all []mutation, err error) {
 		id, heading := strings.CutPrefix(line, "## ")
 		test, file := testLine.FindStringSubmatch(line), mutationLine.FindStringSubmatch(line)
 		switch {
+		case heading && inside:
+			return nil, fmt.Errorf("line %d: the mutation of %s before it does not end", n+1, now.id)
 		case heading:
 			now = mutation{id: id}
 		case test != nil:
@@ -185,9 +187,19 @@ func (m *mutation) apply(root string) (caught bool, said string, err error) {
 	if err != nil {
 		return false, "", err
 	}
-	defer func() { err = errors.Join(err, os.WriteFile(path, text, 0o600)) }() //nolint:gosec // our own documents name it
-	changed := strings.Replace(string(text), m.old, m.new, 1)
-	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil { //nolint:gosec // as above
+	write := func(text string) error {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil || !strings.HasPrefix(m.file, "js/src/") { //nolint:gosec // our own documents name it
+			return err
+		}
+		bundle := exec.CommandContext(context.Background(), "go", "generate", "./js") // the program has the bundles
+		bundle.Dir = root
+		if out, err := bundle.CombinedOutput(); err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	}
+	defer func() { err = errors.Join(err, write(string(text))) }()
+	if err := write(strings.Replace(string(text), m.old, m.new, 1)); err != nil {
 		return false, "", err
 	}
 	args := append([]string{"test", "-count=1", "-timeout", patience.String(), "-run", "^" + m.test + "$", m.pkg}, m.flags...)

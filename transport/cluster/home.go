@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/pagetools/pagetools/transport"
 )
@@ -29,7 +30,7 @@ func (c *Cluster) Listener(agents http.Handler, guards transport.Options, operat
 		case !ok:
 			transport.WriteError(w, r, transport.Malformed("This listener is for other nodes of pagetools."))
 		case h.home != c.o.Nodes.Self().ID:
-			refuse(w, r, "lease")
+			c.refuse(w, r, "lease")
 		case h.operators:
 			operators.ServeHTTP(w, r)
 		default:
@@ -46,22 +47,24 @@ func (c *Cluster) Listener(agents http.Handler, guards transport.Options, operat
 func (c *Cluster) home(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h, _ := arrived(r)
+		w = &tookWriter{ResponseWriter: w, began: time.Now()}
 		body, read := bodyOf(r)
 		wanted, ok := wantOf(r, body)
 		if !ok || !read {
 			next.ServeHTTP(w, r)
 			return
 		}
+		defer c.counted(&wanted)()
 		at, err := c.find(r.Context(), &wanted, transport.CallerOf(r.Context()).Name)
 		switch {
-		case err != nil:
-			refuse(w, r, "lease")
+		case err != nil, c.ending.Load() && wanted.calls && !wanted.resumes:
+			c.refuse(w, r, "lease")
 		case at.node.ID != "":
-			refuse(w, r, "moved")
+			c.refuse(w, r, "moved")
 		case at.epoch != h.epoch && at.key != "":
-			refuse(w, r, "epoch")
+			c.refuse(w, r, "epoch")
 		case wanted.calls && !wanted.resumes:
-			c.under(h, w, r, next)
+			c.under(h, at.key != "", w, r, next)
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -69,7 +72,8 @@ func (c *Cluster) home(next http.Handler) http.Handler {
 }
 
 // refuse answers that nothing of the request ran here, and nothing will.
-func refuse(w http.ResponseWriter, r *http.Request, why string) {
+func (c *Cluster) refuse(w http.ResponseWriter, r *http.Request, why string) {
+	c.o.Meter.Moved(why)
 	transport.WriteJSON(w, r, http.StatusMisdirectedRequest, struct {
 		V   int    `json:"v"`
 		Why string `json:"why"`

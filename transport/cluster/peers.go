@@ -2,10 +2,8 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
-	"sync"
 )
 
 // Peers returns the operators' APIs of the other nodes, by their names.
@@ -25,7 +23,7 @@ type operatorsAt struct {
 
 // RoundTrip sends a request to the node. It, and its reply, end when the node is known to have ended.
 func (p operatorsAt) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx, stop := untilDead(r.Context(), p.n)
+	ctx, stop := p.c.untilLost(r.Context(), p.n)
 	out := r.Clone(ctx)
 	out.URL.Scheme, out.URL.Host = "https", p.n.Name+"."+domain
 	out.Header.Set(HopHeader, hop{entry: p.c.o.Nodes.Self().ID, home: p.n.ID, operators: true}.String())
@@ -37,29 +35,6 @@ func (p operatorsAt) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp.Body = bodyUntil(ctx, resp.Body, stop)
 	return resp, nil
-}
-
-var errDead = errors.New("the node has ended")
-
-// untilDead returns a context that ends when it is known that the node has, or with stop.
-func untilDead(parent context.Context, n Node) (ctx context.Context, stop func()) {
-	ctx, cancel := context.WithCancelCause(parent)
-	done := make(chan struct{})
-	go func() { // ends with stop, or with the parent
-		select {
-		case <-n.Dead:
-			cancel(errDead)
-		case <-ctx.Done():
-		case <-done:
-		}
-	}()
-	var once sync.Once
-	return ctx, func() {
-		once.Do(func() {
-			close(done)
-			cancel(nil)
-		})
-	}
 }
 
 // bodyUntil calls stop when the body of a reply is closed. A connection that the body is, of a

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/http/httputil"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -41,10 +42,18 @@ func (c *Cluster) route(w http.ResponseWriter, r *http.Request, next http.Handle
 	p.serve()
 }
 
-// bodyOf reads the body of a request where it may name the home, and puts it back. It is false for one
-// that cannot be read: a face says so.
+// bodyOf reads the body of a request where it may name the home. It is false for one that cannot be read: a
+// face says so.
 func bodyOf(r *http.Request) (body []byte, ok bool) {
-	if !readsBody(r) || r.Body == nil {
+	if !readsBody(r) {
+		return nil, true
+	}
+	return read(r)
+}
+
+// read reads the body of a request, and puts it back.
+func read(r *http.Request) (body []byte, ok bool) {
+	if r.Body == nil {
 		return nil, true
 	}
 	body, err := io.ReadAll(r.Body)
@@ -87,24 +96,26 @@ func (c *Cluster) find(ctx context.Context, w *want, caller string) (p place, er
 		id, epoch, err := c.o.Directory.Home(ctx, p.key)
 		switch n, known := c.o.Nodes.Find(id); {
 		case errors.Is(err, ErrNone):
-			return p, nil
+			return c.begins(p), nil
 		case err != nil:
 			return p, fmt.Errorf("looking for the home of a session: %w", err)
 		case id == self && !c.o.Nodes.Holds():
 			return p, errors.New("this node cannot renew its lease")
-		case id == self, !known, n.IsDead(): // whoever opens the session takes it over
+		case id == self:
 			p.epoch = epoch
 			return p, nil
+		case !known, n.IsDead(): // whoever opens the session takes it over
+			p.epoch = epoch
+			return c.begins(p), nil
 		default:
 			return place{node: n, epoch: epoch, key: p.key, why: "session"}, nil
 		}
 	}
 	if w.calls && w.session == "" && w.site != "" && c.o.Owner != nil {
-		if id := c.o.Owner(w.site); id != "" && id != self {
-			if n, known := c.o.Nodes.Find(id); known && !n.IsDead() {
-				return place{node: n, why: "shared"}, nil
-			}
-		}
+		return c.findShared(w.site, self)
+	}
+	if w.calls {
+		p = c.begins(p)
 	}
 	return p, nil
 }
@@ -126,6 +137,31 @@ func (c *Cluster) claimant(ctx context.Context, w *want, caller string) (n Node,
 		return n, false
 	}
 	return Node{}, false
+}
+
+// begins returns where something begins: here, unless this node is about to end.
+func (c *Cluster) begins(p place) place {
+	if c.o.Place != nil {
+		if n, ok := c.o.Place(); ok {
+			p.node, p.why = n, "place"
+		}
+	}
+	return p
+}
+
+// findShared returns the node that has the page of a site, where calls without a session share one.
+func (c *Cluster) findShared(site, self string) (p place, err error) {
+	id, shared := c.o.Owner(site)
+	switch n, known := c.o.Nodes.Find(id); {
+	case !shared:
+		return c.begins(p), nil
+	case id == self && c.o.Nodes.Holds():
+		return p, nil
+	case !known || n.IsDead() || id == self:
+		return p, errors.New("no node has the page that all calls of the site share")
+	default:
+		return place{node: n, why: "shared"}, nil
+	}
 }
 
 // passing is a request on its way to its home.
@@ -153,13 +189,17 @@ const firstWait, mostWait = 20 * time.Millisecond, 500 * time.Millisecond
 
 // serve tries until a node has replied, or the time is up.
 func (p *passing) serve() {
+	defer p.c.counted(&p.want)()
 	for wait := firstWait; ; wait = min(2*wait, mostWait) {
 		at, err := p.c.find(p.r.Context(), &p.want, p.caller)
+		alone := err != nil && !p.c.o.Nodes.Holds() // it cannot ask, and will not soon
 		switch {
 		case err != nil:
 		case at.node.ID == "":
-			p.here(nil)
-			return
+			if p.here(at) {
+				return
+			}
+			err = errMoved
 		default:
 			if err = p.send(at); err == nil {
 				return
@@ -170,15 +210,15 @@ func (p *passing) serve() {
 		case p.r.Context().Err() != nil:
 			transport.Abandon(p.r, bridge.GaveUp(bridge.Unknown).With(context.Cause(p.r.Context())))
 		case errors.Is(err, errSent) && (p.want.calls || p.want.resumes):
-			if dead = p.awaitDeath(at.node); !dead || !p.void() {
-				p.here(lost(dead).With(err))
+			if dead = p.awaitDeath(at.node); !p.void() {
+				p.ends(p.unknown(dead).With(err))
 				return
 			}
 		case errors.Is(err, errMoved) && at.key != "":
 			p.c.o.Directory.Forget(at.key)
 		}
-		if !dead && !p.pause(wait) {
-			p.here(p.gaveUp().With(err))
+		if alone || !dead && !p.pause(wait) {
+			p.ends(p.gaveUp().With(err))
 			return
 		}
 	}
@@ -212,16 +252,23 @@ func (p *passing) awaitDeath(n Node) bool {
 	return false
 }
 
-// void reports whether it is proved that the request, which a node took that has ended, ran no call.
+// voidTime bounds how long a ticket is tried when the time of its request is up.
+const voidTime = 2 * time.Second
+
+// void reports whether it is proved that the request, which a node took that is lost, ran no call, and never
+// will.
 func (p *passing) void() bool {
 	if p.ticket == nil {
 		return false
 	}
-	ctx, cancel := context.WithDeadline(p.r.Context(), p.until)
+	ctx, cancel := context.WithTimeout(p.r.Context(), max(time.Until(p.until), voidTime))
 	defer cancel()
 	notRun, err := p.ticket(ctx)
 	if err != nil {
 		p.c.log.WarnContext(ctx, "cluster: nobody knows whether a call ran", slog.Any("error", err))
+	}
+	if notRun {
+		p.c.o.Meter.Ticket("void")
 	}
 	return notRun
 }
@@ -229,27 +276,67 @@ func (p *passing) void() bool {
 // gaveUp is the error of a request that no home took. What it was to go on with may have run.
 func (p *passing) gaveUp() *bridge.Error {
 	if p.want.resumes {
-		return lost(false)
+		return p.unknown(false)
 	}
 	return noQuorum()
 }
 
-// here serves the request in this node. With an error, a call in it ends with that, in the words of its
-// face, and what is no call is refused.
-func (p *passing) here(e *bridge.Error) {
-	r := p.r
+// unknown returns the error of a request of which nobody knows what became at a node.
+func (p *passing) unknown(dead bool) *bridge.Error {
+	if dead {
+		p.c.o.Meter.Unknown("dead")
+	} else {
+		p.c.o.Meter.Unknown("silent")
+	}
+	return lost(dead)
+}
+
+// isRead reads a body that names no home, so that it may be sent again. It is false for one that cannot be
+// read.
+func (p *passing) isRead() (ok bool) {
+	if p.body == nil {
+		p.body, ok = read(p.r)
+		return ok
+	}
+	return true
+}
+
+// whole returns the request with its body as it came.
+func (p *passing) whole() *http.Request {
 	if p.body != nil {
-		r.Body = io.NopCloser(bytes.NewReader(p.body))
+		p.r.Body = io.NopCloser(bytes.NewReader(p.body))
 	}
-	if e == nil {
-		p.next.ServeHTTP(p.w, r)
-		return
+	return p.r
+}
+
+// here serves the request in this node, and reports whether it did. A call of a session that is another
+// node's by now is not served.
+func (p *passing) here(at place) bool {
+	if at.key != "" && p.want.calls && !p.want.resumes && p.isRead() {
+		return p.unlessMoved(p.whole())
 	}
+	p.next.ServeHTTP(p.w, p.whole())
+	return true
+}
+
+// ends has a call of the request end with an error, in the words of its face. What is no call is refused.
+func (p *passing) ends(e *bridge.Error) {
 	if p.want.calls {
-		p.next.ServeHTTP(p.w, r.WithContext(bridge.WithEnd(r.Context(), e)))
+		p.next.ServeHTTP(p.w, p.whole().WithContext(bridge.WithEnd(p.r.Context(), e)))
 		return
 	}
-	transport.WriteError(p.w, r, e)
+	transport.WriteError(p.w, p.r, e)
+}
+
+// sendOnce hides from net/http that a request has a key: one without a body would be sent again when its
+// connection ends. Names of headers mean the same in small letters.
+func sendOnce(h http.Header) {
+	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+		if values, ok := h[name]; ok {
+			delete(h, name)
+			h[strings.ToLower(name)] = values
+		}
+	}
 }
 
 // send passes the request on, and the reply back. The error says that there was none: errMoved, which
@@ -258,19 +345,18 @@ func (p *passing) send(at place) (err error) {
 	p.tries++
 	h := hop{entry: p.c.o.Nodes.Self().ID, home: at.node.ID, epoch: at.epoch, call: transport.RequestID(p.r.Context()),
 		attempt: p.tries, left: max(0, time.Until(p.until))}
-	if p.body == nil && p.r.Body != nil { // it names no home, and may be sent again
-		if p.body, err = io.ReadAll(p.r.Body); err != nil {
-			p.r.Body = io.NopCloser(failing{err})
-			p.next.ServeHTTP(p.w, p.r)
-			return nil
-		}
+	if !p.isRead() {
+		p.next.ServeHTTP(p.w, p.r)
+		return nil
 	}
 	p.c.log.DebugContext(p.r.Context(), "cluster: routed", slog.String("call", h.call), slog.String("home", at.node.ID),
 		slog.String("node", at.node.Name), slog.String("why", at.why), slog.Int("attempt", h.attempt))
+	p.c.o.Meter.Routed(at.why)
+	sent := time.Now()
 	if p.c.o.Tickets != nil && p.want.calls && !p.want.resumes {
 		p.ticket = p.c.o.Tickets.Pass(h.call, h.attempt)
 	}
-	ctx, stop := untilDead(p.r.Context(), at.node)
+	ctx, stop := p.c.untilLost(p.r.Context(), at.node)
 	defer stop()
 	var connected atomic.Bool // from then on, the node may have got it
 	out := p.r.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}))
@@ -283,10 +369,15 @@ func (p *passing) send(at place) (err error) {
 			x.Out.URL.Scheme, x.Out.URL.Host, x.Out.URL.RawQuery = "https", at.node.Name+"."+domain, x.In.URL.RawQuery
 			x.Out.Host = x.In.Host
 			x.Out.Header.Set(HopHeader, h.String())
+			sendOnce(x.Out.Header)
 		},
 		ModifyResponse: func(resp *http.Response) error {
+			took, ok := tookOf(resp.Header)
 			if resp.StatusCode == http.StatusMisdirectedRequest {
 				return errMoved
+			}
+			if ok {
+				p.c.o.Meter.Hop(time.Since(sent) - took)
 			}
 			for _, own := range []string{"Pagetools-Request-Id", "X-Request-Id", "X-Content-Type-Options"} {
 				resp.Header.Del(own) // this node has set them

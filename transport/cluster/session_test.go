@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/pagetools/pagetools/transport/cluster"
+	"github.com/pagetools/pagetools/transport/cluster/clustertest"
 )
 
 const inSession = `{"action":"read","sessionId":"s","request":{}}`
@@ -66,6 +68,51 @@ func TestSessionsMove(t *testing.T) {
 	}
 }
 
+// TestSessionIsTaken: of two nodes that would open a session, one has it, and the call of the other one runs
+// there, once. In a batch another call may have run: it is not passed on again.
+func TestSessionIsTaken(t *testing.T) {
+	const over = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read","arguments":{}}}`
+	for _, x := range []struct{ path, body, want string }{
+		{"/webtools/shop", inSession, fmt.Sprintf(on, "b")},
+		{"/tools/shop/read?sessionId=s", `{}`, fmt.Sprintf(on, "b")},
+		{"/mcp/shop?session=s", over, `\"node\":\"b\"`},
+		{"/webtools/shop/batch", `{"sessionId":"s","steps":[{"id":"x","action":"read","request":{}}]}`, `"ELSEWHERE"`},
+	} {
+		m := newMembers(t)
+		a, b := m.start("a", nil), m.start("b", nil)
+		late := func() { m.put("s", b, 1) }
+		a.taken.by.Store(&late)
+		a.send("POST", x.path, x.body, "Mcp-Protocol-Version", "2025-03-26", "Idempotency-Key", "a-key-of-tests").wants(t, x.path, 200, x.want)
+		if a.ran.Load() != 0 || b.ran.Load() > 1 {
+			t.Errorf("%s: %d and %d ran", x.path, a.ran.Load(), b.ran.Load())
+		}
+	}
+	m := newMembers(t)
+	a, b := m.start("a", nil), m.start("b", nil)
+	m.put("s", b, 1)
+	moves := func() { m.put("s", a, 2) }
+	b.taken.by.Store(&moves)
+	a.send("POST", "/webtools/shop", inSession).wants(t, "at its home", 200, fmt.Sprintf(on, "a"))
+	if a.ran.Load() != 1 || b.ran.Load() != 0 {
+		t.Errorf("%d and %d ran", a.ran.Load(), b.ran.Load())
+	}
+}
+
+// TestSentOnce: a call whose connection ends without a reply is not sent again, although it has a key and no
+// body, for which net/http does so.
+func TestSentOnce(t *testing.T) {
+	m := newMembers(t)
+	a, b := m.start("a", briefly), m.start("b", nil)
+	m.put("s", b, 1)
+	for i, status := range []int{200, 503} {
+		b.peers.breaks.Store(i > 0) // of a connection that was used before
+		a.send("POST", "/tools/shop/read?sessionId=s", "", "Content-Type", "application/json", "Idempotency-Key", fmt.Sprint("a-key-of-tests-", i)).wants(t, "a call", status)
+		if b.ran.Load() != int64(i+1) || b.hops.Load() != int64(i+1) {
+			t.Fatalf("call %d: %d ran, of %d requests", i, b.ran.Load(), b.hops.Load())
+		}
+	}
+}
+
 // TestNobodyKnows: while the directory does not answer, or the home cannot renew its lease, requests
 // about sessions run nowhere, and say so in the form of their face. Others go on.
 func TestNobodyKnows(t *testing.T) {
@@ -87,6 +134,9 @@ func TestNobodyKnows(t *testing.T) {
 	}
 	m.homes.Fail(errors.New("no quorum"))
 	refused(a)
+	c := m.start("c", func(o *cluster.Options) { o.Patience = time.Hour }) // but it has no lease
+	m.Cut(c.ID, true)
+	refused(c)
 	m.homes.Fail(nil)
 	m.put("s", b, 1)
 	m.Cut(b.ID, true)
@@ -105,12 +155,7 @@ func TestSharedPages(t *testing.T) {
 	m := newMembers(t)
 	var owner string
 	owned := func(o *cluster.Options) {
-		o.Owner = func(site string) string {
-			if site != "shop" {
-				return ""
-			}
-			return owner
-		}
+		o.Owner, o.Patience = func(site string) (string, bool) { return owner, site == "shop" }, 200*time.Millisecond
 	}
 	a, b := m.start("a", owned), m.start("b", owned)
 	for _, n := range []*node{a, b} {
@@ -118,8 +163,85 @@ func TestSharedPages(t *testing.T) {
 		a.send("POST", "/webtools/shop", `{"action":"read","request":{}}`).wants(t, "a call", 200, fmt.Sprintf(on, n.Name))
 		a.send("POST", "/webtools/shop", inSession).wants(t, "in a session", 200, fmt.Sprintf(on, "a"))
 	}
-	owner = "NOBODY23"
-	a.send("POST", "/webtools/shop", `{"action":"read","request":{}}`).wants(t, "without an owner", 200, fmt.Sprintf(on, "a"))
+	for _, owner = range []string{"", "NOBODY23"} {
+		a.send("POST", "/webtools/shop", `{"action":"read","request":{}}`).wants(t, "without an owner", 503, `"reason":"NO_QUORUM","outcome":"not_run"`)
+		a.send("POST", "/webtools/shop", inSession).wants(t, "in a session", 200, fmt.Sprintf(on, "a"))
+	}
+	owner = a.ID
+	a.send("POST", "/webtools/shop", `{"action":"read","request":{}}`).wants(t, "the control", 200, fmt.Sprintf(on, "a"))
+	m.Cut(a.ID, true)
+	a.send("POST", "/webtools/shop", `{"action":"read","request":{}}`).wants(t, "without its lease", 503, "NO_QUORUM")
+}
+
+// TestDrains: a node that is about to end begins nothing: another one gets new sessions, those of nodes that
+// have ended, and calls without one. What it has goes on, until it takes no more calls of other nodes, which
+// then wait for its end; and it waits for the calls that are under way, here or elsewhere.
+func TestDrains(t *testing.T) {
+	m, tickets := newMembers(t), &clustertest.Tickets{} // with which a call that is on its way at the end is made elsewhere
+	b := m.start("b", func(o *cluster.Options) { o.Tickets = tickets })
+	var leaving atomic.Bool
+	a := m.start("a", func(o *cluster.Options) {
+		o.Tickets, o.Place = tickets, func() (cluster.Node, bool) { return b.Node, leaving.Load() }
+	})
+	const fresh = `{"action":"read","request":{}}`
+	named := func(session string) string { return strings.Replace(inSession, `"s"`, `"`+session+`"`, 1) }
+	m.put("s", a, 1)
+	m.homes.Put(m.namer().Name("agent", "old"), "NOBODY23", 3)
+	a.send("POST", "/webtools/shop", fresh).wants(t, "the control", 200, fmt.Sprintf(on, "a"))
+	leaving.Store(true)
+	a.send("POST", "/webtools/shop", fresh).wants(t, "no session", 200, fmt.Sprintf(on, "b"))
+	a.send("POST", "/webtools/shop", named("new")).wants(t, "a new session", 200, fmt.Sprintf(on, "b"))
+	a.send("POST", "/webtools/shop", named("old")).wants(t, "a session whose node has ended", 200, fmt.Sprintf(on, "b"))
+	a.send("POST", "/webtools/shop", inSession).wants(t, "its session", 200, fmt.Sprintf(on, "a"))
+	b.send("POST", "/webtools/shop", inSession).wants(t, "its session, through the other", 200, fmt.Sprintf(on, "a"))
+	hops := b.hops.Load()
+	a.send("GET", "/webtools/shop", "").wants(t, "a list", 200, `"read"`)
+	if b.hops.Load() != hops {
+		t.Error("a list is passed on")
+	}
+
+	held := func(n *node, session string) (end chan reply) {
+		end = make(chan reply, 1)
+		go func() {
+			end <- n.send("POST", "/webtools/shop", strings.Replace(named(session), "{}", `{"holds":1}`, 1))
+		}()
+		return end
+	}
+	m.put("t", b, 1)
+	here, there, from := held(a, "s"), held(a, "t"), held(b, "s")
+	for _, n := range []*node{a, a, b} {
+		<-n.waits
+	}
+	drained := make(chan struct{})
+	go func() { defer close(drained); a.cluster.Drain(t.Context()) }()
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	a.cluster.Drain(over) // which returns, and from here on it takes none
+	m.start("c", briefly).send("POST", "/webtools/shop", inSession).wants(t, "a call that it takes no more", 503, `"reason":"NO_QUORUM","outcome":"not_run"`)
+	moved := make(chan reply, 1)
+	go func() { moved <- b.send("POST", "/webtools/shop", inSession) }()
+	stillWaits := func(why string) {
+		t.Helper()
+		select {
+		case <-drained:
+			t.Errorf("it does not wait for %s", why)
+		default:
+		}
+	}
+	stillWaits("its calls")
+	a.free <- struct{}{}
+	a.free <- struct{}{}
+	(<-here).wants(t, "a call under way", 200, fmt.Sprintf(on, "a"))
+	(<-from).wants(t, "one of the other node", 200, fmt.Sprintf(on, "a"))
+	stillWaits("a call that it passed on")
+	b.free <- struct{}{}
+	(<-there).wants(t, "a call that it passed on", 200, fmt.Sprintf(on, "b"))
+	<-drained
+	if a.ran.Load() != 5 {
+		t.Errorf("%d calls ran at the node, want 5", a.ran.Load())
+	}
+	m.Kill(a.ID)
+	(<-moved).wants(t, "a call that it took no more", 200, fmt.Sprintf(on, "b"))
 }
 
 // TestHomeIsLost: what is known of a call whose home ends is said as it is, and nothing runs twice.

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -27,9 +28,8 @@ var ErrMoved = errors.New("the request is another node's")
 
 // ticket decides for a request that came here from another node.
 type ticket struct {
-	tickets Tickets
-	hop     hop
-	self    func() Node
+	c   *Cluster
+	hop hop
 
 	once  sync.Once
 	err   error
@@ -39,10 +39,16 @@ type ticket struct {
 // begin decides once for all calls of the request.
 func (t *ticket) begin(ctx context.Context) *bridge.Error {
 	t.once.Do(func() {
-		if t.err = t.tickets.Begin(ctx, t.hop.call, t.hop.attempt); t.self().ID != t.hop.home {
-			t.err = ErrMoved // it was for another life
+		nodes, meter := t.c.o.Nodes, t.c.o.Meter
+		if t.err = t.c.o.Tickets.Begin(ctx, t.hop.call, t.hop.attempt); t.err == nil {
+			meter.Ticket("begun")
 		}
-		t.moved.Store(errors.Is(t.err, ErrMoved))
+		if t.err == nil && (nodes.Self().ID != t.hop.home || !nodes.Holds()) {
+			t.err = ErrMoved // it was for another life, or for this one before it lost its lease
+		}
+		if t.moved.Store(errors.Is(t.err, ErrMoved)); t.err != nil && !t.moved.Load() {
+			meter.Unknown("ticket")
+		}
 	})
 	switch {
 	case t.err == nil:
@@ -53,33 +59,52 @@ func (t *ticket) begin(ctx context.Context) *bridge.Error {
 	return lost(false).With(t.err)
 }
 
-// under serves a request under its ticket.
-func (c *Cluster) under(h hop, w http.ResponseWriter, r *http.Request, next http.Handler) {
-	if c.o.Tickets == nil {
-		next.ServeHTTP(w, r)
-		return
+// under serves a request that another node passed on, under its ticket.
+// Where it came for its session, that may have moved.
+func (c *Cluster) under(h hop, session bool, w http.ResponseWriter, r *http.Request, next http.Handler) {
+	t := &ticket{c: c, hop: h}
+	ctx := r.Context()
+	if session {
+		ctx = bridge.WithMoved(ctx, func() { t.moved.Store(true) })
 	}
-	t := &ticket{tickets: c.o.Tickets, hop: h, self: c.o.Nodes.Self}
-	next.ServeHTTP(&ticketWriter{ResponseWriter: w, r: r, t: t}, r.WithContext(bridge.WithTicket(r.Context(), t.begin)))
+	if c.o.Tickets != nil {
+		ctx = bridge.WithTicket(ctx, t.begin)
+	}
+	next.ServeHTTP(&movedWriter{ResponseWriter: w, moved: &t.moved, instead: func() {
+		clear(w.Header())
+		c.refuse(w, r, "void")
+	}}, r.WithContext(ctx))
 }
 
-// ticketWriter answers 421 in the place of a reply to a request that is another node's by now.
-type ticketWriter struct {
+// unlessMoved serves a request of a session here, and reports whether it did: where another node has the
+// session by now, nothing was written.
+func (p *passing) unlessMoved(r *http.Request) bool {
+	var moved atomic.Bool
+	before := p.w.Header().Clone()
+	w := &movedWriter{ResponseWriter: p.w, moved: &moved, instead: func() {
+		clear(p.w.Header())
+		maps.Copy(p.w.Header(), before)
+	}}
+	p.next.ServeHTTP(w, r.WithContext(bridge.WithMoved(r.Context(), func() { moved.Store(true) })))
+	return !w.refused
+}
+
+// movedWriter drops the reply to a request that is another node's by now.
+type movedWriter struct {
 	http.ResponseWriter
 
-	r       *http.Request
-	t       *ticket
+	moved   *atomic.Bool
+	instead func()
 	began   bool
 	refused bool
 }
 
 // WriteHeader implements http.ResponseWriter.
-func (w *ticketWriter) WriteHeader(status int) {
+func (w *movedWriter) WriteHeader(status int) {
 	if status >= http.StatusOK && !w.began {
-		if w.began = true; w.t.moved.Load() {
+		if w.began = true; w.moved.Load() {
 			w.refused = true
-			clear(w.Header())
-			refuse(w.ResponseWriter, w.r, "void")
+			w.instead()
 			return
 		}
 	}
@@ -89,7 +114,7 @@ func (w *ticketWriter) WriteHeader(status int) {
 }
 
 // Write implements http.ResponseWriter.
-func (w *ticketWriter) Write(p []byte) (int, error) {
+func (w *movedWriter) Write(p []byte) (int, error) {
 	if !w.began {
 		w.WriteHeader(http.StatusOK)
 	}
@@ -99,5 +124,17 @@ func (w *ticketWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p) //nolint:wrapcheck // as it is
 }
 
+// FlushError sends what was written, for http.ResponseController. The error says that the connection is
+// gone.
+func (w *movedWriter) FlushError() error {
+	if !w.began {
+		w.WriteHeader(http.StatusOK)
+	}
+	if w.refused {
+		return nil
+	}
+	return http.NewResponseController(w.ResponseWriter).Flush() //nolint:wrapcheck // as it is
+}
+
 // Unwrap lets http.ResponseController find what the writer can do.
-func (w *ticketWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *movedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

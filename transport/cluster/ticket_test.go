@@ -3,7 +3,9 @@ package cluster_test
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
@@ -125,6 +127,65 @@ func TestTickets(t *testing.T) {
 		a.send("POST", "/webtools/shop", inSession).wants(t, "the second try", 200, fmt.Sprintf(on, "b"))
 		if b.hops.Load() != 2 || b.ran.Load() != 1 {
 			t.Errorf("%d tries, %d ran", b.hops.Load(), b.ran.Load())
+		}
+	})
+	t.Run("its home is out of reach", func(t *testing.T) {
+		for body, outcome := range map[string]string{asks: `"not_run"`, `{"action":"read","sessionId":"s","request":{"waits":1}}`: `"unknown"`} {
+			m, tickets := newMembers(t), &clustertest.Tickets{}
+			with := func(o *cluster.Options) { o.Tickets, o.Patience = tickets, 500*time.Millisecond }
+			a, b := m.start("a", with), m.start("b", with)
+			m.put("s", b, 1)
+			end := send(a, body)
+			if body == asks {
+				asked(t, b, end)
+			} else {
+				<-b.waits
+			}
+			b.stop()
+			(<-end).wants(t, body, 503, `"NO_QUORUM"`, outcome)
+		}
+	})
+	t.Run("the way to its home goes silent", func(t *testing.T) {
+		m, tickets := newMembers(t), &clustertest.Tickets{}
+		with := func(o *cluster.Options) { o.Tickets, o.Patience = tickets, 300*time.Millisecond }
+		a, b := m.start("a", with), m.start("b", with)
+		m.put("s", b, 1)
+		runs := send(a, `{"action":"read","sessionId":"s","request":{"waits":1}}`)
+		<-b.waits
+		for b.peers.accepted.Load() < 12 { // it is asked for longer than requests look for a home
+			select {
+			case r := <-runs:
+				t.Fatalf("its home is there, and it ends: %d %s", r.status, r.body)
+			case <-time.After(time.Millisecond):
+			}
+		}
+		close(b.peers.begun)
+		next := send(a, inSession)
+		(<-runs).wants(t, "a call that runs", 503, `"NO_QUORUM"`, `"unknown"`)
+		(<-next).wants(t, "a call that did not arrive", 503, `"NO_QUORUM"`, `"not_run"`)
+		if a.ran.Load() != 0 || b.ran.Load() != 1 {
+			t.Errorf("%d and %d ran", a.ran.Load(), b.ran.Load())
+		}
+	})
+	t.Run("its home lost its lease", func(t *testing.T) {
+		for _, body := range []string{inSession, `{"action":"read","request":{}}`, `{"action":"read","request":{"key":1}}`} {
+			m, tickets := newMembers(t), &clustertest.Tickets{}
+			var owner atomic.Value // of calls without a session
+			with := func(o *cluster.Options) {
+				o.Tickets, o.Owner = tickets, func(string) (string, bool) { return owner.Load().(string), true }
+			}
+			a, b := m.start("a", with), m.start("b", with)
+			m.put("s", b, 1)
+			owner.Store(b.ID)
+			tickets.OnBegin(func() { // the ticket is there, and nothing has run
+				m.Cut(b.ID, true)
+				m.put("s", a, 2)
+				owner.Store(a.ID)
+			})
+			a.send("POST", "/webtools/shop", body, "Idempotency-Key", "a-key-of-tests").wants(t, body, 200, fmt.Sprintf(on, "a"))
+			if tickets.Len() != 1 || b.ran.Load() != 0 || a.ran.Load() != 1 {
+				t.Errorf("%s: %d tickets, %d and %d ran", body, tickets.Len(), a.ran.Load(), b.ran.Load())
+			}
 		}
 	})
 	t.Run("nobody knows", func(t *testing.T) {

@@ -59,9 +59,12 @@ type node struct {
 	alone   string // of one that passes nothing on, as a process has it that is in no cluster
 	pages   string // of the operators' page
 	ran     atomic.Int64
+	peers   *silence
+	taken   taken
 	hops    atomic.Int64  // requests that other nodes passed on
 	waits   chan struct{} // gets each call that waits, and aborted each that is aborted
 	aborted chan struct{}
+	free    chan struct{} // ends a call that holds
 	stop    func()
 }
 
@@ -90,9 +93,9 @@ func (m *members) listen() net.Listener {
 func (m *members) start(name string, change func(*cluster.Options)) *node {
 	t := m.t
 	t.Helper()
-	public, peers, pages, alone := m.listen(), m.listen(), m.listen(), m.listen()
-	n := &node{t: t, of: m, Node: m.Add(name, peers.Addr().String()), url: "http://" + public.Addr().String(), pages: "http://" + pages.Addr().String(), alone: "http://" + alone.Addr().String()}
-	n.waits, n.aborted = make(chan struct{}, 100), make(chan struct{}, 100)
+	public, peers, pages, alone := m.listen(), &silence{Listener: m.listen(), begun: make(chan struct{})}, m.listen(), m.listen()
+	n := &node{peers: peers, t: t, of: m, Node: m.Add(name, peers.Addr().String()), url: "http://" + public.Addr().String(), pages: "http://" + pages.Addr().String(), alone: "http://" + alone.Addr().String()}
+	n.waits, n.aborted, n.free = make(chan struct{}, 100), make(chan struct{}, 100), make(chan struct{})
 	n.Router = bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""), bridgetest.Asking("write", ""))
 	n.Handle("shop", n.runs)
 	nodes := m.As(n.Node)
@@ -100,7 +103,7 @@ func (m *members) start(name string, change func(*cluster.Options)) *node {
 		other, known := nodes.Find(id)
 		return known && other.IsDead()
 	}
-	var memory bridge.Memory
+	memory := bridge.Memory{Homes: &n.taken}
 	var keys func(context.Context, string, string) (string, error)
 	if m.records != nil {
 		v := vault.NewReplies(vault.Options{Records: m.records, Sealer: m.keys.Sealer(key.Records), Name: m.namer().Name,
@@ -108,7 +111,7 @@ func (m *members) start(name string, change func(*cluster.Options)) *node {
 		memory.Replies, keys = v, v.Home
 	}
 	var err error
-	n.bridge, err = bridge.New(n.Router, bridge.Options{Node: func() string { return n.ID }, Lost: lost, Memory: memory})
+	n.bridge, err = bridge.New(n.Router, bridge.Options{Node: func() string { return n.ID }, Holds: nodes.Holds, Lost: lost, Memory: memory})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,14 +176,80 @@ func (m *members) start(name string, change func(*cluster.Options)) *node {
 	return n
 }
 
+// taken are the homes of a node that was late: by is called for the next session that it would open, and
+// says that another node has it.
+type taken struct{ by atomic.Pointer[func()] }
+
+func (t *taken) Elsewhere(context.Context, bridge.SessionName) (bool, error) {
+	by := t.by.Swap(nil)
+	if by != nil {
+		(*by)()
+	}
+	return by != nil, nil
+}
+
+func (*taken) Here() string                                            { return "UNUSEDXX" }
+func (*taken) Lives(string) bool                                       { return false }
+func (*taken) Open(context.Context, bridge.SessionName) (int64, error) { return 1, nil }
+func (*taken) Close(context.Context, int64) error                      { return nil }
+
+// silence is a listener whose connections go silent when begun is closed, as where packets are lost.
+type silence struct {
+	net.Listener
+
+	begun    chan struct{}
+	accepted atomic.Int64
+	breaks   atomic.Bool // the next reply ends its connection instead
+}
+
+func (s *silence) is() bool {
+	select {
+	case <-s.begun:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *silence) Accept() (net.Conn, error) {
+	c, err := s.Listener.Accept()
+	s.accepted.Add(1)
+	return silenced{c, s}, err
+}
+
+type silenced struct {
+	net.Conn
+
+	s *silence
+}
+
+func (c silenced) Read(p []byte) (int, error) {
+	for {
+		n, err := c.Conn.Read(p)
+		if err != nil || !c.s.is() {
+			return n, err
+		}
+	}
+}
+
+func (c silenced) Write(p []byte) (int, error) {
+	if c.s.is() {
+		return len(p), nil
+	}
+	if c.s.breaks.Swap(false) {
+		_ = c.Close()
+	}
+	return c.Conn.Write(p)
+}
+
 func serve(l net.Listener, h http.Handler) *http.Server {
 	s := transport.Server(h, slog.New(slog.DiscardHandler))
 	go func() { _ = s.Serve(l) }() // ends with Close
 	return s
 }
 
-// runs runs the tools of a node: {"asks":1} asks in the page, {"saves":1} saves a file, and {"waits":1}
-// runs until its request ends. Every call says which node it ran on.
+// runs runs the tools of a node: {"asks":1} asks in the page, {"saves":1} saves a file, {"waits":1}
+// runs until its request ends, and {"holds":1} until somebody frees it. Every call says which node it ran on.
 func (n *node) runs(ctx context.Context, inv bridge.Invocation) bridge.Step {
 	n.ran.Add(1)
 	in := bridgetest.JSON(string(inv.Input))
@@ -190,6 +259,9 @@ func (n *node) runs(ctx context.Context, inv bridge.Invocation) bridge.Step {
 		return bridgetest.Asks(bridge.Question{Kind: bridge.Confirm, Title: "Sure?"}, bridgetest.Then(at))
 	case in.Get("saves").Exists():
 		return bridgetest.Saving(bridge.File{Name: "a.txt", Data: []byte("hello")})(ctx, inv)
+	case in.Get("holds").Exists():
+		n.waits <- struct{}{}
+		<-n.free
 	case in.Get("waits").Exists():
 		n.waits <- struct{}{}
 		<-ctx.Done()

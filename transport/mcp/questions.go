@@ -39,7 +39,7 @@ func (x *exchange) answered(
 		}
 		a.OK = true
 		if q.Kind == bridge.Prompt {
-			a.Value = said.Get("content").Get("value").Text()
+			a.Value = onlyField(said.Get("content")).Text()
 		}
 	case mcpgo.ElicitationResponseActionDecline:
 	default:
@@ -48,6 +48,15 @@ func (x *exchange) answered(
 	// What does not fit leaves the question open, and it is asked again.
 	_ = run.Elicited(q.ID, a, x.scope.caller)
 	return false
+}
+
+// onlyField returns the answer in a form that has one field. Clients that make forms of their own give
+// it another name.
+func onlyField(content bridge.Value) bridge.Value {
+	if names := content.Names(); len(names) == 1 {
+		return content.Get(names[0])
+	}
+	return content.Get("value")
 }
 
 // inputRequired is the result that asks the client of 2026-07-28 for an answer.

@@ -169,6 +169,8 @@ func TestPageQuestions(t *testing.T) {
 		"confirm, accepted":   {bridge.Confirm, forms, "accept", `{}`, "form", `{"ok":true}`},
 		"confirm, declined":   {bridge.Confirm, forms, "decline", "", "form", `{"ok":false}`},
 		"prompt, accepted":    {bridge.Prompt, forms, "accept", `{"value":"Bob"}`, "form", `{"ok":true,"value":"Bob"}`},
+		"prompt, named anew":  {bridge.Prompt, forms, "accept", `{"name":"Bob"}`, "form", `{"ok":true,"value":"Bob"}`},
+		"prompt, two texts":   {bridge.Prompt, forms, "accept", `{"name":"Bob","word":"x"}`, "form", `{"ok":true}`},
 		"prompt, declined":    {bridge.Prompt, forms, "decline", "", "form", `{"ok":false}`},
 		"interact, in a form": {bridge.Interact, forms, "decline", "", "form", `{"ok":false}`},
 		"interact, declined":  {bridge.Interact, urls, "decline", "", "url", `{"ok":false}`},

@@ -78,7 +78,7 @@ type Store struct {
 	gates  map[string]chan struct{} // of locks, by name
 	cipher cipher.AEAD              // nil until there is a key
 	memory []byte                   // the file, where there is no folder
-	// revision says which file memory has, of those in file, which is read again after until.
+	// revision belongs to the memory in file, which is read again after until.
 	revision uint64
 	until    time.Time
 	seen     fs.FileInfo    // of what entries were read from

@@ -32,6 +32,7 @@ type Options struct {
 type Directory struct {
 	o     Options
 	cache cache
+	idle  map[string]idle // of Tidy
 }
 
 // New returns the directory of the cluster.

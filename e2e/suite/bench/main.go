@@ -44,7 +44,7 @@ type row struct {
 
 func main() {
 	full := flag.Bool("full", false, "measure for figures that are recorded, which takes a quarter of an hour")
-	only := flag.String("only", "", "measure one group: apis, batch, card, console, inside, recorded, fresh, egress, kit, live, logins, mcp, pages, sessions, noise, outside, starts or strangers; with -peers, one of them")
+	only := flag.String("only", "", "measure one group: apis, batch, card, cluster, console, inside, recorded, fresh, egress, kit, live, logins, mcp, pages, sessions, noise, outside, starts or strangers; with -peers, one of them")
 	packages := flag.String("peers", "", "a `folder` with npm's packages of others: measure ours beside them instead")
 	figures := flag.String("figures", "", "the `file` for what -peers finds")
 	document := flag.String("document", "", "an OpenAPI document, a `file`, in the place of one that is made, for the group starts")
@@ -136,6 +136,7 @@ func groups(bin, url, document string) []group {
 		{"sessions", func(ctx context.Context) ([]row, error) { return sessionRows(ctx, bin, url) }},
 		{"noise", func(ctx context.Context) ([]row, error) { return noiseRows(ctx, bin, url) }},
 		{"outside", func(ctx context.Context) ([]row, error) { return outsideRows(ctx, bin, url) }},
+		{"cluster", func(ctx context.Context) ([]row, error) { return clusterRows(ctx, bin, url) }},
 		{"strangers", func(ctx context.Context) ([]row, error) { return strangerRows(ctx, bin, url) }},
 	}
 }

@@ -29,6 +29,7 @@ var layers = []layer{
 	{"bridge/records/rate", []string{"bridge", "bridge/policy", "bridge/records"}, "rates are counted for the domain, in records"},
 	{"bridge/records/revoked", []string{"bridge/records"}, "what was revoked is known by digests, and nothing of callers"},
 	{"bridge/records/vault", []string{"bridge", "bridge/records", "bridge/webtool"}, "what must not be lost with a node is kept for the domain, in records"},
+	{"bridge/records/catalog", []string{"bridge", "bridge/records"}, "who opens a page for all is kept for the domain, in records"},
 	{"bridge/records/taint", []string{"bridge", "bridge/records", "bridge/records/lease"}, "what callers read is kept for the domain, in records"},
 	{"bridge/store/jetstream/natstest", nil, "a server for tests is a process"},
 	{"bridge/store/jetstream", []string{"bridge/records"}, "an engine implements the port, and knows nothing of what is kept"},
@@ -88,7 +89,7 @@ var layers = []layer{
 	{"e2e/app", []string{
 		"bridge", "bridge/webtool", "bridge/policy", "bridge/schema", "bridge/store", "bridge/opentools", "bridge/opentools/oauth",
 		"session", "session/adapter", "session/pageconfig", "session/cdp", "session/cdp/chrome", "session/cdp/chrome/proctree", "session/relay", "session/egress",
-		"transport/...", "e2e/trace", "e2e/har", "bridge/records", "bridge/records/directory", "bridge/records/lease", "bridge/records/rate", "bridge/records/revoked", "bridge/records/taint", "bridge/records/ticket", "bridge/records/vault", "bridge/store/jetstream",
+		"transport/...", "e2e/trace", "e2e/har", "bridge/records", "bridge/records/catalog", "bridge/records/directory", "bridge/records/lease", "bridge/records/rate", "bridge/records/revoked", "bridge/records/taint", "bridge/records/ticket", "bridge/records/vault", "bridge/store/jetstream",
 	}, "the wiring is shared by the command and the test kit: it knows neither"},
 	{"e2e/check", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "checks are pure: they look at declarations and open nothing"},
 	{"e2e/hosts", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema", "e2e/check"}, "what hosts show of tools is pure, and opens nothing"},

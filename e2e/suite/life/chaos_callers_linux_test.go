@@ -39,7 +39,7 @@ func postTo(ctx context.Context, s *suite.Server, x call) posted {
 	r := x.send(bounded, s)
 	p := posted{entry: entry{id: x.id, tool: x.tool, by: x.caller, took: time.Since(began)}}
 	p.over = p.took - max(x.timeout, chaosLeast)
-	p.outcome, p.why, p.failure = outcomeOf(r)
+	p.outcome, p.why, p.failure = suite.OutcomeOf(r)
 	if r.Err != nil && ctx.Err() != nil {
 		p.outcome, p.why = "left", ""
 	}

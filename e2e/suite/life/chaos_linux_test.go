@@ -37,7 +37,7 @@ const (
 type chaos struct {
 	*suite.Server
 	t        *testing.T
-	site     *ledger
+	site     *suite.Ledger
 	config   string
 	patience time.Duration // of a call
 	guest    bool          // whether the file has the caller guest
@@ -70,7 +70,7 @@ func chaosToken(name string) string { return name + "-token-of-the-tests" }
 func newChaos(t *testing.T, patience time.Duration) *chaos {
 	t.Helper()
 	dir := t.TempDir()
-	c := &chaos{t: t, site: newLedger(t), config: filepath.Join(dir, "chaos.yaml"), patience: patience, fired: map[string]int{}}
+	c := &chaos{t: t, site: suite.NewLedger(t), config: filepath.Join(dir, "chaos.yaml"), patience: patience, fired: map[string]int{}}
 	c.write(dir)
 	s, err := suite.Start(suite.Pagetools(t), "", suite.TempDir(t), "serve", "--config", c.config)
 	if err != nil {
@@ -213,7 +213,7 @@ func (c *chaos) report(before, after vitals) {
 		if e.by == "honest" && e.outcome == "ok" {
 			victim = append(victim, e.took)
 		}
-		if p := c.site.problem(e); p != "" {
+		if p := problem(c.site, e); p != "" {
 			wrong++
 			c.t.Error(p)
 		}
@@ -262,9 +262,9 @@ var faults = []fault{
 	{"browser stopped", stopped(isBrowser)},
 	{"renderer stopped", stopped(isType("renderer"))},
 	{"site slow", func(ctx context.Context, c *chaos, d *rand.Rand) bool {
-		c.site.delay.Store(int64(time.Duration(100+d.IntN(1500)) * time.Millisecond))
+		c.site.Delay.Store(int64(time.Duration(100+d.IntN(1500)) * time.Millisecond))
 		pause(ctx, time.Duration(200+d.IntN(1500))*time.Millisecond)
-		c.site.delay.Store(0)
+		c.site.Delay.Store(0)
 		return true
 	}},
 	{"callers read again", func(_ context.Context, c *chaos, _ *rand.Rand) bool {

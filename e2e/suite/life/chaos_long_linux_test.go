@@ -51,7 +51,7 @@ func (c *chaos) longCall(ctx context.Context, x call, p plan) entry {
 	at := r.Header.Get("Location")
 	if r.Status != http.StatusAccepted {
 		e.took = time.Since(began)
-		if e.outcome, e.why, _ = outcomeOf(r); p.leaves && e.outcome == "not_run" {
+		if e.outcome, e.why, _ = suite.OutcomeOf(r); p.leaves && e.outcome == "not_run" {
 			e.outcome = "left" // of this request; what the first one did is not told
 		}
 		return e
@@ -120,7 +120,7 @@ func longOutcome(r suite.Reply) (outcome, why, question string) {
 	}
 	switch read.Call.State {
 	case "completed":
-		outcome, why, _ = outcomeOf(suite.Reply{Body: read.Call.Reply})
+		outcome, why, _ = suite.OutcomeOf(suite.Reply{Body: read.Call.Reply})
 		return outcome, why, ""
 	case "cancelled":
 		return read.Call.Error.Outcome, "cancelled", ""

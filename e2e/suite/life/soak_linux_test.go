@@ -63,7 +63,7 @@ func TestSoak(t *testing.T) {
 		if took = append(took, e.took); e.outcome != "ok" {
 			t.Errorf("a call of an untroubled session: %+v", e)
 		}
-		if p := c.site.problem(e); p != "" {
+		if p := problem(c.site, e); p != "" {
 			t.Error(p)
 		}
 	}

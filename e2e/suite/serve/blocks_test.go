@@ -58,8 +58,19 @@ var notRunHere = map[string]string{
 	"bin/pagetools login https://shop.example/ --save-storage-state work.json":                       "it opens a window for a person",
 	"cloudflared tunnel --url http://127.0.0.1:7300":                                                 "there is no tunnel here",
 	"bin/pagetools serve --config pagetools.yaml --cluster nats://10.0.0.5:4222 --cluster-key-file cluster.key --node a --listen 0.0.0.0:7300 --peer-listen 10.0.0.11:7302": "there is no NATS at that address; TestTwoNodes has one",
-	"bin/pagetools cluster status":   "there is no cluster at its end; TestTwoNodes has one",
-	"bin/pagetools pair --revoke ID": "no client was let in; TestSignIn has one",
+	"nats-server -a 127.0.0.1 -js -sd nats-data":                                    "it goes on until somebody ends it; TestTwoNodes has one",
+	"python3 -m http.server 8000 --bind 127.0.0.1 --directory examples/stampdb":     "the same",
+	"examples/cluster/node.sh a":                                                    "it needs NATS; TestTwoNodes has one",
+	"examples/cluster/node.sh b":                                                    "the same",
+	"examples/cluster/node.sh c":                                                    "the same",
+	"nginx -p . -c examples/cluster/nginx.conf":                                     "there is no nginx here",
+	"bin/pagetools cluster status --config examples/cluster/pagetools.yaml":         "there is no cluster at its end; TestTwoNodes has one",
+	"bin/pagetools cluster drain a --wait --config examples/cluster/pagetools.yaml": "the same",
+	`curl -s http://127.0.0.1:8080/webtools/stamps -H 'Authorization: Bearer replace-this-text-of-the-agent' -H 'Content-Type: application/json' -d '{"sessionId":"me","action":"list-stamps","request":{}}'`: "the same",
+	"bin/pagetools cluster status":         "there is no cluster at its end; TestTwoNodes has one",
+	"bin/pagetools log --cluster":          "there is no cluster at its end; TestOneCatalog has one",
+	"bin/pagetools cluster drain a --wait": "there is no cluster at its end; TestDrainedNode has one",
+	"bin/pagetools pair --revoke ID":       "no client was let in; TestSignIn has one",
 }
 
 // notRunKinds are kinds of blocks that no program here reads, with the reason.

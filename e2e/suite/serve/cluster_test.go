@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge/store/jetstream/natstest"
@@ -47,11 +48,16 @@ func clusterIs(t *testing.T, n *node, code int, states ...string) {
 			Sites    []struct{ Name, Owner string }
 			Warnings []string
 		}
-		cmd := exec.CommandContext(t.Context(), suite.Pagetools(t), append([]string{"cluster", "status", "--json"}, args...)...)
-		out, err := cmd.Output()
-		if err := json.Unmarshal(out, &status); err != nil || cmd.ProcessState.ExitCode() != code {
-			t.Fatalf("%s: exit %d: %v\n%s", args, cmd.ProcessState.ExitCode(), err, out)
-		}
+		var out []byte
+		var err error
+		suite.Within(suite.ReplyWithin, func() bool { // what a node has read anew is in its next renewal
+			cmd := exec.CommandContext(t.Context(), suite.Pagetools(t), append([]string{"cluster", "status", "--json"}, args...)...)
+			out, err = cmd.Output()
+			if err := json.Unmarshal(out, &status); err != nil || cmd.ProcessState.ExitCode() != code || len(status.Nodes) == 0 {
+				t.Fatalf("%s: exit %d: %v\n%s", args, cmd.ProcessState.ExitCode(), err, out)
+			}
+			return status.Nodes[0].ConfigDigest == status.Nodes[len(status.Nodes)-1].ConfigDigest
+		})
 		if e := status.Engine; !e.Quorum || e.RoundTripMs <= 0 || !strings.HasPrefix(e.URL, "nats://127.") || len(status.Nodes) != len(states) {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -69,51 +75,90 @@ func clusterIs(t *testing.T, n *node, code int, states ...string) {
 	}
 }
 
-// twoNodes starts two nodes of a cluster, for a site with a counter and a tool that asks, and one whose
-// content is untrusted. Each has its own data folder, as on machines of their own.
-func twoNodes(t *testing.T) (one, two *node) {
+// nodes form one cluster. Each has its own data folder, as on machines of their own.
+type nodes struct {
+	engine         *natstest.Cluster
+	folder, secret string
+}
+
+// begins starts a process of the program.
+type begins func(path, dir, tmp string, args ...string) (*suite.Server, error)
+
+func newNodes(t *testing.T) *nodes {
 	t.Helper()
-	engine := natstest.Start(t, natstest.Newest(t), natstest.Options{})
-	page := func(script string) string {
-		site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "text/html")
-			_, _ = fmt.Fprintf(w, "<!doctype html><meta charset=utf-8><link rel=icon href=data:,><title>Site</title><script>%s</script>", script)
-		}))
-		t.Cleanup(site.Close)
-		return site.URL + "/"
-	}
-	shop := page(`let n = 0
-document.modelContext.registerTool({name: 'inc', description: 'Counts.', execute: () => ++n});
-document.modelContext.registerTool({name: 'look', description: 'Looks.', annotations: {readOnlyHint: true}, execute: () => 'shelf'});
-document.modelContext.registerTool({name: 'buy', description: 'Buys.', execute: () => confirm('Buy?') ? 'bought' : 'left'});`)
-	mail := page(`document.modelContext.registerTool({name: 'read', description: 'Reads.', annotations: {readOnlyHint: true, untrustedContentHint: true}, execute: () => 'spam'});`)
-	folder := t.TempDir()
-	secret := filepath.Join(folder, "cluster.key")
+	c := &nodes{engine: natstest.Start(t, natstest.Newest(t), natstest.Options{}), folder: t.TempDir()}
+	c.secret = filepath.Join(c.folder, "cluster.key")
 	made, err := exec.CommandContext(t.Context(), suite.Pagetools(t), "cluster", "key").Output()
 	if err == nil {
-		err = os.WriteFile(secret, made, 0o600)
+		err = os.WriteFile(c.secret, made, 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	callers := fmt.Sprintf("callers:\n  - {name: agent, token: %s, may: [call, elicit]}\n  - {name: person, token: %s, may: [call]}\n"+
-		"  - {name: rated, token: %s, may: [call], rate: 6/1m}\n", suite.AgentToken, suite.PersonToken, ratedToken)
-	start := func(name string, start func(path, dir, tmp string, args ...string) (*suite.Server, error)) *node {
-		config := suite.WriteFile(t, name+".yaml", callers)
-		s, err := start(suite.Pagetools(t), "", suite.TempDir(t), "serve", "--config", config, "--data-dir", filepath.Join(folder, name), "--approval", "auto",
-			"--warm", "0", "--console-listen", "127.0.0.1:0", "--cluster", engine.URLs()[0], "--cluster-key-file", secret, "--node", name,
-			"--peer-listen", "127.0.0.1:0", "--lease", "2s", "shop="+shop, "mail="+mail)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Cmd.Process.Kill(); <-s.Ended })
-		return &node{s, filepath.Join(folder, name), engine, config}
+	return c
+}
+
+// start starts a node with a configuration file, and more arguments.
+func (c *nodes) start(t *testing.T, name, config string, begin begins, args ...string) *node {
+	t.Helper()
+	file := suite.WriteFile(t, name+".yaml", config)
+	s, err := begin(suite.Pagetools(t), "", suite.TempDir(t), append([]string{"serve", "--config", file, "--data-dir", filepath.Join(c.folder, name), "--approval", "auto",
+		"--warm", "0", "--console-listen", "127.0.0.1:0", "--cluster", c.engine.URLs()[0], "--cluster-key-file", c.secret, "--node", name,
+		"--peer-listen", "127.0.0.1:0", "--lease", "2s"}, args...)...)
+	if err != nil {
+		t.Fatal(err)
 	}
-	engine.Kill()
-	a := start("a", func(path, dir, tmp string, args ...string) (*suite.Server, error) {
-		return startsLater(t, engine, path, dir, tmp, args...)
-	})
-	return a, start("b", suite.Start)
+	t.Cleanup(func() { _ = s.Cmd.Process.Kill(); <-s.Ended })
+	return &node{s, filepath.Join(c.folder, name), c.engine, file}
+}
+
+// visits counts the requests of a site, by path.
+type visits struct {
+	mu  sync.Mutex
+	all map[string]int
+}
+
+func (v *visits) of(path string) int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.all[path]
+}
+
+// pageOf serves a page with that script.
+func pageOf(t *testing.T, script string) (address string, v *visits) {
+	t.Helper()
+	v = &visits{all: map[string]int{}}
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v.mu.Lock()
+		v.all[r.URL.Path]++
+		v.mu.Unlock()
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = fmt.Fprintf(w, "<!doctype html><meta charset=utf-8><link rel=icon href=data:,><title>Site</title><script>%s</script>", script)
+	}))
+	t.Cleanup(site.Close)
+	return site.URL + "/", v
+}
+
+// clusterCallers may call all nodes.
+var clusterCallers = fmt.Sprintf("callers:\n  - {name: agent, token: %s, may: [call, elicit]}\n  - {name: person, token: %s, may: [call]}\n"+
+	"  - {name: rated, token: %s, may: [call], rate: 6/1m}\n", suite.AgentToken, suite.PersonToken, ratedToken)
+
+// twoNodes starts two nodes of a cluster, for a site with a counter and a tool that asks, and one whose
+// content is untrusted.
+func twoNodes(t *testing.T) (one, two *node) {
+	t.Helper()
+	c := newNodes(t)
+	shop, _ := pageOf(t, `let n = 0
+document.modelContext.registerTool({name: 'inc', description: 'Counts.', execute: () => ++n});
+document.modelContext.registerTool({name: 'look', description: 'Looks.', annotations: {readOnlyHint: true}, execute: () => 'shelf'});
+document.modelContext.registerTool({name: 'buy', description: 'Buys.', execute: () => confirm('Buy?') ? 'bought' : 'left'});`)
+	mail, _ := pageOf(t, `document.modelContext.registerTool({name: 'read', description: 'Reads.', annotations: {readOnlyHint: true, untrustedContentHint: true}, execute: () => 'spam'});`)
+	sites := []string{"shop=" + shop, "mail=" + mail}
+	c.engine.Kill()
+	a := c.start(t, "a", clusterCallers, func(path, dir, tmp string, args ...string) (*suite.Server, error) {
+		return startsLater(t, c.engine, path, dir, tmp, args...)
+	}, sites...)
+	return a, c.start(t, "b", clusterCallers, suite.Start, sites...)
 }
 
 // TestTwoNodes: a session, a question, a token and the operators' page of one node are reached through
@@ -132,6 +177,7 @@ func TestTwoNodes(t *testing.T) {
 	counts("at the other node", two, "s", 2)
 	counts("at its home", one, "s", 3)
 	counts("no session", two, "", 1)
+	looksOn(t, one, two)
 	call := func(s *node, body string) suite.Reply {
 		return s.In(t.Context(), suite.AgentToken, http.MethodPost, s.URL+"/webtools/shop", body)
 	}
@@ -198,6 +244,44 @@ func TestTwoNodes(t *testing.T) {
 	withoutEngine(t, two)
 	if err := two.Stop(); err != nil {
 		t.Error(err)
+	}
+}
+
+// looksOn: the operators' page of a node shows a session of the other one, its page as it changes, and ends
+// it. Its caller is told so once, by whichever node it asks.
+func looksOn(t *testing.T, one, two *node) {
+	t.Helper()
+	inc := func(n *node) suite.Reply {
+		return suite.AsksFor(t, n.Server, suite.AgentToken, "shop", "watched", "inc", "{}")
+	}
+	inc(one).OK(t)
+	console := two.Ready.Console
+	var list struct {
+		Items []struct{ ID, Session, Node string }
+	}
+	r := two.As(t, console.Token, http.MethodGet, console.URL+"/api/sessions", "")
+	if err := json.Unmarshal(r.Body, &list); err != nil {
+		t.Fatalf("%v: %s", err, r.Body)
+	}
+	i := slices.IndexFunc(list.Items, func(s struct{ ID, Session, Node string }) bool { return s.Session == "watched" })
+	if i < 0 {
+		t.Fatalf("the sessions of the other node are %s", r.Body)
+	}
+	path, at := "sessions/"+list.Items[i].ID, "?node="+list.Items[i].Node
+	if r := two.As(t, console.Token, http.MethodGet, console.URL+"/api/"+path+"/picture"+at, ""); !strings.HasPrefix(string(r.Body), "\x89PNG") {
+		t.Errorf("a picture of it: %d %s", r.Status, suite.Shorten(r.Body))
+	}
+	seen := viewOf(t, two.Server, path+at)
+	hears(t, seen, "the page of another node", func(s liveState) bool { return s.Type == "size" })
+	if r := two.As(t, console.Token, http.MethodDelete, console.URL+"/api/"+path+at, ""); r.Status != http.StatusOK {
+		t.Errorf("closing it: %d %s", r.Status, r.Body)
+	}
+	hears(t, seen, "the end of a session of another node", func(s liveState) bool { return s.Over })
+	if r := inc(two); r.Status != http.StatusGone {
+		t.Errorf("the next call: %d %s", r.Status, r.Body)
+	}
+	if got := inc(one).OK(t); got != 1. {
+		t.Errorf("the one after that: %v", got)
 	}
 }
 
@@ -292,7 +376,7 @@ func clusterMetrics(t *testing.T, n *node) {
 			t.Errorf("%s is not in /metrics", line)
 		}
 	}
-	for _, more := range []string{`rate_batches_total [1-9]`, `lease_age_seconds 0\.`, `records_seconds_count{op="update"} [1-9]`, `records_seconds_count{op="get"} [1-9]`, `records_errors_total{op="get"} 0`} {
+	for _, more := range []string{`rate_batches_total [1-9]`, `routed_total\{why="session"\} [1-9]`, `route_seconds_count [1-9]`, `tickets_total\{what="begun"\} [1-9]`, `lease_age_seconds 0\.`, `records_seconds_count{op="update"} [1-9]`, `records_seconds_count{op="get"} [1-9]`, `records_errors_total{op="get"} 0`} {
 		if !regexp.MustCompile(`(?m)^pagetools_cluster_` + more).MatchString(body) {
 			t.Errorf("%s is not in /metrics", more)
 		}

@@ -200,10 +200,11 @@ func viewer(t *testing.T, s *suite.Server) *websocket.Conn {
 	return viewOf(t, s, "questions/"+list.Questions[0].ID)
 }
 
-// viewOf opens a live view.
+// viewOf opens a live view. The path may have a query.
 func viewOf(t *testing.T, s *suite.Server, path string) *websocket.Conn {
 	t.Helper()
-	config, err := websocket.NewConfig(strings.Replace(s.Ready.Console.URL, "http", "ws", 1)+"/api/"+path+"/live", s.Ready.Console.URL)
+	path, query, _ := strings.Cut(path, "?")
+	config, err := websocket.NewConfig(strings.Replace(s.Ready.Console.URL, "http", "ws", 1)+"/api/"+path+"/live?"+query, s.Ready.Console.URL)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"image"
+	"image/png"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -56,6 +58,13 @@ func serveInbox(t *testing.T, questions ...map[string]any) *scripted {
 	})
 	mux.HandleFunc("GET /api/events", x.stream)
 	mux.HandleFunc("POST /api/questions/{id}", x.answer)
+	mux.HandleFunc("GET /api/questions/{id}/picture", func(w http.ResponseWriter, _ *http.Request) {
+		page := image.NewGray(image.Rect(0, 0, 640, 400)) // with a line of black
+		for at := range page.Pix[640*300:] {
+			page.Pix[at] = 0xff
+		}
+		_ = png.Encode(w, page)
+	})
 	x.Server = httptest.NewServer(mux)
 	t.Cleanup(func() {
 		x.CloseClientConnections()
@@ -134,7 +143,7 @@ func tenQuestions() (all []map[string]any) {
 		more := map[string]any{}
 		switch n {
 		case 3:
-			more = map[string]any{"hints": []string{"destructiveHint"}, "title": "Delete order 4711"}
+			more = map[string]any{"hints": []string{"destructiveHint"}, "title": "Delete order 4711", "picture": true}
 		case 4:
 			more = map[string]any{"kind": "confirm", "title": "The page asks for a confirmation.", "detail": "Buy it?", "always": false}
 		case 5:
@@ -213,9 +222,9 @@ func (p *shownPage) shot(t *testing.T, name string) {
 	if !*newScreens {
 		return
 	}
-	png, err := p.Tab.(session.Photographer).Screenshot(t.Context())
+	shot, err := p.Tab.(session.Photographer).Screenshot(t.Context())
 	if err == nil {
-		err = os.WriteFile(filepath.Join(docs.Root(t), "docs", "console", name+".png"), png, 0o644)
+		err = os.WriteFile(filepath.Join(docs.Root(t), "docs", "console", name+".png"), shot, 0o644)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -247,6 +256,7 @@ func TestInboxThemes(t *testing.T) {
 		if first := page.eval(t, "document.querySelector('.row .severity').textContent"); first != "▲ destructive" {
 			t.Errorf("the first row is %q", first)
 		}
+		page.until(t, "document.querySelector('.card .shown figcaption')?.textContent !== ''")
 		page.clean(t, name)
 		page.shot(t, "inbox-"+name)
 	}
@@ -261,6 +271,7 @@ func TestInboxByKeyboard(t *testing.T) {
 	if text := page.eval(t, "document.querySelector('.card').innerText"); strings.Contains(text, "hunter2") || !strings.Contains(text, "••••") {
 		t.Errorf("a password is shown: %s", text)
 	}
+	page.until(t, "document.querySelector('.card .shown canvas')?.width === 640 && document.querySelector('.card .shown figcaption').textContent === 'A picture of the page, 640 × 400'")
 	page.eval(t, `(() => { window.lost = []; document.addEventListener('focusout', () => setTimeout(() => { if (document.activeElement === document.body) lost.push(document.querySelectorAll('.row').length); }, 50)); return ''; })()`)
 	page.press(t, "j", "Enter")
 	page.until(t, "document.activeElement.matches('.card-title')")

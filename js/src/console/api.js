@@ -270,6 +270,11 @@ export async function disconnect(id) {
   await ask(`/api/connections/${encodeURIComponent(id)}`, { method: 'DELETE' });
 }
 
+/** The page that asks, as it is now. @param {string} id of its question @returns {Promise<Blob>} a PNG */
+export async function questionPicture(id) {
+  return (await ask(`/api/questions/${encodeURIComponent(id)}/picture`)).blob();
+}
+
 /** The page of a session as it is now. @param {{node: string, id: string}} session @returns {Promise<Blob>} a PNG */
 export async function sessionPicture({ node, id }) {
   return (await ask(`/api/sessions/${encodeURIComponent(id)}/picture?${new URLSearchParams({ node })}`)).blob();

@@ -10,3 +10,4 @@ export { Live } from './screens/live.jsx';
 export { Policy } from './screens/policy.jsx';
 export { Sessions } from './screens/sessions.jsx';
 export { Sites } from './screens/sites.jsx';
+export { Shot } from './screens/traced.jsx';

@@ -14,7 +14,12 @@ type Tickets struct {
 	all map[string]bool // whether the call began, by call and attempt
 	err error
 	off int // calls that are another node's
+	// onBegin is called when a call has begun.
+	onBegin func()
 }
+
+// OnBegin has f called when a call has its ticket, before it runs.
+func (s *Tickets) OnBegin(f func()) { s.onBegin = f }
 
 // Refuse has the next calls that would begin be another node's.
 func (s *Tickets) Refuse(n int) {
@@ -64,6 +69,9 @@ func (s *Tickets) first(call string, attempt int, begun bool) (is bool, made boo
 // Begin implements cluster.Tickets.
 func (s *Tickets) Begin(_ context.Context, call string, attempt int) error {
 	switch begun, made, err := s.first(call, attempt, true); {
+	case err == nil && made && s.onBegin != nil:
+		s.onBegin()
+		return nil
 	case err != nil, made:
 		return err
 	case !begun:

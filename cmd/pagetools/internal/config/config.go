@@ -92,6 +92,7 @@ type Config struct {
 	PeerListen          string        `key:"peer-listen" group:"serving" help:"where this node listens for the other nodes, such as 10.0.0.11:7302"`
 	PeerAddress         string        `key:"peer-address" group:"serving" help:"the address under which the other nodes reach --peer-listen, such as https://10.0.0.11:7302 (default that address)"`
 	Lease               time.Duration `key:"lease" group:"serving" default:"4s" help:"after how long a node that is not heard of counts as ended, the same on all nodes: 2s to 60s"`
+	DrainTime           time.Duration `key:"drain-time" group:"serving" default:"25s" help:"how long calls in flight may go on after SIGTERM, and the sessions of a node of a cluster: at most 1h"`
 	CORS                []string      `key:"cors" group:"serving" many:"words" help:"an origin whose pages may call (repeatable); * only with a token"`
 	Token               string        `key:"token" group:"serving" secret:"true" help:"the credential that callers must send; better in PAGETOOLS_TOKEN"`
 	WaitFor             []Wait        `key:"wait-for" group:"pages" many:"terms" help:"what a page must have before it counts as opened: tool:NAME, selector:CSS or idle (repeatable, or with commas); 10s at most"`
@@ -236,6 +237,9 @@ func (c *Config) check() error {
 	}
 	if c.Lease < 2*time.Second || c.Lease > time.Minute {
 		return fmt.Errorf("%s must be from 2s to 60s, not %s", c.said("lease"), c.Lease)
+	}
+	if c.DrainTime < 0 || c.DrainTime > time.Hour {
+		return fmt.Errorf("%s must be at most 1h, and not negative, not %s", c.said("drain-time"), c.DrainTime)
 	}
 	if err := c.checkOwn(); err != nil {
 		return err

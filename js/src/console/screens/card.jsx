@@ -3,7 +3,7 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
-import { ApiError, answer } from '../api.js';
+import { ApiError, answer, questionPicture } from '../api.js';
 import { isSecretName } from '../form/secret.js';
 import { show } from '../live.js';
 import { answering, close, entries, link, now } from '../store.js';
@@ -19,7 +19,7 @@ import { argumentsTitle, given, known, left, masked, severity, wordsOf, written 
 /** @typedef {import('./edit.jsx').Edit} Edit */
 
 const changed = 'Allow with these changes';
-const Editing = later('Editing');
+const Editing = later('Editing'), Shot = later('Shot');
 
 /** @type {Edit} */
 const asSent = { open: false, other: false };
@@ -56,6 +56,7 @@ export function Card({ entry }) {
         })} />}
       {q.detail !== '' && <Said by={`${visible(q.origin)} says`} text={q.detail} />}
       <dl class="facts">{known(q).map(([name, value]) => <div key={name + value}><dt>{name}</dt><dd dir="auto">{visible(value)}</dd></div>)}</dl>
+      {q.picture && !over && <div class="shown"><Shot ask={() => questionPicture(q.id)} what="A picture of the page" none="The page shows nothing just now." /></div>}
       {over ? <p class="over" role="status">{over}</p> : <Answers q={q} edit={edit} refused={(errors) => setRefusal({ errors, of: edit.text })} />}
     </article>
   );

@@ -28,7 +28,7 @@ export function Traced({ call: { call: id, tool, recorded } }) {
         <span class="meta">{recorded ? 'Trace opens in Playwright\'s viewer; HAR has the requests of the page.' : 'Trace opens in Playwright\'s viewer. The page was not recorded: its network and pictures are not in it.'}</span>
         <span role="alert" class="problem">{said}</span>
       </p>
-      {recorded && <div class="shots">{/** @type {const} */ (['before', 'after']).map((when) => <Shot key={id + when} id={id} when={when} />)}</div>}
+      {recorded && <div class="shots">{/** @type {const} */ (['before', 'after']).map((when) => <Shot key={id + when} ask={() => ofCall(id, `picture/${when}`)} what={`The page ${when} the call`} />)}</div>}
     </>
   );
 }
@@ -57,15 +57,15 @@ export function Did({ call: { call, tool, began } }) {
   );
 }
 
-/** @param {{id: string, when: 'before' | 'after'}} props */
-function Shot({ id, when }) {
-  const [of, setOf] = useState(/** @type {Blob | undefined} */ (undefined));
+/** A picture of a page, or why there is none. @param {{ask: () => Promise<Blob>, what: string, none?: string}} props ask gets a PNG */
+export function Shot({ ask, what, none }) {
+  const [of, setOf] = useState(/** @type {Blob | undefined | null} */ (undefined));
   useEffect(() => {
     let gone = false;
-    ofCall(id, `picture/${when}`).then((png) => { if (!gone) setOf(png); }, () => {}); // the page may have shown nothing, such as in a dialog
+    ask().then((png) => { if (!gone) setOf(png); }, () => { if (!gone) setOf(null); }); // the page may show nothing, such as in a dialog
     return () => { gone = true; };
   }, []);
-  return of ? <Picture of={of} what={`The page ${when} the call`} /> : null;
+  return of ? <Picture of={of} what={what} /> : of === null && none ? <p class="meta">{none}</p> : null;
 }
 
 /** Records the page of a session, and hands over what was recorded. @param {{of: import('../pages.js').Session, done: () => void}} props */

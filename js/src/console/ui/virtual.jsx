@@ -21,7 +21,7 @@ export function Virtual({ all, active, row, near, label }) {
     setSeen((was) => (was.top === top && was.room === room ? was : { top, room }));
     near(top < height, top + 3 * room > all.length * height);
   };
-  useLayoutEffect(look, [all.length]);
+  useLayoutEffect(look, [all]); // also of the same length: it may have begun anew while older rows were on their way
   useEffect(() => {
     const sizes = new ResizeObserver(look);
     if (at.current) sizes.observe(at.current);

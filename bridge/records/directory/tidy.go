@@ -1,0 +1,77 @@
+package directory
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge/records"
+)
+
+// idle is a session that no node has, as Tidy saw it.
+type idle struct {
+	revision uint64
+	since    time.Time
+}
+
+// Tidy removes the records of sessions that no node has, because they expired or their homes are dead, and
+// that have been so for that long in the eyes of this directory. One node of a cluster calls it from time to
+// time, and not twice at once.
+func (d *Directory) Tidy(ctx context.Context, age time.Duration) (removed int, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	all, err := d.o.Records.Watch(ctx, keyOf(""))
+	if err != nil {
+		return 0, err
+	}
+	seen := map[string]idle{}
+	for r := range all {
+		if r.IsMark() {
+			d.idle = seen
+			return d.removeIdle(ctx, age)
+		}
+		var is form
+		if r.Deleted || records.Decode(r.Value, &is) != nil {
+			continue
+		}
+		if dead, err := d.isIdle(ctx, is); err != nil || !dead {
+			continue // it is looked at again
+		}
+		key := strings.TrimPrefix(r.Key, keyOf(""))
+		if was := d.idle[key]; was.revision == r.Revision {
+			seen[key] = was
+		} else {
+			seen[key] = idle{r.Revision, time.Now()}
+		}
+	}
+	return 0, errors.New("the engine did not list the sessions to the end")
+}
+
+// isIdle reports whether no node has a session.
+func (d *Directory) isIdle(ctx context.Context, is form) (bool, error) {
+	if is.State != stateOpen || is.Home == "" {
+		return true, nil
+	}
+	return d.o.Dead(ctx, is.Home)
+}
+
+// removeIdle removes those that have been idle for that long.
+func (d *Directory) removeIdle(ctx context.Context, age time.Duration) (removed int, err error) {
+	for key, is := range maps.Clone(d.idle) {
+		if time.Since(is.since) < age {
+			continue
+		}
+		switch gone := d.o.Records.Delete(ctx, keyOf(key), is.revision); {
+		case gone == nil:
+			removed++
+		case !errors.Is(gone, records.ErrChanged):
+			err = gone
+			continue
+		}
+		d.cache.forget(key)
+		delete(d.idle, key)
+	}
+	return removed, err
+}
