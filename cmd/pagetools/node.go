@@ -197,7 +197,8 @@ func (n *node) configured(targets []*target, c *config.Config) {
 func (n *node) configure(o *app.Options) {
 	if n != nil {
 		n.Bridge(&o.Bridge)
-		o.Homes, o.Shared, o.Catalog = n.Homes, n.Shared, n.Catalog
+		_ = o.Credentials.Close() // of this machine
+		o.Homes, o.Shared, o.Catalog, o.Credentials = n.Homes, n.Shared, n.Catalog, n.Logins
 	}
 }
 
