@@ -63,7 +63,7 @@ const (
 
 // quiet reports whether a spare page may be opened now. If not, refill is called
 // again.
-func (st *state) quiet(s *site, sp *spares) bool {
+func quiet(st *state, s *site, sp *spares) bool {
 	now := time.Now()
 	if sp.wanted.IsZero() {
 		sp.wanted = now
@@ -106,7 +106,7 @@ func (st *state) refill(s *site) {
 		sp.wanted = time.Time{}
 		return
 	}
-	if !st.quiet(s, sp) {
+	if !quiet(st, s, sp) {
 		return
 	}
 	sp.opening++

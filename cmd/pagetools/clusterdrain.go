@@ -56,7 +56,7 @@ func drainRoute(n *node, through bool) transport.Route {
 		case in.Name == n.name:
 			n.askToEnd()
 		case through:
-			err = askToEnd(r.Context(), n.Peers(), in.Name, &out)
+			err = askToEnd(r.Context(), n.cluster.Peers(), in.Name, &out)
 		default:
 			err = noNode(in.Name, nil)
 		}

@@ -80,7 +80,7 @@ func logRoute(n *node, a *app.App, all bool) transport.Route {
 			l.Calls = append(l.Calls, asLogged(&own[i], n.name))
 		}
 		if all {
-			l.merge(askLogs(r.Context(), n.Peers(), f))
+			l.merge(askLogs(r.Context(), n.cluster.Peers(), f))
 		}
 		l.newest(f.Limit)
 		transport.WriteJSON(w, r, http.StatusOK, l)

@@ -61,7 +61,7 @@ func (o *operators) clusterRoutes() []transport.Route {
 		return nil
 	}
 	status := func(w http.ResponseWriter, r *http.Request) {
-		transport.WriteJSON(w, r, http.StatusOK, n.Status(r.Context()))
+		transport.WriteJSON(w, r, http.StatusOK, n.cluster.Status(r.Context()))
 	}
 	return []transport.Route{{Pattern: clusterPath, Methods: map[string]http.HandlerFunc{http.MethodGet: status}}, drainRoute(n, true), logRoute(n, o.app, true)}
 }

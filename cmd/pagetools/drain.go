@@ -29,7 +29,7 @@ func (p *program) drain(ctx context.Context, a *app.App, n *node, front *http.Se
 	a.Drain(bounded)
 	servers := []*http.Server{front}
 	if n != nil {
-		n.Drain(bounded)
+		n.cluster.Drain(bounded)
 		servers = append(servers, n.server)
 	}
 	brief, stop := context.WithTimeout(context.Background(), time.Second)
@@ -59,12 +59,12 @@ func retire(ctx context.Context, n *node, a *app.App, most time.Duration) {
 	go func() { // ends with this function
 		defer close(over)
 		select {
-		case <-n.Ended():
+		case <-n.cluster.Ended():
 			cancel()
 		case <-waiting.Done():
 		}
 	}()
-	n.Retire(waiting, a)
+	n.cluster.Retire(waiting, a)
 	cancel()
 	<-over
 }

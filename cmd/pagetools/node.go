@@ -26,16 +26,15 @@ import (
 
 // node is this process as a node of a cluster. A nil node is none.
 type node struct {
-	*app.Cluster
-
-	name   string
-	keys   key.Keys
-	config atomic.Pointer[string] // the digest of sites and callers
-	listen net.Listener
-	log    *slog.Logger
-	server *http.Server
-	drains chan struct{} // closed when an operator wants it to end
-	asked  sync.Once
+	cluster *app.Cluster
+	name    string
+	keys    key.Keys
+	config  atomic.Pointer[string] // the digest of sites and callers
+	listen  net.Listener
+	log     *slog.Logger
+	server  *http.Server
+	drains  chan struct{} // closed when an operator wants it to end
+	asked   sync.Once
 }
 
 // clusterKeys reads the key of the cluster, and the one that is accepted beside it.
@@ -169,7 +168,7 @@ func (p *program) join(ctx context.Context, pl *plan, waiting func()) (*node, er
 	n := &node{name: o.Name, keys: o.Keys, listen: l, log: p.log, drains: make(chan struct{})}
 	n.configured(pl.targets, p.conf)
 	o.Config = func() string { return *n.config.Load() }
-	n.Cluster, err = app.JoinCluster(ctx, o)
+	n.cluster, err = app.JoinCluster(ctx, o)
 	if err != nil {
 		_ = l.Close()
 		if errors.Is(err, app.ErrOtherKey) {
@@ -178,7 +177,7 @@ func (p *program) join(ctx context.Context, pl *plan, waiting func()) (*node, er
 		}
 		return nil, fmt.Errorf("joining the cluster: %w", err)
 	}
-	if warning := n.Vault().Warning(); warning != "" {
+	if warning := n.cluster.Vault().Warning(); warning != "" {
 		p.say("warning: %s", warning)
 	}
 	p.say("note: this is the node %s of a cluster, and other nodes reach it at %s", o.Name, o.Address)
@@ -196,9 +195,9 @@ func (n *node) configured(targets []*target, c *config.Config) {
 // configure adds to the options of the app what those of a node have.
 func (n *node) configure(o *app.Options) {
 	if n != nil {
-		n.Bridge(&o.Bridge)
+		n.cluster.Bridge(&o.Bridge)
 		_ = o.Credentials.Close() // of this machine
-		o.Homes, o.Shared, o.Catalog, o.Credentials = n.Homes, n.Shared, n.Catalog, n.Logins
+		o.Homes, o.Shared, o.Catalog, o.Credentials = n.cluster.Homes, n.cluster.Shared, n.cluster.Catalog, n.cluster.Logins
 	}
 }
 
@@ -207,18 +206,18 @@ func (n *node) serve(a *app.App, mux http.Handler, guards transport.Options, ope
 	if n == nil {
 		return mux
 	}
-	n.Serve(a)
-	n.server = transport.Server(n.Listener(mux, guards, operators), n.log)
-	n.server.TLSConfig = n.Identity.Server()
+	n.cluster.Serve(a)
+	n.server = transport.Server(n.cluster.Listener(mux, guards, operators), n.log)
+	n.server.TLSConfig = n.cluster.Identity.Server()
 	go func() { _ = n.server.ServeTLS(n.listen, "", "") }() // ends with leave
-	return n.Route(mux)
+	return n.cluster.Route(mux)
 }
 
 // await waits until ctx ends or an operator wants the node to end, or until serving has failed or other nodes took this one for dead.
 func (n *node) await(ctx context.Context, failed <-chan error) error {
 	var taken, asked <-chan struct{} // never, where there is no cluster
 	if n != nil {
-		taken, asked = n.Ended(), n.drains
+		taken, asked = n.cluster.Ended(), n.drains
 	}
 	select {
 	case err := <-failed:
@@ -244,7 +243,7 @@ func (n *node) leave(p *program) {
 		_ = n.server.Close()
 	}
 	_ = n.listen.Close()
-	if err := n.Leave(); err != nil {
+	if err := n.cluster.Leave(); err != nil {
 		p.say("warning: the other nodes wait for the end of this one: %v", err)
 	}
 }
@@ -256,7 +255,7 @@ func (n *node) peers(others func() map[string]http.RoundTripper) func() map[stri
 	}
 	return func() map[string]http.RoundTripper {
 		all := others()
-		maps.Copy(all, n.Peers())
+		maps.Copy(all, n.cluster.Peers())
 		return all
 	}
 }

@@ -30,7 +30,7 @@ func (n *node) unrevoked(all []transport.Credential) []transport.Credential {
 	if n == nil {
 		return all
 	}
-	return slices.DeleteFunc(all, func(x transport.Credential) bool { return n.Revoked.Has(credentialDigest(&x)) })
+	return slices.DeleteFunc(all, func(x transport.Credential) bool { return n.cluster.Revoked.Has(credentialDigest(&x)) })
 }
 
 // revoke tells the other nodes which credentials a file does not have any more, and which it has anew.
@@ -58,7 +58,7 @@ func (n *node) revoke(was, is *config.Config) {
 			given = append(given, digest)
 		}
 	}
-	n.Revoked.Change(revoked, given)
+	n.cluster.Revoked.Change(revoked, given)
 }
 
 // revocations has a value after another node revoked a credential, or gave one again.
@@ -66,7 +66,7 @@ func (n *node) revocations() <-chan struct{} {
 	if n == nil {
 		return nil
 	}
-	return n.Revoked.News()
+	return n.cluster.Revoked.News()
 }
 
 // served lists the callers to begin with, of whom a node knows by now which ones were revoked. Where that

@@ -42,8 +42,8 @@ func TestCredentialDigest(t *testing.T) {
 func TestRevokedElsewhere(t *testing.T) {
 	t.Parallel()
 	list := revoked.New(revoked.Options{Records: records.NewMemory(), Names: []func(...string) string{func(parts ...string) string { return parts[1] }}})
-	n := &node{Cluster: &app.Cluster{}}
-	n.Revoked = list
+	n := &node{cluster: &app.Cluster{}}
+	n.cluster.Revoked = list
 	one := config.Caller{Name: "agent", Token: "token-of-the-agent-1", May: []bridge.Right{bridge.MayCall}}
 	conf := &config.Config{Callers: []config.Caller{one}}
 	c := &callers{p: &program{conf: conf}, plan: plan{node: n}}
