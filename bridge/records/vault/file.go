@@ -115,7 +115,7 @@ func (f *File) tryLock(ctx context.Context, key string, mine lock) (revision uin
 		return 0, err
 	}
 	var is lock
-	if err = records.Decode(r.Value, &is); err != nil {
+	if err := records.Decode(r.Value, &is); err != nil {
 		return 0, err
 	}
 	if is == mine { // the answer was lost
