@@ -148,25 +148,25 @@ func repliesConform(t *testing.T, open Open) {
 func begunConform(t *testing.T, open Open) {
 	t.Helper()
 	ctx, r := t.Context(), open(t, MemoryOptions{}).Replies
-	begin := func(caller, key, body string) bridge.ReplyState {
+	begin := func() bridge.ReplyState {
 		t.Helper()
-		return must(r.Begin(ctx, caller, key, body))(t)
+		return must(r.Begin(ctx, "agent", "begun", "b"))(t)
 	}
-	begun := begin("agent", "begun", "b")
+	begun := begin()
 	ok(t, r.Begun(ctx, begun.Claim))
 	ok(t, r.Begun(ctx, begun.Claim))
-	if got := begin("agent", "begun", "b"); got.Status != bridge.ReplyInFlight {
+	if got := begin(); got.Status != bridge.ReplyInFlight {
 		t.Errorf("one that began gives %v", got)
 	}
 	ok(t, r.Abandon(ctx, begun.Claim)) // it was not dispatched after all
-	begun = begin("agent", "begun", "b")
+	begun = begin()
 	if begun.Status != bridge.ReplyClaimed {
 		t.Errorf("one that began and did not run gives %v", begun)
 	}
 	ok(t, r.Begun(ctx, begun.Claim))
 	long := []byte(strings.Repeat("0123456789", 150_000))
 	ok(t, r.Finish(ctx, begun.Claim, long))
-	if got := begin("agent", "begun", "b"); got.Status != bridge.ReplyFinished || !bytes.Equal(got.Reply, long) {
+	if got := begin(); got.Status != bridge.ReplyFinished || !bytes.Equal(got.Reply, long) {
 		t.Errorf("a long reply gives %s and %d bytes", got.Status, len(got.Reply))
 	}
 }

@@ -36,7 +36,7 @@ func ShareStore(ctx context.Context, f File, key []byte) (*Store, error) {
 	if s.cipher, err = cipher.NewGCMWithRandomNonce(block); err != nil {
 		return nil, fmt.Errorf("opening the credentials: %w", err)
 	}
-	if err = s.refresh(ctx, true); err != nil {
+	if err := s.refresh(ctx, true); err != nil {
 		return nil, err
 	}
 	return s, nil
