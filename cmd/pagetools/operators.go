@@ -141,7 +141,7 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 		options.Node = n.name
 		named := options
 		named.Named = true
-		routes := append(console.New(a.Bridge, named).Routes(), drainRoute(n, false), logRoute(n, a, false))
+		routes := append(console.New(a.Bridge, named).Routes(), drainRoute(n, false), logRoute(n, a, false), waysRoute(n))
 		o.nodes = transport.Trusted(transport.NewMux(routes...), operatorOfNode(), transport.Options{Log: p.log})
 	}
 	if err == nil || p.conf.ConsoleListen != "off" { // somebody can read them
