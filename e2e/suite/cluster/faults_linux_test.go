@@ -202,7 +202,9 @@ func TestFaults(t *testing.T) {
 		t.Error(p)
 	}
 	for _, n := range w.nodes {
-		t.Log(strings.Join(n.said("INTERNAL"), ""))
+		if said := n.said("reason=INTERNAL "); len(said) > 0 {
+			t.Log(strings.Join(said, ""))
+		}
 	}
 	ok := 0
 	for _, e := range w.entries {
