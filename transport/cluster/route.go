@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/http/httputil"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -269,6 +270,17 @@ func (p *passing) ends(e *bridge.Error) {
 	transport.WriteError(p.w, p.r, e)
 }
 
+// sendOnce hides from net/http that a request has a key: one without a body would be sent again when its
+// connection ends. Names of headers mean the same in small letters.
+func sendOnce(h http.Header) {
+	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+		if values, ok := h[name]; ok {
+			delete(h, name)
+			h[strings.ToLower(name)] = values
+		}
+	}
+}
+
 // send passes the request on, and the reply back. The error says that there was none: errMoved, which
 // proves that nothing ran, errSent, or that of a connection that could not be made.
 func (p *passing) send(at place) (err error) {
@@ -297,6 +309,7 @@ func (p *passing) send(at place) (err error) {
 			x.Out.URL.Scheme, x.Out.URL.Host, x.Out.URL.RawQuery = "https", at.node.Name+"."+domain, x.In.URL.RawQuery
 			x.Out.Host = x.In.Host
 			x.Out.Header.Set(HopHeader, h.String())
+			sendOnce(x.Out.Header)
 		},
 		ModifyResponse: func(resp *http.Response) error {
 			if resp.StatusCode == http.StatusMisdirectedRequest {

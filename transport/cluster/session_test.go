@@ -96,6 +96,21 @@ func TestSessionIsTaken(t *testing.T) {
 	}
 }
 
+// TestSentOnce: a call whose connection ends without a reply is not sent again, although it has a key and no
+// body, for which net/http does so.
+func TestSentOnce(t *testing.T) {
+	m := newMembers(t)
+	a, b := m.start("a", briefly), m.start("b", nil)
+	m.put("s", b, 1)
+	for i, status := range []int{200, 503} {
+		b.peers.breaks.Store(i > 0) // of a connection that was used before
+		a.send("POST", "/tools/shop/read?sessionId=s", "", "Content-Type", "application/json", "Idempotency-Key", fmt.Sprint("a-key-of-tests-", i)).wants(t, "a call", status)
+		if b.ran.Load() != int64(i+1) || b.hops.Load() != int64(i+1) {
+			t.Fatalf("call %d: %d ran, of %d requests", i, b.ran.Load(), b.hops.Load())
+		}
+	}
+}
+
 // TestNobodyKnows: while the directory does not answer, or the home cannot renew its lease, requests
 // about sessions run nowhere, and say so in the form of their face. Others go on.
 func TestNobodyKnows(t *testing.T) {

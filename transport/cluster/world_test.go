@@ -186,6 +186,7 @@ type silence struct {
 
 	begun    chan struct{}
 	accepted atomic.Int64
+	breaks   atomic.Bool // the next reply ends its connection instead
 }
 
 func (s *silence) is() bool {
@@ -221,6 +222,9 @@ func (c silenced) Read(p []byte) (int, error) {
 func (c silenced) Write(p []byte) (int, error) {
 	if c.s.is() {
 		return len(p), nil
+	}
+	if c.s.breaks.Swap(false) {
+		_ = c.Close()
 	}
 	return c.Conn.Write(p)
 }
