@@ -160,13 +160,8 @@ func (p *passing) serve() {
 		case p.r.Context().Err() != nil:
 			transport.Abandon(p.r, bridge.GaveUp(bridge.Unknown).With(context.Cause(p.r.Context())))
 		case errors.Is(err, errSent) && (p.want.calls || p.want.resumes):
-			dead = p.awaitDeath(at.node)
-			switch notRun := p.void(); {
-			case !notRun:
+			if dead = p.awaitDeath(at.node); !p.void() {
 				p.ends(lost(dead).With(err))
-				return
-			case !dead:
-				p.ends(noQuorum().With(err))
 				return
 			}
 		case errors.Is(err, errMoved) && at.key != "":
