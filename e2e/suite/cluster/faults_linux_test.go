@@ -212,7 +212,7 @@ func TestFaults(t *testing.T) {
 			ok++
 		}
 	}
-	if len(fired) != len(faults) || ok < 100 {
+	if len(fired) != len(faults) || ok < 20 {
 		t.Errorf("%d kinds of faults, %d calls succeeded: the test proves nothing", len(fired), ok)
 	}
 }
