@@ -136,7 +136,7 @@ func TestAuditOfPersons(t *testing.T) {
 }
 
 // TestAuditThatCannotBeWritten (D2): what may change something does not run; what
-// only reads does.
+// only reads does. When the process ends, the error says so.
 func TestAuditThatCannotBeWritten(t *testing.T) {
 	audit := &spyAudit{err: errors.New("the disk is full")}
 	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""), bridgetest.Asking("write", ""))
@@ -149,6 +149,9 @@ func TestAuditThatCannotBeWritten(t *testing.T) {
 	if n := len(r.Calls()); n != 1 {
 		t.Errorf("%d calls ran", n)
 	}
+	audit.err = bridge.ErrStoreClosed
+	_, e = do(t, b, "write", `{}`, "")
+	want(t, e, bridge.InternalError, bridge.Draining, bridge.NotRun)
 	audit.err = nil // the positive control
 	if _, e := do(t, b, "write", `{}`, ""); e != nil || len(r.Calls()) != 2 {
 		t.Errorf("with an audit: %v", e)

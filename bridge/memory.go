@@ -157,6 +157,9 @@ type Replies interface {
 	Abandon(ctx context.Context, claim string) error
 }
 
+// ErrStoreClosed is of every store that was closed, because the process ends.
+var ErrStoreClosed = errors.New("the store is closed")
+
 // What Replies refuses.
 var (
 	ErrClaimLost   = errors.New("the claim is not open")

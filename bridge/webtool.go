@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -295,6 +296,11 @@ func noHistory(err error) *Error {
 
 // notKept is the error of what cannot be remembered.
 func notKept(message string, err error) *Error {
+	if errors.Is(err, ErrStoreClosed) {
+		e := draining()
+		e.Outcome = NotRun
+		return e.With(err)
+	}
 	return Errorf(InternalError, Internal, NotRun, "%s", message).With(err)
 }
 

@@ -10,6 +10,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/files"
 )
 
@@ -32,7 +33,7 @@ var (
 	// nothing.
 	ErrExposed = errors.New("others can write to the data folder")
 	// ErrClosed: the store was closed.
-	ErrClosed = errors.New("the store is closed")
+	ErrClosed = bridge.ErrStoreClosed
 )
 
 // classify adds the typed error to what the database or the file system said.
