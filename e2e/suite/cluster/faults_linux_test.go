@@ -202,8 +202,10 @@ func TestFaults(t *testing.T) {
 		t.Error(p)
 	}
 	for _, n := range w.nodes {
-		if said := n.said("reason=INTERNAL "); len(said) > 0 {
-			t.Log(strings.Join(said, ""))
+		for _, word := range []string{"reason=INTERNAL ", "panic", "DATA RACE"} {
+			if said := n.said(word); len(said) > 0 {
+				t.Error(strings.Join(said, ""))
+			}
 		}
 	}
 	ok := 0
