@@ -120,5 +120,17 @@ func (w *movedWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p) //nolint:wrapcheck // as it is
 }
 
+// FlushError sends what was written, for http.ResponseController. The error says that the connection is
+// gone.
+func (w *movedWriter) FlushError() error {
+	if !w.began {
+		w.WriteHeader(http.StatusOK)
+	}
+	if w.refused {
+		return nil
+	}
+	return http.NewResponseController(w.ResponseWriter).Flush() //nolint:wrapcheck // as it is
+}
+
 // Unwrap lets http.ResponseController find what the writer can do.
 func (w *movedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
