@@ -45,8 +45,8 @@ func clusterIs(t *testing.T, n *node, code int, states ...string) {
 				Name, Incarnation, Addr, State, Build, ConfigDigest string
 				LeaseAgeMs, Sessions, Free                          int
 			}
-			Sites    []struct{ Name, Owner string }
-			Vault    struct {
+			Sites []struct{ Name, Owner string }
+			Vault struct {
 				Kind   string
 				Copies int
 			}
