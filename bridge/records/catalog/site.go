@@ -51,8 +51,8 @@ type state struct {
 }
 
 // told has the news of the owner.
-type told struct { //nolint:containedctx // of who waits
-	ctx          context.Context
+type told struct {
+	ctx          context.Context //nolint:containedctx // of who waits
 	content, why []byte
 	done         chan error // 1
 }
