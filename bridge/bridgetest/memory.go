@@ -51,7 +51,7 @@ func testAll(t *testing.T, open Open, tests map[string]func(*testing.T, Open)) {
 // CheckReplies checks a bridge.Replies.
 func CheckReplies(t *testing.T, open Open) {
 	t.Helper()
-	testAll(t, open, map[string]func(*testing.T, Open){"replies": repliesConform, "reply bounds": replyBoundsConform, "one claim of many": oneClaimConforms})
+	testAll(t, open, map[string]func(*testing.T, Open){"replies": repliesConform, "begun": begunConform, "reply bounds": replyBoundsConform, "one claim of many": oneClaimConforms})
 }
 
 // CheckGrants checks a bridge.Grants and a bridge.KnownTools.
@@ -142,6 +142,15 @@ func repliesConform(t *testing.T, open Open) {
 	ok(t, r.Finish(ctx, empty.Claim, nil))
 	if got := begin("agent", "empty", "b"); got.Status != bridge.ReplyFinished || len(got.Reply) != 0 {
 		t.Errorf("an empty reply gives %v", got)
+	}
+}
+
+func begunConform(t *testing.T, open Open) {
+	t.Helper()
+	ctx, r := t.Context(), open(t, MemoryOptions{}).Replies
+	begin := func(caller, key, body string) bridge.ReplyState {
+		t.Helper()
+		return must(r.Begin(ctx, caller, key, body))(t)
 	}
 	begun := begin("agent", "begun", "b")
 	ok(t, r.Begun(ctx, begun.Claim))

@@ -54,8 +54,20 @@ func Mine(path string) bool {
 	return known && uid == os.Getuid()
 }
 
-// Shared reports whether other users than this one and the system can read or write a file.
-func Shared(_ string, info fs.FileInfo) bool { return info.Mode().Perm()&0o077 != 0 }
+// Shared reports whether other users than this one and the system can read or write a file. Who the
+// system itself lets read its file by a group, as Kubernetes does with secrets, is none of the others.
+func Shared(_ string, info fs.FileInfo) bool {
+	owner, known := ownerOf(info)
+	return shared(info.Mode().Perm(), known && owner == 0 && os.Getuid() != 0)
+}
+
+// shared reports it of a file; ofSystem says that it is root's, and that this process is not.
+func shared(perm fs.FileMode, ofSystem bool) bool {
+	if ofSystem {
+		return perm&0o037 != 0
+	}
+	return perm&0o077 != 0
+}
 
 // ToClose says how a person takes a file away from others.
 func ToClose(string) string { return "chmod 600 it" }

@@ -65,7 +65,7 @@ func authCommand(p *program) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return a.status(args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.status(cmd.Context(), args) },
 	}
 	for _, below := range []*cobra.Command{login, logout, status} {
 		below.Flags().StringVar(&a.f.caller, "caller", "",
@@ -322,7 +322,7 @@ func (a *auth) logout(ctx context.Context, arg string) error {
 	return nil
 }
 
-func (a *auth) status(args []string) error {
+func (a *auth) status(ctx context.Context, args []string) error {
 	origin := ""
 	if len(args) > 0 {
 		t, err := a.target(args[0])
@@ -336,11 +336,11 @@ func (a *auth) status(args []string) error {
 			return err
 		}
 	}
-	store, err := a.store()
+	store, end, err := a.store(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = store.Close() }()
+	defer func() { _ = end() }()
 	all, err := oauth.New(oauth.Options{Store: store}).Status()
 	if err != nil {
 		return terminal.Usage("%w", err)

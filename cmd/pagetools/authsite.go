@@ -12,6 +12,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/session/egress"
 )
 
@@ -31,8 +32,33 @@ func (s *authSite) close() {
 	}
 }
 
-// store opens the credentials of the data folder.
-func (a *auth) store() (*oauth.Store, error) {
+// store opens the credentials of the data folder, or of the cluster. The caller must call end.
+func (a *auth) store(ctx context.Context) (s *oauth.Store, end func() error, err error) {
+	if a.p.conf.Cluster == "" {
+		if s, err = a.ownStore(); err != nil {
+			return nil, nil, err
+		}
+		return s, s.Close, nil
+	}
+	o := &app.ClusterOptions{Credentials: a.p.conf.ClusterCredentials, Log: a.p.log}
+	if o.Servers, err = engines(a.p.conf); err == nil {
+		o.Keys, err = clusterKeys(a.p.conf)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	s, closing, err := app.OpenLogins(ctx, o)
+	if errors.Is(err, app.ErrOtherKey) {
+		return nil, nil, terminal.Usage("--cluster-key-file: %w", err)
+	}
+	if err != nil {
+		return nil, nil, terminal.Unreachable("the logins of the cluster cannot be read: %v", err)
+	}
+	return s, func() error { closing(); return nil }, nil
+}
+
+// ownStore opens the credentials of the data folder.
+func (a *auth) ownStore() (*oauth.Store, error) {
 	dir, err := dataFolder(a.p.conf)
 	if errors.Is(err, config.ErrNoDataDir) {
 		return nil, terminal.Usage("auth needs a data folder, and --data-dir off keeps nothing: " +
@@ -94,11 +120,11 @@ func (a *auth) open(ctx context.Context, arg string) (*authSite, error) {
 	if s.principal, err = a.caller(a.f.caller); err != nil {
 		return nil, err
 	}
-	store, err := a.store()
+	store, end, err := a.store(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s.closers = append(s.closers, store.Close)
+	s.closers = append(s.closers, end)
 	o := egress.Options{Words: optionWords, Log: a.p.log}
 	if o.Upstream, err = upstream(a.p.conf); err != nil {
 		s.close()

@@ -93,6 +93,9 @@ func printStatus(p *program, s *app.ClusterStatus) error {
 	}
 	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "engine\t%s, %s, %.1f ms\n", text.Line(s.Engine.URL), quorum, s.Engine.RoundTripMs)
+	if s.Vault.Copies > 0 {
+		fmt.Fprintf(w, "vault\t%s, copies: %d\n", text.Line(s.Vault.Kind), s.Vault.Copies)
+	}
 	if len(s.Nodes) > 0 {
 		fmt.Fprintf(w, "\nnode\tincarnation\tstate\tlease\tsessions\tfree\tbuild\taddress\n")
 	}

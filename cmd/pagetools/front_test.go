@@ -58,7 +58,11 @@ func TestFront(t *testing.T) {
 			replied <- got.StatusCode
 		}
 	}()
-	<-runs
+	select {
+	case <-runs:
+	case status := <-replied:
+		t.Fatalf("it does not run: %d", status)
+	}
 	f.takeNoMore()
 	if c, err := net.Dial("tcp", l.Addr().String()); err == nil {
 		_ = c.Close()

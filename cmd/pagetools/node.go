@@ -196,7 +196,8 @@ func (n *node) configured(targets []*target, c *config.Config) {
 func (n *node) configure(o *app.Options) {
 	if n != nil {
 		n.cluster.Bridge(&o.Bridge)
-		o.Homes, o.Shared, o.Catalog = n.cluster.Homes, n.cluster.Shared, n.cluster.Catalog
+		_ = o.Credentials.Close() // of this machine
+		o.Homes, o.Shared, o.Catalog, o.Credentials = n.cluster.Homes, n.cluster.Shared, n.cluster.Catalog, n.cluster.Logins
 	}
 }
 

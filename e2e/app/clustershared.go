@@ -6,16 +6,18 @@ import (
 	"sync/atomic"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/opentools/oauth"
 	"github.com/pagetools/pagetools/bridge/records/lease"
 	"github.com/pagetools/pagetools/bridge/records/rate"
 	"github.com/pagetools/pagetools/bridge/records/revoked"
 	"github.com/pagetools/pagetools/bridge/records/taint"
 	"github.com/pagetools/pagetools/bridge/records/vault"
-	"github.com/pagetools/pagetools/transport/cluster/key"
 )
 
 // shared has what the nodes of a cluster keep together.
 type shared struct {
+	// Logins has the logins at APIs of all nodes.
+	Logins *oauth.Store
 	// Revoked knows the credentials that were revoked at any node.
 	Revoked *revoked.List
 
@@ -38,7 +40,11 @@ func (c *Cluster) keep(ctx context.Context, o *ClusterOptions) error {
 	if err != nil {
 		return err
 	}
-	v := vault.Options{Records: c.records, Sealer: keys.Sealer(key.Records), Name: keys.Namers()[0].Name, Self: func() string { return c.node.Life().ID }, Dead: c.isDead}
+	v := vaultOptions(c.records, keys)
+	v.Self, v.Dead = func() string { return c.node.Life().ID }, c.isDead
+	if c.Logins, err = logins(ctx, v, keys); err != nil {
+		return err
+	}
 	c.replies = vault.NewReplies(v)
 	grants := vault.NewGrants(v)
 	_, _ = grants.All(ctx) // it is asked again; what it says counts while the engine is away

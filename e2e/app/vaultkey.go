@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge/opentools/oauth"
 	"github.com/pagetools/pagetools/bridge/records"
+	"github.com/pagetools/pagetools/bridge/records/vault"
+	"github.com/pagetools/pagetools/bridge/store/jetstream"
 	"github.com/pagetools/pagetools/transport/cluster/key"
 )
 
@@ -64,4 +67,41 @@ func tryVaultKey(ctx context.Context, r records.Records, keys key.Keys) (k key.K
 	}
 	_, err = records.Put(ctx, r, vaultKeyRecord, vaultForm{keys.Sealer(key.Records).Seal(bucket, vaultKeyRecord, []byte(k.Text()))}, is.Revision)
 	return k, err // where the answer was lost, or somebody else was first, it is read again
+}
+
+func vaultOptions(r records.Records, keys key.Keys) vault.Options {
+	return vault.Options{Records: r, Sealer: keys.Sealer(key.Records), Name: keys.Namers()[0].Name}
+}
+
+// logins opens the logins at APIs that all nodes have. It tries until ctx ends.
+func logins(ctx context.Context, o vault.Options, keys key.Keys) (*oauth.Store, error) {
+	for {
+		s, err := oauth.ShareStore(ctx, vault.NewFile(o, "logins"), keys.Now.Subkey(key.Logins))
+		if err == nil || !records.Pause(ctx, vaultWait) {
+			return s, err
+		}
+	}
+}
+
+// OpenLogins opens the logins at APIs of a cluster, of which this process is no node. The caller must call
+// end.
+func OpenLogins(ctx context.Context, o *ClusterOptions) (s *oauth.Store, end func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, statusTime)
+	defer cancel()
+	store, err := jetstream.Open(ctx, jetstream.Options{Servers: o.Servers, Credentials: o.Credentials, Name: "auth", Existing: true, Log: o.Log})
+	if err != nil {
+		return nil, nil, err
+	}
+	keys, err := vaultKey(ctx, store, o.Keys)
+	if err == nil {
+		v := vaultOptions(store, keys)
+		v.Self = func() string { return "" }
+		v.Dead = func(context.Context, string) (bool, error) { return false, nil } // a node finds out
+		s, err = logins(ctx, v, keys)
+	}
+	if err != nil {
+		store.Close()
+		return nil, nil, err
+	}
+	return s, store.Close, nil
 }

@@ -2,13 +2,16 @@ package app
 
 import (
 	"errors"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 
+	"github.com/pagetools/pagetools/bridge/opentools/oauth"
 	"github.com/pagetools/pagetools/bridge/records"
 	"github.com/pagetools/pagetools/bridge/records/recordstest"
+	"github.com/pagetools/pagetools/bridge/store/jetstream/natstest"
 	"github.com/pagetools/pagetools/transport/cluster/key"
 )
 
@@ -59,4 +62,58 @@ func TestVaultKey(t *testing.T) {
 			t.Errorf("it can be read: %v", err)
 		}
 	})
+}
+
+// TestLoginsOfCluster: a login that is kept from outside of a cluster counts at all nodes, and the engine
+// shows nothing of it; another key opens nothing.
+func TestLoginsOfCluster(t *testing.T) {
+	t.Parallel()
+	engine := natstest.Start(t, natstest.Newest(t), natstest.Options{})
+	o := ClusterOptions{Servers: engine.URLs(), Keys: key.Keys{Now: key.New()}}
+	if _, _, err := OpenLogins(t.Context(), &o); err == nil {
+		t.Fatal("whoever logs in makes buckets")
+	}
+	store, err := OpenRecords(t.Context(), &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	open := func() *oauth.Keeper {
+		s, end, err := OpenLogins(t.Context(), &o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(end)
+		return oauth.New(oauth.Options{Store: s})
+	}
+	at, err := url.Parse("https://api.example/v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheme := oauth.Scheme{Name: "key", Object: []byte(`{"type":"http","scheme":"bearer"}`)}
+	if err := open().Keep(t.Context(), oauth.Target{Principal: "agent", Resource: at}, scheme, "s3cret"); err != nil {
+		t.Fatal(err)
+	}
+	all, err := open().Status()
+	if err != nil || len(all) != 1 || all[0].Principal != "agent" || all[0].Damaged {
+		t.Errorf("%+v, %v", all, err)
+	}
+	changes, err := store.Watch(t.Context(), "l.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := range changes {
+		if r.IsMark() {
+			break
+		}
+		for _, secret := range []string{"s3cret", "agent", "api.example"} {
+			if strings.Contains(string(r.Value), secret) {
+				t.Errorf("%s is in %s", secret, r.Key)
+			}
+		}
+	}
+	o.Keys.Now = key.New()
+	if _, _, err := OpenLogins(t.Context(), &o); !errors.Is(err, ErrOtherKey) {
+		t.Errorf("another key: %v", err)
+	}
 }

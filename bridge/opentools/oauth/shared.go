@@ -36,7 +36,10 @@ func ShareStore(ctx context.Context, f File, key []byte) (*Store, error) {
 	if s.cipher, err = cipher.NewGCMWithRandomNonce(block); err != nil {
 		return nil, fmt.Errorf("opening the credentials: %w", err)
 	}
-	return s, s.refresh(ctx, true)
+	if err = s.refresh(ctx, true); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // refresh reads a shared file, where that was not done in the last second, or where it must be as new as it

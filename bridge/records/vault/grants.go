@@ -108,7 +108,13 @@ func (g *Grants) All(ctx context.Context) ([]bridge.Grant, error) {
 		return slices.Clone(*last), nil
 	}
 	if err != nil {
-		return nil, unreachable(fmt.Errorf("listing the grants: %w", err))
+		err = patiently(ctx, "listing the grants", func(ctx context.Context) (err error) {
+			all, err = g.readAll(ctx)
+			return err
+		})
+	}
+	if err != nil {
+		return nil, err
 	}
 	g.last.Store(&all)
 	return slices.Clone(all), nil
@@ -116,7 +122,7 @@ func (g *Grants) All(ctx context.Context) ([]bridge.Grant, error) {
 
 // readAll returns the grants of all callers as they are, oldest first.
 func (g *Grants) readAll(ctx context.Context) ([]bridge.Grant, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, patience) // within that of whoever asks
 	defer cancel()
 	boxes, err := g.list(ctx, grantsPrefix)
 	if err != nil {

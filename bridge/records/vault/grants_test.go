@@ -57,6 +57,7 @@ func TestGrantsOfNodes(t *testing.T) {
 			})
 		}
 		all.Wait()
+		w.fails(nil)
 		if got, err := nodes[0].All(ctx); len(got) != 3*each/2 || err != nil {
 			t.Errorf("%d grants, %v", len(got), err)
 		}

@@ -214,7 +214,7 @@ func TestFaults(t *testing.T) {
 			ok++
 		}
 	}
-	if len(fired) != len(faults) || ok < 20 {
+	if len(fired) < min(*faultCount, len(faults)) || ok < 20 {
 		t.Errorf("%d kinds of faults, %d calls succeeded: the test proves nothing", len(fired), ok)
 	}
 }

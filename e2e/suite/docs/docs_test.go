@@ -248,15 +248,22 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// helpOf returns the help of a verb, or "" when there is none.
+// helpOf returns the help of a verb, with those of the verbs below it, or "" when there is none.
 func helpOf(t *testing.T, binary, verb string) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), binary, verb, "--help").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), binary, append(strings.Fields(verb), "--help")...).CombinedOutput()
 	if err != nil {
 		t.Errorf("pagetools %s --help: %v\n%s", verb, err, out)
 		return ""
 	}
-	return string(out)
+	help := string(out)
+	if _, list, of := strings.Cut(help, "\nAvailable Commands:\n"); of {
+		list, _, _ = strings.Cut(list, "\n\n")
+		for _, line := range strings.Split(list, "\n") {
+			help += helpOf(t, binary, verb+" "+strings.Fields(line)[0])
+		}
+	}
+	return help
 }
 
 // command is one pagetools command line in a document.

@@ -46,6 +46,10 @@ func clusterIs(t *testing.T, n *node, code int, states ...string) {
 				LeaseAgeMs, Sessions, Free                          int
 			}
 			Sites    []struct{ Name, Owner string }
+			Vault    struct {
+				Kind   string
+				Copies int
+			}
 			Warnings []string
 		}
 		var out []byte
@@ -60,6 +64,9 @@ func clusterIs(t *testing.T, n *node, code int, states ...string) {
 		})
 		if e := status.Engine; !e.Quorum || e.RoundTripMs <= 0 || !strings.HasPrefix(e.URL, "nats://127.") || len(status.Nodes) != len(states) {
 			t.Fatalf("%v\n%s", err, out)
+		}
+		if v := status.Vault; v.Kind != "nats" || v.Copies != 1 || !strings.Contains(strings.Join(status.Warnings, "\n"), "kept results may be forgotten after a power failure") {
+			t.Errorf("%s", out)
 		}
 		for i, is := range status.Nodes {
 			alive := is.State == "alive"

@@ -38,10 +38,11 @@ const (
 	Names        Purpose = "names 1"        // names callers and sessions in the keys of an engine
 	RequestState Purpose = "requestState 1" // seals what MCP clients carry
 	Egress       Purpose = "egress 1"       // seals grants of proxies
+	Logins       Purpose = "logins 1"       // encrypts the logins at APIs
 )
 
 // Purposes lists every purpose.
-func Purposes() []Purpose { return []Purpose{Authority, Records, Names, RequestState, Egress} }
+func Purposes() []Purpose { return []Purpose{Authority, Records, Names, RequestState, Egress, Logins} }
 
 // Key is the key of a cluster. The zero Key is none.
 type Key struct{ secret [Size]byte }
