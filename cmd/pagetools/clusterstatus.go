@@ -78,7 +78,8 @@ func readStatus(ctx context.Context, p *program) (s app.ClusterStatus, err error
 		return app.ReadCluster(ctx, o), nil
 	}
 	const patience = time.Minute + 10*time.Second // a lease may have to pass
-	return s, p.askNode(ctx, patience, http.MethodGet, clusterPath, nil, &s)
+	err = p.askNode(ctx, patience, http.MethodGet, clusterPath, nil, &s)
+	return s, err
 }
 
 // printStatus prints a status for people.
