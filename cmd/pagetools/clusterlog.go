@@ -93,24 +93,23 @@ const logPatience = 5 * time.Second
 // askLogs asks nodes for their calls, all at once.
 func askLogs(ctx context.Context, nodes map[string]http.RoundTripper, f bridge.CallFilter) (all nodeLog) {
 	var mu sync.Mutex
-	var asked sync.WaitGroup
-	for name, to := range nodes {
-		asked.Go(func() {
-			var l nodeLog
-			err := (&approver{patience: logPatience}).request(ctx, to, http.MethodGet, clusterLogPath+"?"+queryOf(f), nil, &l)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				all.Silent = append(all.Silent, name)
-				return
-			}
-			for i := range l.Calls {
-				l.Calls[i].Node = name // whatever it says
-			}
-			all.merge(nodeLog{Calls: l.Calls})
-		})
-	}
-	asked.Wait()
+	eachNode(nodes, func(name string, to http.RoundTripper) (failed bool) {
+		var l nodeLog
+		if (&approver{patience: logPatience}).request(ctx, to, http.MethodGet, clusterLogPath+"?"+queryOf(f), nil, &l) != nil {
+			return true
+		}
+		for i := range l.Calls {
+			l.Calls[i].Node = name // whatever it says
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		all.merge(nodeLog{Calls: l.Calls})
+		return false
+	}, func(name string) {
+		mu.Lock()
+		defer mu.Unlock()
+		all.Silent = append(all.Silent, name)
+	})
 	return all
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -23,6 +24,31 @@ func (s says) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errors.New("another question: " + r.URL.String())
 	}
 	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(string(s))), Header: http.Header{}}, nil
+}
+
+// knows is a node that does not reach these; nil is one that is not reached itself.
+type knows []string
+
+func (k knows) RoundTrip(r *http.Request) (*http.Response, error) {
+	if k == nil || r.URL.Path != waysPath {
+		return nil, errors.New("no answer")
+	}
+	body, err := json.Marshal(ways{k})
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(body)), Header: http.Header{}}, err
+}
+
+// TestBrokenWays: each pair of nodes that does not reach each other is named.
+func TestBrokenWays(t *testing.T) {
+	t.Parallel()
+	nodes := map[string]http.RoundTripper{"a": knows{}, "b": knows{}}
+	if broken := brokenWays(t.Context(), nodes); len(broken) != 0 {
+		t.Errorf("the control: %q", broken)
+	}
+	nodes["b"], nodes["c"] = knows{"a", "c"}, knows(nil)
+	if broken := brokenWays(t.Context(), nodes); !slices.Equal(broken, []string{
+		"the node b does not reach a", "the node b does not reach c", "the node c is not reached from here"}) {
+		t.Errorf("%q", broken)
+	}
 }
 
 // TestLogsOfNodes: the calls of all nodes are merged by time, under the names of the nodes that were asked,

@@ -51,7 +51,7 @@ func clusterStatusCommand(p *program) *cobra.Command {
 	return c
 }
 
-// clusterPath is a path of the inbox only.
+// clusterPath begins paths that are about the cluster.
 const clusterPath = "/api/cluster"
 
 // clusterRoutes serve `pagetools cluster` to who has the data directory of a node.
@@ -60,10 +60,7 @@ func (o *operators) clusterRoutes() []transport.Route {
 	if n == nil {
 		return nil
 	}
-	status := func(w http.ResponseWriter, r *http.Request) {
-		transport.WriteJSON(w, r, http.StatusOK, n.cluster.Status(r.Context()))
-	}
-	return []transport.Route{{Pattern: clusterPath, Methods: map[string]http.HandlerFunc{http.MethodGet: status}}, drainRoute(n, true), logRoute(n, o.app, true)}
+	return []transport.Route{drainRoute(n, true), logRoute(n, o.app, true)}
 }
 
 // readStatus asks the engine, or the node of the data directory.
@@ -81,7 +78,8 @@ func readStatus(ctx context.Context, p *program) (s app.ClusterStatus, err error
 		return app.ReadCluster(ctx, o), nil
 	}
 	const patience = time.Minute + 10*time.Second // a lease may have to pass
-	return s, p.askNode(ctx, patience, http.MethodGet, clusterPath, nil, &s)
+	err = p.askNode(ctx, patience, http.MethodGet, clusterPath, nil, &s)
+	return s, err
 }
 
 // printStatus prints a status for people.

@@ -30,7 +30,8 @@ func doctorCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor [TARGET]",
 		Short: "Check, step by step, what pagetools needs",
-		Long: "Goes step by step from the address to the tools, and names the step that fails.\nWith --client it says, tool by tool, " +
+		Long: "Goes step by step from the address to the tools, and names the step that fails. With --cluster, also the engine, the key,\n" +
+			"and whether the nodes reach each other.\nWith --client it says, tool by tool, " +
 			"what a client of MCP does with the list that it gets by the settings: ok, changed by pagetools, cut, hidden, dropped, or refused " +
 			"with the whole request; each rule has its source. Ends with 1 when a tool is dropped or refused.",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -128,6 +129,9 @@ func (d *doctor) run(ctx context.Context, t *target) error {
 	if t != nil && !site.HasPage() {
 		d.ok("browser", "not needed: %s is looked at as an API", t.Text)
 	} else if err := d.browser(); err != nil {
+		return err
+	}
+	if err := d.cluster(ctx); err != nil {
 		return err
 	}
 	switch {

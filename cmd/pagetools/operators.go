@@ -139,9 +139,10 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 		Compare: compareVersions, Audit: auditOf(a.Memory()), Callers: who.faces.Callers, RuleAt: who.ruleAt, Pages: a, Traces: a.Traces, Records: &p.records}
 	if n := who.plan.node; n != nil {
 		options.Node = n.name
+		options.Cluster = func(ctx context.Context) any { return n.cluster.Status(ctx) }
 		named := options
 		named.Named = true
-		routes := append(console.New(a.Bridge, named).Routes(), drainRoute(n, false), logRoute(n, a, false))
+		routes := append(console.New(a.Bridge, named).Routes(), drainRoute(n, false), logRoute(n, a, false), waysRoute(n))
 		o.nodes = transport.Trusted(transport.NewMux(routes...), operatorOfNode(), transport.Options{Log: p.log})
 	}
 	if err == nil || p.conf.ConsoleListen != "off" { // somebody can read them

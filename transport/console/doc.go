@@ -62,6 +62,8 @@
 //	GET  /api/sessions/ID/picture  its page, as a PNG
 //	GET  /api/sessions/ID/live     its page, as it changes: a WebSocket. To look does not give the pen, which works while the page
 //	                          waits for a person, as in the view of a question; it ends with the session
+//	GET  /api/cluster         the nodes of the cluster, where this process is one: as pagetools cluster status --json prints it. It is
+//	                          for who sees all sites, whose features in /api/me have "cluster" then
 //	POST /api/sessions/ID/record  {"on"}: its page is recorded for 10 minutes, for the traces of the calls in it, or not any more
 //	GET  /api/sessions/ID/har     what it asked for while it was recorded, as HAR 1.2; for an hour also when it is over
 //	GET  /api/browsers        {"items":[{"node","state","kind","version","since","tabs","opened","pss","started","failed","restarts":

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -55,6 +56,8 @@ type Options struct {
 	Traces Traces
 	// Connections are the clients that people let in; nil means none.
 	Connections Connections
+	// Cluster returns the status of the cluster that this process is a node of, as JSON; nil where it is none.
+	Cluster func(context.Context) any
 	// Words words refusals for whoever may call again.
 	Words text.Words
 	// Log gets a line for each answer, with the name of its giver; nil is silent.
@@ -87,6 +90,7 @@ type Face struct {
 
 	logins      *Logins
 	connections Connections
+	cluster     func(context.Context) any
 
 	log *slog.Logger
 }
@@ -94,7 +98,7 @@ type Face struct {
 // New makes the face of a bridge.
 func New(b *bridge.Bridge, o Options) *Face {
 	f := &Face{b: b, done: o.Done, version: o.Version, start: o.Start, facts: o.Facts, peers: o.Peers, named: o.Named, words: o.Words,
-		pages: o.Pages, traces: o.Traces, compare: o.Compare, audit: o.Audit, callers: o.Callers, ruleAt: o.RuleAt, node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
+		pages: o.Pages, traces: o.Traces, compare: o.Compare, audit: o.Audit, callers: o.Callers, ruleAt: o.RuleAt, node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, cluster: o.Cluster, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
 	if f.callers == nil {
 		f.callers = func() []bridge.Caller { return nil }
 	}

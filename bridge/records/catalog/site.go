@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -98,11 +99,15 @@ func (c *Catalogs) LetGo() {
 		all = append(all, s)
 	}
 	c.mu.Unlock()
+	var gone sync.WaitGroup
 	for _, s := range all {
-		s.stop()
-		<-s.done
-		s.letGo()
+		gone.Go(func() {
+			s.stop()
+			<-s.done
+			s.letGo()
+		})
 	}
+	gone.Wait()
 }
 
 // letGo gives the site up, when its goroutine has ended.

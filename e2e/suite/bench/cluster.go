@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge/records"
 	"github.com/pagetools/pagetools/bridge/records/lease"
 	"github.com/pagetools/pagetools/bridge/store/jetstream"
 )
@@ -96,13 +97,15 @@ func engine(ctx context.Context, path, dir string) (*exec.Cmd, string, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, "", err
 	}
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		store, err := jetstream.Open(ctx, jetstream.Options{Servers: []string{"nats://" + address}, Name: "bench"})
+	starting, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for {
+		store, err := jetstream.Open(starting, jetstream.Options{Servers: []string{"nats://" + address}, Name: "bench"})
 		if err == nil {
 			store.Close()
 			return cmd, address, nil
 		}
-		if time.Since(began) > 10*time.Second {
+		if !records.Pause(starting, 10*time.Millisecond) {
 			end(cmd.Process.Pid)
 			return nil, "", err
 		}
@@ -113,16 +116,21 @@ func engine(ctx context.Context, path, dir string) (*exec.Cmd, string, error) {
 // session, and through another one, which makes them under a ticket.
 func routedRows(alone, home, entry *server) ([]row, error) {
 	var calls []func() error
+	var hangUps []func()
+	defer func() {
+		for _, hangUp := range hangUps {
+			hangUp()
+		}
+	}()
 	for _, s := range []*server{alone, home, entry} { // the session begins at its home, before it is asked for elsewhere
 		call, hangUp, err := lightCall(s)
 		if err != nil {
 			return nil, err
 		}
-		defer hangUp()
+		calls, hangUps = append(calls, call), append(hangUps, hangUp)
 		if err := call(); err != nil {
 			return nil, err
 		}
-		calls = append(calls, call)
 	}
 	var medians [3][]time.Duration
 	for round := range size.rounds + 1 {
@@ -174,7 +182,7 @@ func takeoverRow(a, b *server) (row, error) {
 		all.Go(func() {
 			for err := call(a, id); !strings.Contains(fmt.Sprint(err), "410"); err = call(a, id) {
 				if err == nil || time.Since(began) > time.Minute {
-					errs[id] = fmt.Errorf("session %d goes on, with the error %v", id, err)
+					errs[id] = errors.Join(fmt.Errorf("session %d goes on", id), err)
 					return
 				}
 			}
@@ -191,14 +199,20 @@ func takeoverRow(a, b *server) (row, error) {
 func crowdRow(ctx context.Context, engine int, address string) (row, error) {
 	ctx, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup
-	defer all.Wait()
-	defer stop()
+	var stores []*jetstream.Store
+	defer func() {
+		stop()
+		all.Wait()
+		for _, store := range stores {
+			store.Close()
+		}
+	}()
 	for i := range manyNodes {
 		store, err := jetstream.Open(ctx, jetstream.Options{Servers: []string{address}, Name: fmt.Sprint("n", i)})
 		if err != nil {
 			return row{}, err
 		}
-		defer store.Close()
+		stores = append(stores, store)
 		if i == 0 {
 			if err := putSessions(ctx, store); err != nil {
 				return row{}, err
@@ -211,7 +225,7 @@ func crowdRow(ctx context.Context, engine int, address string) (row, error) {
 		all.Go(func() { n.Run(ctx) })
 	}
 	before, began := busy([]int{engine}), time.Now()
-	time.Sleep(size.idle)
+	<-time.After(size.idle)
 	share := 100 * float64(busy([]int{engine})-before) / float64(time.Since(began))
 	return row{fmt.Sprintf("the engine, with %d nodes of a lease of %v, and %d sessions", manyNodes, lease.DefaultLease, manySessions),
 		fmt.Sprintf("%.0f %% of a core", share), "", "", "under 100 %", share < 100}, nil

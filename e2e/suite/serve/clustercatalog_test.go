@@ -104,6 +104,10 @@ add('more', () => { add('rest', () => 'rest'); return 'added'; });`
 	loaded("a call without a session, on a page of its own", 1, 2)
 
 	logsOfAll(t, two, c)
+	out, err := exec.CommandContext(t.Context(), suite.Pagetools(t), "doctor", "--cluster", c.engine.URLs()[0], "--cluster-key-file", c.secret).Output()
+	if err != nil || !strings.Contains(string(out), "takes writes") || !strings.Contains(string(out), "2 nodes, which all reach each other") {
+		t.Errorf("doctor: %v\n%s", err, out)
+	}
 
 	_ = one.Cmd.Process.Kill()
 	<-one.Ended

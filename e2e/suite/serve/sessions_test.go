@@ -3,6 +3,7 @@ package serve_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"image"
 	"image/jpeg"
 	"image/png"
@@ -94,12 +95,19 @@ func (p *scriptedPages) set(pool bridge.Pool, all ...bridge.SessionState) {
 	p.changed()
 }
 
+// nodesOfThree is the status of a cluster.
+const nodesOfThree = `{"engine":{"url":"nats://10.0.0.5:4222","roundTripMs":0.4,"quorum":true},"vault":{"kind":"nats"},"nodes":[
+	{"name":"a","incarnation":"SAWHCSY7","addr":"https://10.0.0.11:7302","state":"alive","leaseAgeMs":500,"sessions":2,"free":6,"build":"1.4.0","configDigest":""},
+	{"name":"b\u202e","incarnation":"M5VWP7JV","addr":"https://10.0.0.12:7302","state":"dead","leaseAgeMs":8600,"sessions":1,"free":7,"build":"1.4.0","configDigest":""},
+	{"name":"c","incarnation":"K5IUMVFX","addr":"https://10.0.0.13:7302","state":"draining","leaseAgeMs":100,"sessions":0,"free":8,"build":"1.3.0","configDigest":""}],
+	"sites":[],"warnings":["the node b has ended without a word"]}`
+
 // TestSessionsByKeyboard: a person sees why calls wait for a page, and closes sessions by keyboard: an idle one, and one in
 // which a call runs after they read what comes of that; the focus is never lost, and words of strangers are text.
 func TestSessionsByKeyboard(t *testing.T) {
 	t.Parallel()
 	pages := newScriptedPages(t)
-	_, login := serveRouter(t, bridgetest.NewRouter().Add("shop"), store.Memory(store.Options{}), bridge.Options{Sessions: pages}, console.Options{Pages: pages})
+	_, login := serveRouter(t, bridgetest.NewRouter().Add("shop"), store.Memory(store.Options{}), bridge.Options{Sessions: pages}, console.Options{Pages: pages, Cluster: func(context.Context) any { return json.RawMessage(nodesOfThree) }})
 	page := showInBrowser(t, browserOf(t, 320, 640), login(), "#inbox-title")
 	page.until(t, "document.body.innerText.includes('No call waits')")
 	page.press(t, "g", "e")
@@ -115,6 +123,10 @@ func TestSessionsByKeyboard(t *testing.T) {
 	if text := page.eval(t, "document.querySelector('main').innerText"); !strings.Contains(text, "4 of 4 pages are held, 1 stands by, 2 calls wait for one. ◌ All pages are held. Most by agent (3). The oldest by bot, since ") ||
 		!strings.Contains(text, "✓ runs") || !strings.Contains(text, "812 MB") || !strings.Contains(text, "◌ a call runs") || !strings.Contains(text, "https://www.shop.example/%3Cb%3Ebasket") {
 		t.Errorf("it shows %s", text)
+	}
+	if text := page.eval(t, "document.querySelector('[aria-label=\"Table of nodes\"]').innerText + document.querySelector('[aria-label=Warnings]').innerText"); !strings.Contains(text, "✓ lives") ||
+		!strings.Contains(text, "✕ ended without a word") || !strings.Contains(text, "b\\u{202e}") || !strings.Contains(text, "8.6 s") || !strings.Contains(text, "▲ the node b has ended") {
+		t.Errorf("of the cluster it shows %q", text)
 	}
 	page.clean(t, "sessions")
 	page.shot(t, "sessions-narrow")

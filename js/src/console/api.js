@@ -231,12 +231,20 @@ export async function pagesNow() {
   return { sessions: list.items, browsers: items, pools, missing: [...new Set(late)] };
 }
 
+/**
+ * The nodes of the cluster, and what an operator should know of it.
+ * @returns {Promise<{engine: {quorum: boolean}, nodes: {name: string, incarnation: string, state: string, leaseAgeMs: number, sessions: number, free: number, build: string}[], warnings: string[]}>}
+ */
+export async function clusterNow() {
+  return (await ask('/api/cluster')).json();
+}
+
 /** Closes a session. @param {{node: string, id: string}} session @param {boolean} running whether calls that run in it end, too */
 export async function closeSession({ node, id }, running) {
   await ask(`/api/sessions/${encodeURIComponent(id)}?${new URLSearchParams({ node, ...(running ? { running: 'end' } : {}) })}`, { method: 'DELETE' });
 }
 
-/** @typedef {{name: string, rights: string[], node: string, login: string, start: string}} Me login is '' for a credential that was configured; start is the place to begin at */
+/** @typedef {{name: string, rights: string[], node: string, features: string[], login: string, start: string}} Me login is '' for a credential that was configured; start is the place to begin at */
 
 /** Who uses the page. @returns {Promise<Me>} */
 export async function whoAmI() {

@@ -4,7 +4,7 @@
 import { signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-import { closeSession, pagesNow } from '../api.js';
+import { closeSession, clusterNow, pagesNow } from '../api.js';
 import { pagesChanged } from '../pages.js';
 import { link, me } from '../store.js';
 import { visible } from '../text.js';
@@ -49,11 +49,45 @@ export function Sessions() {
       <h1 id="sessions-title" ref={title} tabIndex={-1}>Sessions</h1>
       <Awaited of={loaded} />
       {value && value.missing.length > 0 && <p class="problem" role="status">No answer from {value.missing.map(visible).join(', ')}: what is there is not shown.</p>}
+      {me.value?.features.includes('cluster') && <Nodes />}
       {value && <Pools all={value.pools} />}
       {value && <Browsers all={value.browsers} />}
       {value && <Table all={value.sessions} several={value.pools.length > 1} close={setAsks} load={loaded.load} />}
       {asks && <Sure key={asks.id} of={value?.sessions.find((s) => s.id === asks.id && s.node === asks.node) ?? asks} done={loaded.load} stop={() => setAsks(undefined)} />}
     </section>
+  );
+}
+
+/** @type {Record<string, [string, string]>} */
+const lives = { alive: ['✓', 'lives'], draining: ['◌', 'is taken out'], dead: ['✕', 'ended without a word'] };
+
+/** The nodes of the cluster. */
+function Nodes() {
+  const loaded = useLoaded(clusterNow, [look.value]);
+  const s = loaded.value;
+  if (!s || loaded.problem !== undefined) return <Awaited of={loaded} />;
+  return (
+    <>
+      {!s.engine.quorum && <p class="problem" role="status"><span aria-hidden="true">✕</span> The engine of the cluster takes no writes: no session goes on.</p>}
+      <div class="frame" tabIndex={0} role="region" aria-label="Table of nodes">
+        <table class="list">
+          <caption>Nodes ({s.nodes.length})</caption>
+          <thead><tr>{['State', 'Node', 'Lease', 'Sessions', 'Free pages', 'Build'].map((h) => <th scope="col">{h}</th>)}</tr></thead>
+          <tbody>
+            {s.nodes.map((n) => {
+              const [shape, word] = lives[n.state] ?? ['●', n.state];
+              return (
+                <tr key={n.incarnation}>
+                  <td class={n.state === 'dead' ? 'problem' : ''}><span aria-hidden="true">{shape}</span> {word}</td><th scope="row">{visible(n.name)}</th>
+                  <td>{(n.leaseAgeMs / 1000).toFixed(1)} s</td><td>{n.sessions}</td><td>{n.free}</td><td>{visible(n.build)}</td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </div>
+      {s.warnings.length > 0 && <ul aria-label="Warnings">{s.warnings.map((w) => <li key={w}><span aria-hidden="true">▲</span> {visible(w)}</li>)}</ul>}
+    </>
   );
 }
 

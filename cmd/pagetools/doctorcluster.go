@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pagetools/pagetools/bridge/text"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/transport"
+)
+
+// cluster checks what a node needs, where the settings name a cluster: the key, the engine, and that the
+// nodes that live reach each other.
+func (d *doctor) cluster(ctx context.Context) error {
+	c := d.p.conf
+	if c.Cluster == "" {
+		return nil
+	}
+	o := &app.ClusterOptions{Credentials: c.ClusterCredentials, Log: d.p.log}
+	var err error
+	if o.Servers, err = engines(c); err != nil {
+		return d.fail(terminal.ExitUsage, "cluster", "", err)
+	}
+	if o.Keys, err = clusterKeys(c); err != nil {
+		return d.fail(terminal.ExitUsage, "cluster key", "", err)
+	}
+	d.ok("cluster key", "%s", c.ClusterKeyFile)
+	s := app.ReadCluster(ctx, o)
+	if !s.Engine.Quorum {
+		return d.fail(terminal.ExitUnreachable, "engine", "Start the servers that --cluster names, of which more than half must run, with JetStream; "+
+			"see --cluster-credentials for their account.", errors.New(strings.Join(s.Warnings, "; ")))
+	}
+	d.ok("engine", "%s takes writes, %.1f ms", s.Engine.URL, s.Engine.RoundTripMs)
+	for _, warning := range s.Warnings { // clocks, builds and settings that differ, too
+		d.add(doctorStep{Step: "cluster", OK: true, Detail: "warning: " + warning})
+	}
+	nodes, done, err := app.Peers(ctx, o)
+	if err != nil {
+		return d.fail(terminal.ExitUnreachable, "peers", "", err)
+	}
+	defer done()
+	if broken := brokenWays(ctx, nodes); len(broken) > 0 {
+		return d.fail(terminal.ExitUnreachable, "peers", "Let each node reach the --peer-address of each other one, and give all the same cluster key.",
+			errors.New(strings.Join(broken, "; ")))
+	}
+	d.ok("peers", "%s, which all reach each other", text.Count(len(nodes), "node"))
+	return nil
+}
+
+// waysPath is a path of what nodes ask each other.
+const waysPath = clusterPath + "/peers"
+
+// ways names the nodes that a node does not reach.
+type ways struct {
+	Misses []string `json:"misses"`
+}
+
+// waysRoute says which other nodes this one does not reach.
+func waysRoute(n *node) transport.Route {
+	return transport.Route{Pattern: waysPath, Methods: map[string]http.HandlerFunc{http.MethodGet: func(w http.ResponseWriter, r *http.Request) {
+		misses := []string{}
+		eachNode(n.cluster.Peers(), func(name string, to http.RoundTripper) (failed bool) {
+			var who struct{}
+			return (&approver{patience: logPatience}).request(r.Context(), to, http.MethodGet, "/api/me", nil, &who) != nil
+		}, func(name string) { misses = append(misses, name) })
+		slices.Sort(misses)
+		transport.WriteJSON(w, r, http.StatusOK, ways{misses})
+	}}}
+}
+
+// brokenWays asks each node which others it does not reach, and returns what does not work.
+func brokenWays(ctx context.Context, nodes map[string]http.RoundTripper) (broken []string) {
+	var mu sync.Mutex
+	eachNode(nodes, func(name string, to http.RoundTripper) (failed bool) {
+		var is ways
+		if (&approver{patience: 2 * logPatience}).request(ctx, to, http.MethodGet, waysPath, nil, &is) != nil {
+			return true
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, other := range is.Misses {
+			broken = append(broken, fmt.Sprintf("the node %s does not reach %s", text.Line(name), text.Line(other)))
+		}
+		return false
+	}, func(name string) {
+		mu.Lock()
+		defer mu.Unlock()
+		broken = append(broken, fmt.Sprintf("the node %s is not reached from here", text.Line(name)))
+	})
+	slices.Sort(broken)
+	return broken
+}
+
+// eachNode asks all nodes at once, and tells of those that failed, one after the other.
+func eachNode(nodes map[string]http.RoundTripper, ask func(name string, to http.RoundTripper) (failed bool), failed func(name string)) {
+	var asked sync.WaitGroup
+	var mu sync.Mutex
+	for name, to := range nodes {
+		asked.Go(func() {
+			if ask(name, to) {
+				mu.Lock()
+				defer mu.Unlock()
+				failed(name)
+			}
+		})
+	}
+	asked.Wait()
+}
