@@ -60,7 +60,7 @@ type node struct {
 	pid   atomic.Int64
 	mu    sync.Mutex
 	lives []*suite.LockedBuffer // what each of them said
-	codes chan int // the exit codes of those that ended
+	codes chan int              // the exit codes of those that ended
 	over  atomic.Bool
 	ended chan struct{} // closed when it is not started again
 }
