@@ -11,7 +11,7 @@ import (
 const clusterFeature = "cluster"
 
 // clusterRoutes tell of the nodes, where this process is one.
-func (f *Face) clusterRoutes() []transport.Route {
+func clusterRoutes(f *Face) []transport.Route {
 	if f.cluster == nil {
 		return nil
 	}
@@ -21,7 +21,7 @@ func (f *Face) clusterRoutes() []transport.Route {
 }
 
 // features names the parts of the API that a caller has.
-func (f *Face) features(c bridge.Caller) []string {
+func features(f *Face, c bridge.Caller) []string {
 	all := []string{"events", "logins", "sessions"}
 	if f.cluster != nil && c.Sites == nil {
 		all = append(all, clusterFeature)

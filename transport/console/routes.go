@@ -13,7 +13,7 @@ import (
 
 // Routes are the paths of the API and of its page.
 func (f *Face) Routes() []transport.Route {
-	return slices.Concat(pageRoutes(), policyFace{f}.routes(), auditFace{f}.routes(), tracesFace{f}.routes(), f.versionRoutes(), f.clusterRoutes(), []transport.Route{
+	return slices.Concat(pageRoutes(), policyFace{f}.routes(), auditFace{f}.routes(), tracesFace{f}.routes(), f.versionRoutes(), clusterRoutes(f), []transport.Route{
 		transport.Get("/api/me", f.viewing(f.me)),
 		transport.Get("/api/questions", f.viewing(f.list)),
 		{Pattern: "/api/questions/{id}", Methods: map[string]http.HandlerFunc{

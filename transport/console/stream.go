@@ -211,7 +211,7 @@ type meJSON struct {
 
 func (f *Face) me(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	out := meJSON{Name: strings.TrimPrefix(c.Name, callerPrefix), Rights: []bridge.Right{}, Sites: c.Sites, Node: f.node, Version: f.version,
-		Features: f.features(c), Login: loginOf(c), Start: f.start}
+		Features: features(f, c), Login: loginOf(c), Start: f.start}
 	for _, right := range operatorRights {
 		if c.Can(right) {
 			out.Rights = append(out.Rights, right)
