@@ -341,7 +341,7 @@ func (s *shown) holds(ctx context.Context, b *bridge.Bridge, _ *bridgetest.Route
 	}
 	for n := range pagesCalls {
 		if n%1000 == 999 {
-			<-time.After(20 * time.Millisecond) // of 10,000 calls in a tenth of a second, whoever watches may miss some
+			<-time.After(250 * time.Millisecond) // of 10,000 calls in a tenth of a second, whoever watches may miss some
 		}
 		if _, err := b.Do(ctx, &bridge.Call{Site: "mail", Tool: "find", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)}); err != nil {
 			return nil, err
