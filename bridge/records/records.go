@@ -69,6 +69,12 @@ type Records interface {
 	Watch(ctx context.Context, prefix string) (<-chan Record, error)
 }
 
+// Sealer hides values from the engine. A value opens at its place only.
+type Sealer interface {
+	Seal(bucket, key string, value []byte) []byte
+	Open(bucket, key string, sealed []byte) ([]byte, error)
+}
+
 // ShortAge is for how long an engine keeps a record of PT_SHORT at least, after its last change: longer than
 // a taint counts, and than whoever passed a call on relies on a ticket that is not there.
 const ShortAge = 20 * time.Minute

@@ -40,10 +40,7 @@ func (a *auth) store(ctx context.Context) (s *oauth.Store, end func() error, err
 		}
 		return s, s.Close, nil
 	}
-	o := &app.ClusterOptions{Credentials: a.p.conf.ClusterCredentials, Log: a.p.log}
-	if o.Servers, err = engines(a.p.conf); err == nil {
-		o.Keys, err = clusterKeys(a.p.conf)
-	}
+	o, err := a.p.clusterOptions()
 	if err != nil {
 		return nil, nil, err
 	}

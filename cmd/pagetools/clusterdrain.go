@@ -148,12 +148,8 @@ func awaitDrained(ctx context.Context, p *program, name string) error {
 
 // clusterPeers returns the nodes of the cluster that the settings name.
 func (p *program) clusterPeers(ctx context.Context) (map[string]http.RoundTripper, func(), error) {
-	o := &app.ClusterOptions{Credentials: p.conf.ClusterCredentials, Log: p.log}
-	var err error
-	if o.Servers, err = engines(p.conf); err != nil {
-		return nil, nil, err
-	}
-	if o.Keys, err = clusterKeys(p.conf); err != nil {
+	o, err := p.clusterOptions()
+	if err != nil {
 		return nil, nil, err
 	}
 	nodes, done, err := app.Peers(ctx, o)

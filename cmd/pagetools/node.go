@@ -67,6 +67,17 @@ func engines(c *config.Config) ([]string, error) {
 	return all, nil
 }
 
+// clusterOptions reads where the cluster of the settings is, and its key.
+func (p *program) clusterOptions() (*app.ClusterOptions, error) {
+	o := &app.ClusterOptions{Credentials: p.conf.ClusterCredentials, Log: p.log}
+	var err error
+	if o.Servers, err = engines(p.conf); err != nil {
+		return nil, err
+	}
+	o.Keys, err = clusterKeys(p.conf)
+	return o, err
+}
+
 // nodeName returns the name of this node: --node, or that of the machine.
 func nodeName(c *config.Config) (string, error) {
 	name := c.Node

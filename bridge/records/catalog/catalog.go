@@ -25,16 +25,10 @@ const (
 	tidyEvery, tidyAge = 10 * time.Minute, time.Hour
 )
 
-// Sealer hides values from the engine. A value opens at its place only.
-type Sealer interface {
-	Seal(bucket, key string, value []byte) []byte
-	Open(bucket, key string, sealed []byte) ([]byte, error)
-}
-
 // Options say who this node is, and where the records are. Functions are safe for concurrent use.
 type Options struct {
 	Records records.Records
-	Sealer  Sealer
+	Sealer  records.Sealer
 	// Name hides names: letters and digits, the same on all nodes.
 	Name func(parts ...string) string
 	// Self returns the life of this node, and Others those of the other nodes that take new work.
@@ -300,7 +294,7 @@ type Owned struct{ Site, Owner string }
 
 // Survey lists the sites of a cluster, from outside of it. A name that the sealer does not open is the
 // word that stands for it in keys.
-func Survey(ctx context.Context, r records.Records, sealer Sealer) (list []Owned, err error) {
+func Survey(ctx context.Context, r records.Records, sealer records.Sealer) (list []Owned, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	all, err := r.Watch(ctx, heads)

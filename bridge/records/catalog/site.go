@@ -301,7 +301,7 @@ func (c *Catalogs) put(key string, is seen) {
 // open opens what the engine does not see.
 func (s *Site) open(h head) (about, error) { return open(s.of.o.Sealer, heads+s.key, h) }
 
-func open(sealer Sealer, key string, h head) (a about, err error) {
+func open(sealer records.Sealer, key string, h head) (a about, err error) {
 	text, err := sealer.Open(records.Bucket(key), key, h.Box)
 	if err != nil {
 		return a, fmt.Errorf("opening the record of a site: %w", err)

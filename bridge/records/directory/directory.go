@@ -13,16 +13,10 @@ import (
 // ErrTaken says that another node has the session, or that somebody else has changed its record.
 var ErrTaken = errors.New("another node has the session")
 
-// Sealer hides values from the engine. A value opens at its place only.
-type Sealer interface {
-	Seal(bucket, key string, value []byte) []byte
-	Open(bucket, key string, sealed []byte) ([]byte, error)
-}
-
 // Options say where the records are.
 type Options struct {
 	Records records.Records
-	Sealer  Sealer
+	Sealer  records.Sealer
 	// Dead reports whether a life of a node has ended for good, or that nobody can know.
 	Dead func(ctx context.Context, id string) (bool, error)
 }

@@ -31,16 +31,10 @@ const (
 	rest = 10 * time.Millisecond
 )
 
-// Sealer hides values from the engine. A value opens at its place only.
-type Sealer interface {
-	Seal(bucket, key string, value []byte) []byte
-	Open(bucket, key string, sealed []byte) ([]byte, error)
-}
-
 // Options say where the records are, and who this node is.
 type Options struct {
 	Records records.Records
-	Sealer  Sealer
+	Sealer  records.Sealer
 	// Name hides names: letters and digits, the same on all nodes.
 	Name func(parts ...string) string
 	// Self returns the life of this node, and Dead whether another one has ended for good, or that nobody
