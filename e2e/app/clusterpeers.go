@@ -19,7 +19,7 @@ func Peers(ctx context.Context, o *ClusterOptions) (all map[string]http.RoundTri
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
-	store, err := openExisting(ctx, o)
+	store, err := openExisting(ctx, o, "status")
 	if err != nil {
 		return nil, nil, err
 	}

@@ -104,7 +104,7 @@ const statusTime = 5 * time.Second
 func ReadCluster(ctx context.Context, o *ClusterOptions) ClusterStatus {
 	connecting, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
-	store, err := openExisting(connecting, o)
+	store, err := openExisting(connecting, o, "status")
 	if err != nil {
 		s := newStatus()
 		s.Engine.URL = jetstream.Redacted(o.Servers)
@@ -115,9 +115,9 @@ func ReadCluster(ctx context.Context, o *ClusterOptions) ClusterStatus {
 	return statusOf(ctx, store, o.Keys)
 }
 
-// openExisting connects to the engine of a cluster that there is.
-func openExisting(ctx context.Context, o *ClusterOptions) (*jetstream.Store, error) {
-	return jetstream.Open(ctx, jetstream.Options{Servers: o.Servers, Credentials: o.Credentials, Name: "status", Existing: true, Log: o.Log})
+// openExisting connects to the engine of a cluster that there is, where the connection gets a name.
+func openExisting(ctx context.Context, o *ClusterOptions, name string) (*jetstream.Store, error) {
+	return jetstream.Open(ctx, jetstream.Options{Servers: o.Servers, Credentials: o.Credentials, Name: name, Existing: true, Log: o.Log})
 }
 
 // Status looks at the cluster of this node.

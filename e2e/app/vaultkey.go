@@ -9,7 +9,6 @@ import (
 	"github.com/pagetools/pagetools/bridge/opentools/oauth"
 	"github.com/pagetools/pagetools/bridge/records"
 	"github.com/pagetools/pagetools/bridge/records/vault"
-	"github.com/pagetools/pagetools/bridge/store/jetstream"
 	"github.com/pagetools/pagetools/transport/cluster/key"
 )
 
@@ -88,7 +87,7 @@ func logins(ctx context.Context, o vault.Options, keys key.Keys) (*oauth.Store, 
 func OpenLogins(ctx context.Context, o *ClusterOptions) (s *oauth.Store, end func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
-	store, err := jetstream.Open(ctx, jetstream.Options{Servers: o.Servers, Credentials: o.Credentials, Name: "auth", Existing: true, Log: o.Log})
+	store, err := openExisting(ctx, o, "auth")
 	if err != nil {
 		return nil, nil, err
 	}
