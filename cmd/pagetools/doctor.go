@@ -160,7 +160,13 @@ func (d *doctor) browser() error {
 		return nil
 	}
 	if s.IsRemote() {
-		d.ok("browser", "remote: %s", s.BrowserURL+s.WSEndpoint)
+		all, err := endpoints(s)
+		if err != nil {
+			return err
+		}
+		for _, at := range all {
+			d.ok("browser", "remote: %s", at)
+		}
 		return nil
 	}
 	if err := d.find(); err != nil {

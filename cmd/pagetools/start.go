@@ -234,9 +234,9 @@ func nameAll(targets ...*target) error {
 // options describes a plan for the app.
 func options(p *program, pl plan) (app.Options, error) {
 	c := p.conf
-	header, err := c.Headers()
+	remote, err := endpoints(c)
 	if err != nil {
-		return app.Options{}, terminal.Usage("%w", err)
+		return app.Options{}, err
 	}
 	browser, err := chromeOptions(c)
 	if err != nil {
@@ -244,7 +244,7 @@ func options(p *program, pl plan) (app.Options, error) {
 	}
 	o := app.Options{
 		Engine: kindOf(p.conf, pl, nil), Words: optionWords, Log: p.log, Version: ownVersion(), Limits: c.Limits.Bridge(),
-		Remote: cdp.RemoteOptions{URL: c.BrowserURL + c.WSEndpoint, Header: header},
+		Remote: cdp.RemoteOptions{Endpoints: remote},
 		Local:  cdp.LocalOptions{Options: browser, RecycleAfter: c.Limits.RecycleAfter},
 		Manager: session.Options{
 			MaxSessions: c.MaxSessions, Queue: c.Limits.Queue, Several: len(c.Callers) > 1,

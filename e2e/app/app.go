@@ -49,7 +49,7 @@ type Options struct {
 	Changes bool
 	// Engine is the kind of engine of sites that name none; "" means Shim.
 	Engine string
-	// Local is the browser to start. With a Remote.URL, that one is used instead.
+	// Local is the browser to start. With endpoints of Remote, those are used instead.
 	Local  cdp.LocalOptions
 	Remote cdp.RemoteOptions
 	// Own is the browser that a person uses, in the place of both: each site has one page in it, on
@@ -157,7 +157,7 @@ func Start(ctx context.Context, o Options) (*App, error) {
 }
 
 func (a *App) start(ctx context.Context) (err error) {
-	if a.o.Remote.URL == "" && a.o.Own == nil {
+	if !a.isRemote() && a.o.Own == nil {
 		if err := a.through(ctx); err != nil {
 			return err
 		}
@@ -173,7 +173,7 @@ func (a *App) start(ctx context.Context) (err error) {
 		a.Engine = e.Engine
 		m.Engine, m.LightPages = lent{a.Engine}, a.Engine.Kind() == chrome.Shell
 	}
-	if a.o.Remote.URL != "" { // its memory is another machine's
+	if a.isRemote() { // its memory is another machine's
 		m.FreeMemory = func() uint64 { return 0 }
 	}
 	b.Limits, b.Log, b.Sites = a.o.Limits, a.o.Log, map[string]bridge.SiteOptions{}
@@ -280,18 +280,24 @@ func (a *App) engine(kind string, sites []Site) (*started, error) {
 		return nil, fmt.Errorf("%s is one browser's, and the sites need two: one engine for all of "+
 			"them, or no %[1]s", a.o.Words.Of("UserDataDir"))
 	}
+	if len(a.engines) > 0 && a.isRemote() && a.o.Remote.Endpoints[0].Max > 0 {
+		return nil, errors.New("the places of browsers that run elsewhere are one engine's, and the sites need two: name one for all of them")
+	}
 	start := func() (*cdp.Engine, error) { return a.newEngine(kind == Native, sites) }
 	e, err := a.browsers.engine(kind, start)
 	if err != nil {
 		return nil, err
 	}
 	made := &started{e, session.BridgeWindows}
-	if a.o.Remote.URL == "" && a.o.Browsers == nil {
+	if !a.isRemote() && a.o.Browsers == nil {
 		made.windows = windowsOf(sites)
 	}
 	a.engines[kind] = made
 	return made, nil
 }
+
+// isRemote reports whether the browsers run elsewhere.
+func (a *App) isRemote() bool { return len(a.o.Remote.Endpoints) > 0 }
 
 // running returns the engines that there are.
 func (a *App) running() []*started {
@@ -322,7 +328,7 @@ func (a *App) newEngine(native bool, sites []Site) (*cdp.Engine, error) {
 		own.Native, own.Words, own.Log = native, a.o.Words, a.o.Log
 		return cdp.NewOwn(own), nil
 	}
-	if remote := a.o.Remote; remote.URL != "" {
+	if remote := a.o.Remote; a.isRemote() {
 		remote.Native, remote.Words, remote.Log = native, a.o.Words, a.o.Log
 		return cdp.NewRemote(remote)
 	}

@@ -78,7 +78,7 @@ func (a *App) Pool() bridge.Pool { return a.Manager.Pool() }
 func (a *App) BrowserStates(weighed bool) []bridge.BrowserState {
 	all := []bridge.BrowserState{}
 	for _, e := range a.running() {
-		all = append(all, e.State(weighed))
+		all = append(all, e.States(weighed)...)
 	}
 	slices.SortFunc(all, func(x, y bridge.BrowserState) int {
 		return cmp.Or(x.Since.Compare(y.Since), cmp.Compare(x.Version, y.Version))

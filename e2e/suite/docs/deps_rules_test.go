@@ -49,11 +49,12 @@ var layers = []layer{
 	{"session/pageconfig", nil, "pageconfig is a leaf: what a call may change about its page"},
 	{"session/cdp/wire", nil, "wire carries messages: it knows no page and no engine"},
 	{"session/cdp/chrome/proctree", nil, "a process and its children, of whatever program"},
+	{"session/cdp/endpoint", []string{"session/cdp/wire", "session/cdp/chrome/proctree"}, "an endpoint says where a browser is: it speaks to none"},
 	{"session/cdp/chrome", []string{"session/cdp/chrome/proctree"}, "chrome runs a browser: it speaks to none"},
 	{"session/cdp/probe", []string{"bridge", "session", "session/cdp/wire", "shim"}, "what is seen of a page for tests and traces knows a page's CDP sessions, and not the engine"},
 	{"session/cdp/cdptest", []string{"session/cdp/wire", "session/cdp/chrome", "shim"}, "what a page script costs is measured without the engine"},
 	{"session/cdp", []string{
-		"bridge", "bridge/policy", "bridge/schema", "session", "session/adapter", "session/pageconfig", "session/cdp/wire", "session/cdp/chrome", "session/cdp/chrome/proctree", "session/cdp/probe",
+		"bridge", "bridge/policy", "bridge/schema", "session", "session/adapter", "session/pageconfig", "session/cdp/wire", "session/cdp/chrome", "session/cdp/chrome/proctree", "session/cdp/endpoint", "session/cdp/probe",
 		"session/egress", "shim",
 	}, "an engine knows the session's interfaces, the shim and the way into the network, no other engine"},
 	{"session/relay", []string{"bridge", "bridge/policy", "bridge/schema", "session", "session/pageconfig", "shim", "js"}, "an engine knows the session's interfaces and the shim, no other engine"},
@@ -81,7 +82,7 @@ var layers = []layer{
 		"e2e/app", "e2e/check", "e2e/hosts", "e2e/scenario", "e2e/run", "e2e/effects", "e2e/report", "session/adapter",
 	}, "the verbs of the test kit know no engine, no session and no transport; an adapter is a file"},
 	{"cmd/pagetools", []string{
-		"cmd/pagetools/internal/...", "bridge/...", "examples", "js", "shim", "session", "session/adapter", "session/pageconfig", "session/cdp", "session/cdp/chrome", "session/relay", "session/egress",
+		"cmd/pagetools/internal/...", "bridge/...", "examples", "js", "shim", "session", "session/adapter", "session/pageconfig", "session/cdp", "session/cdp/chrome", "session/cdp/endpoint", "session/relay", "session/egress",
 		"transport/...", "e2e/app",
 	}, "cmd has the verbs; what they stand on is wired in e2e/app"},
 	{"examples/...", []string{"examples/recipes"}, "an example stands for itself; the recipes are a handler, which tests and a command serve"},

@@ -103,11 +103,12 @@ type Config struct {
 	Verbose             bool          `key:"verbose" group:"output" run:"true" help:"log what happens"`
 	LogFormat           string        `key:"log-format" group:"output" default:"text" enum:"text,json" help:"log: text, json"`
 
-	Sites   []Site   `key:"sites" only:"file" unnamed:"yes" help:"the sites, besides those of the command line"`
-	Callers []Caller `key:"callers" only:"file" help:"who may call, by their credentials; without any, everybody on this machine is the caller local"`
-	OAuth   OAuth    `key:"oauth" only:"file" help:"who may call with a token of an authorization server"`
-	Results Results  `key:"results" only:"file" help:"what callers get of results, on every site that does not say otherwise"`
-	Limits  Limits   `key:"limits" only:"file" unnamed:"yes" help:"how much of everything"`
+	Sites    []Site    `key:"sites" only:"file" unnamed:"yes" help:"the sites, besides those of the command line"`
+	Browsers []Browser `key:"browsers" only:"file" help:"browsers that run elsewhere, in the place of browser-url and ws-endpoint: the next page opens where the smallest share of max is taken"`
+	Callers  []Caller  `key:"callers" only:"file" help:"who may call, by their credentials; without any, everybody on this machine is the caller local"`
+	OAuth    OAuth     `key:"oauth" only:"file" help:"who may call with a token of an authorization server"`
+	Results  Results   `key:"results" only:"file" help:"what callers get of results, on every site that does not say otherwise"`
+	Limits   Limits    `key:"limits" only:"file" unnamed:"yes" help:"how much of everything"`
 
 	from map[string]string
 	// Unnamed is true when the file was only found in the current folder: neither a flag
@@ -186,7 +187,9 @@ type Setting struct {
 func (s Setting) Is(what string) bool { return s.tag.Get(what) != "" }
 
 // IsRemote reports whether the browser is one that pagetools does not start.
-func (c *Config) IsRemote() bool { return c.AutoConnect || c.BrowserURL+c.WSEndpoint != "" }
+func (c *Config) IsRemote() bool {
+	return c.AutoConnect || c.BrowserURL+c.WSEndpoint != "" || len(c.Browsers) > 0
+}
 
 // JSON reports whether results and failures are printed as JSON.
 func (c *Config) JSON() bool { return c.Format == "json" || c.Format == "ndjson" }
@@ -219,6 +222,9 @@ func (c *Config) check() error {
 		return errors.New("--browser-url and --ws-endpoint are two ways to one browser: give one of them")
 	case len(c.WSHeaders) > 0 && c.WSEndpoint == "":
 		return errors.New("--ws-header needs --ws-endpoint")
+	}
+	if err := c.checkBrowsers(); err != nil {
+		return err
 	}
 	if _, selectors, _ := c.Waits(); len(selectors) > 1 {
 		return fmt.Errorf("%s must have one selector, not %q and %q: body:has(A):has(B) matches when both are there",
