@@ -172,6 +172,9 @@ func (a *App) start(ctx context.Context) (err error) {
 		}
 		a.Engine = e.Engine
 		m.Engine, m.LightPages = lent{a.Engine}, a.Engine.Kind() == chrome.Shell
+		if a.hasPool() {
+			m.Room = a.Engine.Room
+		}
 	}
 	if a.isRemote() { // its memory is another machine's
 		m.FreeMemory = func() uint64 { return 0 }
@@ -198,6 +201,9 @@ func (a *App) start(ctx context.Context) (err error) {
 	pages, apis, order := a.parts()
 	m.Sites = pages
 	a.Manager = session.New(m)
+	if m.Room != nil {
+		a.Engine.OnRoom(a.Manager.RoomChanged)
+	}
 	a.attach(apis, order)
 	b.Sessions = session.SessionsOf(a.Manager)
 	a.Traces = &Traces{app: a}
@@ -280,7 +286,7 @@ func (a *App) engine(kind string, sites []Site) (*started, error) {
 		return nil, fmt.Errorf("%s is one browser's, and the sites need two: one engine for all of "+
 			"them, or no %[1]s", a.o.Words.Of("UserDataDir"))
 	}
-	if len(a.engines) > 0 && a.isRemote() && a.o.Remote.Endpoints[0].Max > 0 {
+	if len(a.engines) > 0 && a.hasPool() {
 		return nil, errors.New("the places of browsers that run elsewhere are one engine's, and the sites need two: name one for all of them")
 	}
 	start := func() (*cdp.Engine, error) { return a.newEngine(kind == Native, sites) }
@@ -298,6 +304,9 @@ func (a *App) engine(kind string, sites []Site) (*started, error) {
 
 // isRemote reports whether the browsers run elsewhere.
 func (a *App) isRemote() bool { return len(a.o.Remote.Endpoints) > 0 }
+
+// hasPool reports whether they have a number of places.
+func (a *App) hasPool() bool { return a.isRemote() && a.o.Remote.Endpoints[0].Max > 0 }
 
 // running returns the engines that there are.
 func (a *App) running() []*started {

@@ -67,7 +67,8 @@ type Engine struct {
 	mu      sync.Mutex
 	closed  bool
 	all     []*instance
-	news    chan struct{} // closed when a browser started or did not, and replaced by another one
+	news    chan struct{} // closed when a browser started or did not, or a tab closed; then there is another one
+	changed func()        // called then; nil is nothing
 	version string        // of the newest browser
 }
 
@@ -230,6 +231,7 @@ func (e *Engine) release(b *instance, t *tab) {
 	if b.open == 0 && b.slot.current != b && !e.closed {
 		go e.retire(b)
 	}
+	e.tell()
 }
 
 // closeTabs closes the tabs of a browser that are at work, so that their tools hear of it, and all of

@@ -61,6 +61,26 @@ func (s *slot) runs() *instance {
 	return nil
 }
 
+// Room returns how many tabs there are places for now, with those that are open: endpoints that are left
+// alone have none. It is for engines whose endpoints all have a Max.
+func (e *Engine) Room() (n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, s := range e.slots {
+		if s.runs() != nil || !s.rests() {
+			n += s.max
+		}
+	}
+	return n
+}
+
+// OnRoom has changed called when Room may return something else. Call it before the first tab.
+func (e *Engine) OnRoom(changed func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.changed = changed
+}
+
 // rests reports whether the slot is left alone, because it failed a moment ago.
 func (s *slot) rests() bool { return time.Since(s.failed) < s.pause }
 
@@ -74,6 +94,9 @@ func (s *slot) hasMore(than *slot) bool { return s.open*max(1, than.max) > than.
 func (e *Engine) tell() {
 	close(e.news)
 	e.news = make(chan struct{})
+	if e.changed != nil {
+		go e.changed()
+	}
 }
 
 // instance returns a browser, starting one when none runs. With forTab a tab is reserved in it. An
@@ -96,6 +119,8 @@ func (e *Engine) at(ctx context.Context, name string, forTab bool) (*instance, e
 // await returns a browser of one of the slots, of which each is tried once.
 func (e *Engine) await(ctx context.Context, of []*slot, forTab bool) (*instance, error) {
 	began := time.Now()
+	late := time.NewTimer(e.times.place)
+	defer late.Stop()
 	for {
 		e.mu.Lock()
 		b, err := e.pick(of, began, forTab)
@@ -106,6 +131,7 @@ func (e *Engine) await(ctx context.Context, of []*slot, forTab bool) (*instance,
 		}
 		select {
 		case <-news:
+		case <-late.C:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
@@ -113,7 +139,8 @@ func (e *Engine) await(ctx context.Context, of []*slot, forTab bool) (*instance,
 }
 
 // pick returns the running browser with the smallest share, and has those start that do not run, and
-// did not fail since began. Without both it waits for one that starts. Called with e.mu held.
+// did not fail since began. It returns neither a browser nor an error while one starts, or may get a place.
+// Called with e.mu held.
 func (e *Engine) pick(of []*slot, began time.Time, forTab bool) (*instance, error) {
 	if e.closed {
 		return nil, errOurs
@@ -140,8 +167,8 @@ func (e *Engine) pick(of []*slot, began time.Time, forTab bool) (*instance, erro
 				failure = s.lastErr
 			}
 		default:
-			s.opening, starts = true, true
-			go e.start(s)
+			e.begin(s)
+			starts = true
 		}
 	}
 	switch {
@@ -151,7 +178,7 @@ func (e *Engine) pick(of []*slot, began time.Time, forTab bool) (*instance, erro
 			e.reserve(b)
 		}
 		return b, nil
-	case starts:
+	case starts, full && time.Since(began) < e.times.place:
 		return nil, nil //nolint:nilnil // it is waited for
 	case full:
 		return nil, noPlace()
@@ -159,7 +186,15 @@ func (e *Engine) pick(of []*slot, began time.Time, forTab bool) (*instance, erro
 	return nil, failure
 }
 
-// start starts a browser and tells who waits.
+// begin has a browser start, unless one runs or starts. Called with e.mu held.
+func (e *Engine) begin(s *slot) {
+	if !e.closed && !s.opening && s.runs() == nil {
+		s.opening = true
+		go e.start(s)
+	}
+}
+
+// start starts a browser and tells who waits. One of a pool that failed is tried again after its rest.
 func (e *Engine) start(s *slot) {
 	ctx, cancel := context.WithTimeout(e.life, s.startTime)
 	defer cancel()
@@ -174,6 +209,13 @@ func (e *Engine) start(s *slot) {
 		s.failed = time.Now()
 		s.pause = s.pauseAfter(err)
 		e.log.Error("browser: not started", append(s.named(), "error", err)...)
+		if s.max > 0 {
+			time.AfterFunc(s.pause, func() {
+				e.mu.Lock()
+				defer e.mu.Unlock()
+				e.begin(s)
+			})
+		}
 		return
 	}
 	go b.ping(func() { e.logIn(b) })

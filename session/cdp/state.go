@@ -27,6 +27,10 @@ func (e *Engine) lose(b *instance, cause string) {
 	if len(s.losses) > maxLost {
 		s.losses = slices.Delete(s.losses, 0, len(s.losses)-maxLost)
 	}
+	e.tell()
+	if s.max > 0 {
+		e.begin(s)
+	}
 	e.log.Warn("browser: lost", append(s.named(), "cause", cause)...)
 }
 

@@ -149,7 +149,7 @@ var owners = []owner{
 	{"golang.org/x/net/proxy/...", []string{"session/egress"}, "an operator's proxy is behind our own"},
 	{"golang.org/x/net/html/...", []string{"bridge/opentools", "e2e/effects", "e2e/report", "transport/authserver"}, "a page can name its document in a link, and others that declare tools; the report in HTML is made of its nodes, and so is the page on which people let clients in"},
 	{"golang.org/x/crypto/argon2", []string{"transport/authserver"}, "passwords are compared in one place"},
-	{"golang.org/x/net/http/httpguts", []string{"bridge/opentools"}, "what a header may be named is for who makes requests of strangers' documents"},
+	{"golang.org/x/net/http/httpguts", []string{"bridge/opentools", "cmd/pagetools/internal/config"}, "what a header may be named is for who makes requests of strangers' documents, or reads headers of the operator's"},
 	{"golang.org/x/net/publicsuffix", []string{"bridge/opentools", "transport/console"}, "cookies of APIs are judged in one place, and whose an address is is shown in another"},
 	{"golang.org/x/net/dns/...", []string{"session/egress"}, "tests are servers of names"},
 	{"golang.org/x/net/idna/...", []string{"bridge/origin"}, "names of hosts are compared in one place"},

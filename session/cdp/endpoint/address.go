@@ -126,12 +126,10 @@ func get(ctx context.Context, u *url.URL, header http.Header) (*http.Response, e
 // any other. The client of WebSockets says the status in words only, and no headers, so that the
 // endpoint is asked once more.
 func whyRefused(ctx context.Context, ws string, header http.Header, failed error) error {
-	if !strings.Contains(failed.Error(), "unexpected status \"429") && !strings.Contains(failed.Error(), "unexpected status \"503") {
-		return nil
-	}
 	u, err := url.Parse(ws)
-	if err != nil {
-		return nil
+	said := failed.Error()
+	if err != nil || !strings.Contains(said, `unexpected status "429`) && !strings.Contains(said, `unexpected status "503`) {
+		return nil //nolint:nilerr // it did not fail because of that
 	}
 	u.Scheme = map[bool]string{true: "https", false: "http"}[u.Scheme == "wss"]
 	header = header.Clone()

@@ -28,7 +28,7 @@ type printed struct {
 
 // run has a command claim a browser.
 func (e *Endpoint) run(ctx context.Context, log *slog.Logger) (*Claim, error) {
-	cmd := exec.Command(e.Command[0], e.Command[1:]...) //nolint:gosec,noctx // the operator named it, and it ends with Release
+	cmd := exec.Command(e.Command[0], e.Command[1:]...) //nolint:noctx // it ends with Release
 	said := &tail{}
 	cmd.Stderr = said
 	cmd.WaitDelay = time.Second

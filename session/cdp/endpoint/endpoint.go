@@ -37,14 +37,12 @@ type Endpoint struct {
 
 // String names the endpoint, without what may be a key.
 func (e Endpoint) String() string {
-	at := ""
+	at := Shown(e.URL)
 	switch {
 	case e.WebDriver != "":
 		at = "WebDriver at " + Shown(e.WebDriver)
 	case len(e.Command) > 0:
 		at = "the command " + e.Command[0]
-	default:
-		at = Shown(e.URL)
 	}
 	if e.Name == "" {
 		return at

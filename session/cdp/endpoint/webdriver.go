@@ -75,7 +75,7 @@ func (e *Endpoint) newSession(ctx context.Context, log *slog.Logger) (*Claim, er
 		return nil, err
 	}
 	alive, stop := context.WithCancel(context.Background())
-	go d.keep(alive, path)
+	go d.keep(alive, path, aliveEvery)
 	return &Claim{URL: address, Once: true, Rented: true, release: sync.OnceFunc(func() { stop(); d.end(path) })}, nil
 }
 
@@ -98,8 +98,8 @@ func (d *driver) devTools(capabilities map[string]any) (string, error) {
 }
 
 // keep tells the server that a session is in use, until ctx ends.
-func (d *driver) keep(ctx context.Context, path string) {
-	tick := time.NewTicker(aliveEvery)
+func (d *driver) keep(ctx context.Context, path string, every time.Duration) {
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		select {

@@ -5,6 +5,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/net/http/httpguts"
 )
 
 // Browser is one entry of browsers: where a browser that runs elsewhere is had from.
@@ -14,11 +17,27 @@ type Browser struct {
 	WS        string   `key:"ws" secret:"true" help:"its WebSocket address, such as wss://b.example/?token=…"`
 	WebDriver string   `key:"webdriver" secret:"true" help:"a WebDriver server whose sessions have the capability se:cdp, such as a Selenium Grid: one session is one browser for max pages, and is deleted when they are not needed any more"`
 	Command   []string `key:"command" help:"a program with its arguments: it prints {\"url\":…} with, where needed, \"headers\" and \"reattach\", and gives the browser back when its stdin is closed"`
-	Headers   Patterns `key:"headers" secret:"true" help:"headers for url or ws, by name"`
+	Headers   Headers  `key:"headers" secret:"true" help:"headers for url or ws, by name"`
 	Max       int      `key:"max" required:"true" min:"1" help:"pages that are open in it at once, with those that stand by and those of catalogs"`
 	Reattach  string   `key:"reattach" enum:"auto,never" help:"for url and ws in a cluster: auto (the default) has another node go on with the pages of one that ended, where the browser keeps them; never"`
 	Line      int
 }
+
+// Headers are headers of HTTP by name.
+type Headers map[string]string
+
+func (h *Headers) decode(d *decoder, key string, n *yaml.Node) error {
+	*h = Headers{}
+	return d.pairs(n, key, func(k, v *yaml.Node) error {
+		if v.Kind != yaml.ScalarNode || !httpguts.ValidHeaderFieldName(k.Value) || !httpguts.ValidHeaderFieldValue(v.Value) {
+			return d.errorf(v, "%s: each must be a name and a text, such as {Authorization: \"Bearer …\"}", key)
+		}
+		(*h)[k.Value] = v.Value
+		return nil
+	})
+}
+
+func (*Headers) schema() object { return mapOf(object{"type": "string"}) }
 
 // check refuses what names no browser, or two. Addresses may hold keys, so that they are not shown.
 func (b *Browser) check() error {

@@ -96,7 +96,7 @@ type Config struct {
 	CORS                []string      `key:"cors" group:"serving" many:"words" help:"an origin whose pages may call (repeatable); * only with a token"`
 	Token               string        `key:"token" group:"serving" secret:"true" help:"the credential that callers must send; better in PAGETOOLS_TOKEN"`
 	WaitFor             []Wait        `key:"wait-for" group:"pages" many:"terms" help:"what a page must have before it counts as opened: tool:NAME, selector:CSS or idle (repeatable, or with commas); 10s at most"`
-	MaxSessions         int           `key:"max-sessions" group:"pages" also:"limits" unnamed:"most 4" min:"0" help:"pages that calls may hold at once (default by memory and cores)"`
+	MaxSessions         int           `key:"max-sessions" group:"pages" also:"limits" unnamed:"most 4" min:"0" help:"pages that calls may hold at once (default by memory and cores, and with browsers by their max)"`
 	CallTimeout         time.Duration `key:"call-timeout" group:"pages" also:"limits" unnamed:"most 30s" default:"30s" help:"how long a tool may run, at most 300s"`
 	Format              string        `key:"format" group:"output" default:"text" enum:"text,json,ndjson" run:"true" help:"output: text, json, ndjson"`
 	Quiet               bool          `key:"quiet" group:"output" run:"true" help:"print errors only"`
