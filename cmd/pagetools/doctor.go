@@ -353,20 +353,8 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 	if a.Engine == nil {
 		return d.api(ctx, a, t)
 	}
-	version, err := a.Engine.Start(ctx)
-	if err != nil {
-		fix := "Start the browser by hand with --headless to see what it says."
-		switch {
-		case d.p.conf.AutoConnect:
-			fix = ""
-		case d.p.conf.IsRemote():
-			fix = "Does a browser listen there? It is started with --remote-debugging-port."
-		}
-		return d.fail(terminal.ExitUnreachable, "start", fix, cause(err))
-	}
-	d.ok("start", "%s answers", version)
-	if t == nil {
-		return nil
+	if err := d.begin(ctx, a.Engine); err != nil || t == nil {
+		return err
 	}
 	ref := bridge.Ref{Site: t.Name, Caller: bridge.Local()}
 	catalog, err := a.Router.Await(ctx, ref)

@@ -55,7 +55,13 @@ func (a *App) load() transport.Load {
 			l.Refused += int(n)
 		}
 	}
+	l.Endpoints = map[string]string{}
 	for _, e := range a.running() {
+		for _, s := range e.States(false) {
+			if s.Name != "" {
+				l.Endpoints[s.Name] = s.State
+			}
+		}
 		c := e.Counts()
 		l.Browsers.Started += c.Started
 		l.Browsers.Failed += c.Failed

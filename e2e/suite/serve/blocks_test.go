@@ -66,6 +66,7 @@ var notRunHere = map[string]string{
 	"nginx -p . -c examples/cluster/nginx.conf":                                     "there is no nginx here",
 	"bin/pagetools cluster status --config examples/cluster/pagetools.yaml":         "there is no cluster at its end; TestTwoNodes has one",
 	"bin/pagetools cluster drain a --wait --config examples/cluster/pagetools.yaml": "the same",
+	"bin/pagetools doctor --config browsers.yaml":                                   "there are no browsers at these addresses; TestBrowsersElsewhere has some",
 	`curl -s http://127.0.0.1:8080/webtools/stamps -H 'Authorization: Bearer replace-this-text-of-the-agent' -H 'Content-Type: application/json' -d '{"sessionId":"me","action":"list-stamps","request":{}}'`: "the same",
 	"bin/pagetools cluster status":         "there is no cluster at its end; TestTwoNodes has one",
 	"bin/pagetools log --cluster":          "there is no cluster at its end; TestOneCatalog has one",

@@ -22,8 +22,8 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp"
-	"github.com/pagetools/pagetools/session/cdp/endpoint"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
+	"github.com/pagetools/pagetools/session/cdp/endpoint"
 
 	"github.com/pagetools/pagetools/e2e/suite"
 	"github.com/pagetools/pagetools/e2e/suite/docs"
