@@ -19,7 +19,7 @@ import (
 // nodes that live reach each other.
 func (d *doctor) cluster(ctx context.Context) error {
 	c := d.p.conf
-	if c.Cluster == "" {
+	if !clustered(c) {
 		return nil
 	}
 	o := &app.ClusterOptions{Credentials: c.ClusterCredentials, Log: d.p.log}
@@ -28,6 +28,9 @@ func (d *doctor) cluster(ctx context.Context) error {
 		return d.fail(terminal.ExitUsage, "cluster", "", err)
 	}
 	if o.Keys, err = clusterKeys(c); err != nil {
+		return d.fail(terminal.ExitUsage, "cluster key", "", err)
+	}
+	if err = proved(o, c); err != nil {
 		return d.fail(terminal.ExitUsage, "cluster key", "", err)
 	}
 	d.ok("cluster key", "%s", c.ClusterKeyFile)

@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -28,7 +29,9 @@ type ClusterOptions struct {
 	// it; "" is none.
 	Servers     []string
 	Credentials string
-	Keys        key.Keys
+	// TLS is for engines that nodes start; nil is the system's.
+	TLS  *tls.Config
+	Keys key.Keys
 	// Name is the node's, and Address that of its listener for other nodes, as those reach it.
 	Name, Address string
 	// Lease sets how long a node that is not heard of counts as alive; zero means 4 s.
@@ -89,7 +92,7 @@ func (o *ClusterOptions) waits(why error) {
 // OpenRecords connects to the engine of a cluster, and waits for it until ctx ends.
 func OpenRecords(ctx context.Context, o *ClusterOptions) (*jetstream.Store, error) {
 	for {
-		store, err := jetstream.Open(ctx, jetstream.Options{Servers: o.Servers, Credentials: o.Credentials, Name: o.Name, Log: o.Log})
+		store, err := jetstream.Open(ctx, jetstream.Options{Servers: o.Servers, Credentials: o.Credentials, TLS: o.TLS, Name: o.Name, Log: o.Log})
 		if err == nil {
 			return store, nil
 		}

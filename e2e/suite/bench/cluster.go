@@ -132,25 +132,11 @@ func routedRows(alone, home, entry *server) ([]row, error) {
 			return nil, err
 		}
 	}
-	var medians [3][]time.Duration
-	for round := range size.rounds + 1 {
-		var took [3][]time.Duration
-		for range size.calls {
-			for i, call := range calls {
-				one, err := sample(1, call)
-				if err != nil {
-					return nil, err
-				}
-				took[i] = append(took[i], one...)
-			}
-		}
-		for i := range took {
-			if round > 0 { // the first one warms up
-				medians[i] = append(medians[i], quantile(took[i], .5))
-			}
-		}
+	took, err := inTurns(calls)
+	if err != nil {
+		return nil, err
 	}
-	direct, here, routed := median(medians[0]), median(medians[1]), median(medians[2])
+	direct, here, routed := took[0], took[1], took[2]
 	at := latency("call at the node that has its session, against a process alone, p50", here, direct, 1.05)
 	at.target = "at most 1.05"
 	return []row{at, latency("call through another node, with its ticket, against the node itself, p50", routed, here, 1.6)}, nil

@@ -44,10 +44,11 @@ type row struct {
 
 func main() {
 	full := flag.Bool("full", false, "measure for figures that are recorded, which takes a quarter of an hour")
-	only := flag.String("only", "", "measure one group: apis, batch, card, cluster, console, inside, recorded, fresh, egress, kit, live, logins, mcp, pages, sessions, noise, outside, starts or strangers; with -peers, one of them")
+	only := flag.String("only", "", "measure one group: apis, batch, before, card, cluster, console, inside, recorded, fresh, egress, kit, live, logins, mcp, pages, sessions, noise, outside, starts or strangers; with -peers, one of them")
 	packages := flag.String("peers", "", "a `folder` with npm's packages of others: measure ours beside them instead")
 	figures := flag.String("figures", "", "the `file` for what -peers finds")
 	document := flag.String("document", "", "an OpenAPI document, a `file`, in the place of one that is made, for the group starts")
+	before := flag.String("before", "", "an earlier build, a `program`, that the group before compares this one with")
 	api := flag.Bool("api", false, "serve the API that the group apis calls, and measure nothing")
 	flag.Parse()
 	debug.SetGCPercent(300) // as serve does
@@ -55,7 +56,7 @@ func main() {
 	if *full {
 		size = whole
 	}
-	measure := func() error { return run(ctx, *only, *document) }
+	measure := func() error { return run(ctx, *only, *document, *before) }
 	if *api {
 		measure = serveAPI
 	}
@@ -69,7 +70,7 @@ func main() {
 }
 
 // run measures every group, or one, and prints its rows as it ends.
-func run(ctx context.Context, only, document string) error {
+func run(ctx context.Context, only, document, before string) error {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = w.Write([]byte(page))
@@ -86,8 +87,8 @@ func run(ctx context.Context, only, document string) error {
 	fmt.Println("|---|---|---|---|---|---|")
 	var failed []string
 	found := false
-	for _, g := range groups(bin, site.URL, document) {
-		if only != "" && g.name != only {
+	for _, g := range groups(bin, site.URL, document, before) {
+		if only != "" && g.name != only || g.name == "before" && before == "" {
 			continue
 		}
 		found = true
@@ -117,10 +118,11 @@ type group struct {
 	measure func(context.Context) ([]row, error)
 }
 
-func groups(bin, url, document string) []group {
+func groups(bin, url, document, before string) []group {
 	return []group{
 		{"inside", func(ctx context.Context) ([]row, error) { return insideRows(ctx, url) }},
 		{"batch", func(context.Context) ([]row, error) { return batchRows(url) }},
+		{"before", func(ctx context.Context) ([]row, error) { return beforeRows(ctx, bin, before, url) }},
 		{"card", func(ctx context.Context) ([]row, error) { return cardRows(ctx, url) }},
 		{"console", func(ctx context.Context) ([]row, error) { return consoleRows(ctx, url) }},
 		{"recorded", func(ctx context.Context) ([]row, error) { return recordedRows(ctx, url) }},
