@@ -23,7 +23,7 @@ func TestUnknownHome(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := &homes{nodes: nodesOf{node, "a"}, dir: directory.New(directory.Options{Records: r, Sealer: keys.Sealer(key.Records)}),
-		namer: keys.Namers()[0], held: map[string]*heldHome{}, epochs: map[int64]string{}}
+		namer: keys.Namers()[0], held: map[string]*heldHome{}, opened: map[int64]*openedPage{}}
 	name := bridge.SessionName{Caller: "agent", Site: "shop", ID: "s"}
 	fault = recordstest.Fail
 	_, opened := a.Open(t.Context(), name)

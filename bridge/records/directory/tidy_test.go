@@ -17,7 +17,7 @@ func TestTidy(t *testing.T) {
 		d := w.node()
 		tidy := func(why string, want int) {
 			t.Helper()
-			if n, err := d.Tidy(t.Context(), 24*time.Hour); n != want || err != nil {
+			if n, err := d.Tidy(t.Context(), 15*time.Minute, 24*time.Hour); n != want || err != nil {
 				t.Errorf("%s: %d removed, want %d, %v", why, n, want, err)
 			}
 		}
@@ -53,7 +53,7 @@ func TestTidy(t *testing.T) {
 		}
 		<-time.After(2 * time.Hour)
 		w.fails(recordstest.Fail, "delete")
-		if n, err := d.Tidy(t.Context(), 24*time.Hour); n != 0 || err == nil {
+		if n, err := d.Tidy(t.Context(), 15*time.Minute, 24*time.Hour); n != 0 || err == nil {
 			t.Errorf("%d removed, and %v", n, err)
 		}
 		w.fails(recordstest.None, "")
@@ -64,7 +64,7 @@ func TestTidy(t *testing.T) {
 			}
 		}
 		w.fails(recordstest.Fail, "watch")
-		if _, err := d.Tidy(t.Context(), time.Hour); err == nil {
+		if _, err := d.Tidy(t.Context(), time.Hour, time.Hour); err == nil {
 			t.Error("without the engine")
 		}
 	})
