@@ -159,6 +159,9 @@ func nodeOptions(p *program, targets []*target) (*app.ClusterOptions, error) {
 	if err := errors.Join(proved(o, c), hasEngine(o, c)); err != nil {
 		return nil, err
 	}
+	if o.DataDir, err = dataFolder(c); err != nil && !errors.Is(err, config.ErrNoDataDir) {
+		return nil, err
+	}
 	host, _, err := net.SplitHostPort(c.PeerListen)
 	switch ip := net.ParseIP(host); {
 	case c.PeerListen == "":
