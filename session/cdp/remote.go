@@ -37,6 +37,7 @@ func NewRemote(o RemoteOptions) (*Engine, error) {
 				return nil, err
 			}
 			b.native, b.words = o.Native, o.Words
+			b.confine(o.Proxy)
 			return b, nil
 		}
 		e.add(s)
