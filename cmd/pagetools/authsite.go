@@ -48,6 +48,9 @@ func (a *auth) store(ctx context.Context) (s *oauth.Store, end func() error, err
 	if errors.Is(err, app.ErrOtherKey) {
 		return nil, nil, terminal.Usage("--cluster-key-file: %w", err)
 	}
+	if errors.Is(err, app.ErrOtherVault) {
+		return nil, nil, terminal.Usage("--cluster-memory: %w", err)
+	}
 	if err != nil {
 		return nil, nil, terminal.Unreachable("the logins of the cluster cannot be read: %v", err)
 	}

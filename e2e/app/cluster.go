@@ -17,6 +17,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/records/directory"
 	"github.com/pagetools/pagetools/bridge/records/lease"
 	"github.com/pagetools/pagetools/bridge/store/jetstream"
+	"github.com/pagetools/pagetools/bridge/store/postgres"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/cluster"
 	"github.com/pagetools/pagetools/transport/cluster/key"
@@ -28,7 +29,10 @@ type ClusterOptions struct {
 	// it; "" is none.
 	Servers     []string
 	Credentials string
-	Keys        key.Keys
+	// Memory is the address of a PostgreSQL database with what must not be lost with a node; "" keeps it in
+	// the engine. It is a secret.
+	Memory string
+	Keys   key.Keys
 	// Name is the node's, and Address that of its listener for other nodes, as those reach it.
 	Name, Address string
 	// Lease sets how long a node that is not heard of counts as alive; zero means 4 s.
@@ -59,6 +63,8 @@ type Cluster struct {
 	keys    key.Keys
 	store   *jetstream.Store
 	records *measured // in store
+	vault   *measured // what must not be lost with this node: in memory, or in store where that is nil
+	memory  *postgres.Store
 	meter   *transport.ClusterMeter
 	expired atomic.Int64
 	node    *lease.Node
@@ -115,6 +121,10 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{Identity: id, keys: o.Keys, store: store, records: &measured{Records: store}, meter: transport.NewClusterMeter(), ended: make(chan struct{})}
+	if err = c.openVault(ctx, o); err != nil {
+		c.closeStores()
+		return nil, err
+	}
 	var once sync.Once
 	about := func() lease.Facts {
 		f := lease.Facts{Node: o.Name, Address: o.Address, Build: o.Version}
@@ -130,7 +140,7 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 	late := time.AfterFunc(engineWait, func() { o.waits(errNoWrites) })
 	defer late.Stop()
 	if err = c.share(ctx, o); err != nil {
-		store.Close()
+		c.closeStores()
 		return nil, err
 	}
 	c.newCatalogs(o)
@@ -144,7 +154,7 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 			c.catalogs.Kick()
 		}})
 	if err != nil {
-		store.Close()
+		c.closeStores()
 		return nil, err
 	}
 	c.dir = directory.New(directory.Options{Records: c.records, Sealer: o.Keys.Sealer(key.Records), Dead: c.isDead})
@@ -189,7 +199,7 @@ func (c *Cluster) Leave() error {
 	defer cancel()
 	err := c.node.Leave(ctx)
 	c.Close()
-	c.store.Close()
+	c.closeStores()
 	return err
 }
 

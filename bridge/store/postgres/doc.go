@@ -1,4 +1,4 @@
-// Package postgres keeps the records of bridge/records in a table of PostgreSQL 12 or newer.
+// Package postgres keeps the records of bridge/records in a table of PostgreSQL.
 //
 // Each change takes the next revision from a row that all changes lock, so revisions are in the order in
 // which changes happened, and tells the listeners of a channel about itself. A statement is sent once: an

@@ -174,6 +174,31 @@ func TestSilence(t *testing.T) {
 	}
 }
 
+// TestSentOnce: a change whose answer was lost has happened, once, and is told as neither done nor refused.
+func TestSentOnce(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.Start(t)
+	gate := server.Gate()
+	s, direct := connect(t, gate.Address()), connect(t, server.Address())
+	before, err := s.Create(t.Context(), "s.A", []byte("one")) // so that there is a connection
+	if err != nil {
+		t.Fatal(err)
+	}
+	mend := gate.LoseAnswers()
+	_, err = s.Create(t.Context(), "s.B", []byte("two"))
+	if err == nil || errors.Is(err, records.ErrExists) {
+		t.Errorf("without an answer: %v", err)
+	}
+	mend()
+	r, err := direct.Get(t.Context(), "s.B")
+	if err != nil || string(r.Value) != "two" || r.Revision != before+1 {
+		t.Errorf("%+v after revision %d, %v", r, before, err)
+	}
+	if next, err := s.Update(t.Context(), "s.B", nil, r.Revision); err != nil || next != r.Revision+1 {
+		t.Errorf("it was sent again: revision %d after %d, %v", next, r.Revision, err)
+	}
+}
+
 // TestSecretAddress: no error has any of the address, whatever is wrong.
 func TestSecretAddress(t *testing.T) {
 	t.Parallel()

@@ -62,7 +62,11 @@ func programs(t testing.TB) string {
 func Start(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{t: t, bin: programs(t)}
-	folder, err := os.MkdirTemp("", "pagetools-postgres-")
+	within := "" // the folder for temporary files, which another user may not reach
+	if os.Getuid() == 0 {
+		within = "/tmp"
+	}
+	folder, err := os.MkdirTemp(within, "pagetools-postgres-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +74,7 @@ func Start(t testing.TB) *Server {
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	s.own(t)
 	secret := filepath.Join(folder, "password")
-	if err := os.WriteFile(secret, []byte(Password+"\n"), 0o644); err != nil { 
+	if err := os.WriteFile(secret, []byte(Password+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	made := s.command(context.Background(), "initdb", "--no-sync", "--no-locale", "--encoding=UTF8", "--auth=scram-sha-256",
@@ -211,6 +215,7 @@ type Gate struct {
 	listener net.Listener
 	target   string
 	silent   atomic.Pointer[chan struct{}] // nil: it passes all on
+	loses    atomic.Bool
 
 	mu    sync.Mutex
 	conns map[net.Conn]bool
@@ -250,6 +255,12 @@ func (g *Gate) Silence() (mend func()) {
 	})
 }
 
+// LoseAnswers has the server do what it is told, and its connections end before they answer, until mend.
+func (g *Gate) LoseAnswers() (mend func()) {
+	g.loses.Store(true)
+	return func() { g.loses.Store(false) }
+}
+
 func (g *Gate) await() {
 	for is := g.silent.Load(); is != nil; is = g.silent.Load() {
 		<-*is
@@ -270,19 +281,22 @@ func (g *Gate) pass(c net.Conn) {
 	done := make(chan struct{}, 2)
 	for from, into := range map[net.Conn]net.Conn{c: to, to: c} {
 		go func() {
-			g.copy(into, from)
+			g.copy(into, from, from == to)
 			done <- struct{}{}
 		}()
 	}
 	<-done
 }
 
-func (g *Gate) copy(to io.Writer, from io.Reader) {
+func (g *Gate) copy(to io.Writer, from io.Reader, answers bool) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
 		g.await()
 		if n > 0 {
+			if answers && g.loses.Load() {
+				return
+			}
 			if _, err := to.Write(buffer[:n]); err != nil {
 				return
 			}
