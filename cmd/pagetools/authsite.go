@@ -34,13 +34,13 @@ func (s *authSite) close() {
 
 // store opens the credentials of the data folder, or of the cluster. The caller must call end.
 func (a *auth) store(ctx context.Context) (s *oauth.Store, end func() error, err error) {
-	if a.p.conf.Cluster == "" {
+	if !clustered(a.p.conf) {
 		if s, err = a.ownStore(); err != nil {
 			return nil, nil, err
 		}
 		return s, s.Close, nil
 	}
-	o, err := a.p.clusterOptions()
+	o, err := clusterOptions(a.p)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -93,7 +93,7 @@ func noNode(name string, others []string) *bridge.Error {
 func drainNode(ctx context.Context, p *program, name string, wait bool) error {
 	out := drained{Node: name}
 	var err error
-	if p.conf.Cluster != "" {
+	if clustered(p.conf) {
 		var nodes map[string]http.RoundTripper
 		var done func()
 		if nodes, done, err = p.clusterPeers(ctx); err != nil {
@@ -130,7 +130,7 @@ func awaitDrained(ctx context.Context, p *program, name string) error {
 	for {
 		s, err := readStatus(ctx, p)
 		if err != nil {
-			if e, ok := errors.AsType[*terminal.ExitError](err); ok && e.Code == terminal.ExitUnreachable && p.conf.Cluster == "" {
+			if e, ok := errors.AsType[*terminal.ExitError](err); ok && e.Code == terminal.ExitUnreachable && !clustered(p.conf) {
 				return nil // it was the node of the data directory
 			}
 			return err
@@ -148,7 +148,7 @@ func awaitDrained(ctx context.Context, p *program, name string) error {
 
 // clusterPeers returns the nodes of the cluster that the settings name.
 func (p *program) clusterPeers(ctx context.Context) (map[string]http.RoundTripper, func(), error) {
-	o, err := p.clusterOptions()
+	o, err := clusterOptions(p)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -120,7 +120,7 @@ func clusterLog(ctx context.Context, p *program, f bridge.CallFilter, servers st
 	}
 	var l nodeLog
 	var err error
-	if p.conf.Cluster != "" {
+	if clustered(p.conf) {
 		nodes, done, failed := p.clusterPeers(ctx)
 		if failed != nil {
 			return failed

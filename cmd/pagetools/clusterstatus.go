@@ -65,15 +65,18 @@ func (o *operators) clusterRoutes() []transport.Route {
 
 // readStatus asks the engine, or the node of the data directory.
 func readStatus(ctx context.Context, p *program) (s app.ClusterStatus, err error) {
-	if p.conf.Cluster != "" {
-		o, err := p.places()
+	if clustered(p.conf) {
+		o, err := places(p)
 		if err != nil {
 			return s, err
 		}
-		if p.conf.ClusterKeyFile != "" {
+		if p.conf.ClusterKeyFile != "" || p.conf.ClusterEmbed {
 			if o.Keys, err = clusterKeys(p.conf); err != nil {
 				return s, err
 			}
+		}
+		if err := proved(o, p.conf); err != nil {
+			return s, err
 		}
 		return app.ReadCluster(ctx, o), nil
 	}

@@ -19,14 +19,17 @@ import (
 // nodes that live reach each other.
 func (d *doctor) cluster(ctx context.Context) error {
 	c := d.p.conf
-	if c.Cluster == "" {
+	if !clustered(c) {
 		return nil
 	}
-	o, err := d.p.places()
+	o, err := places(d.p)
 	if err != nil {
 		return d.fail(terminal.ExitUsage, "cluster", "", err)
 	}
 	if o.Keys, err = clusterKeys(c); err != nil {
+		return d.fail(terminal.ExitUsage, "cluster key", "", err)
+	}
+	if err = proved(o, c); err != nil {
 		return d.fail(terminal.ExitUsage, "cluster key", "", err)
 	}
 	d.ok("cluster key", "%s", c.ClusterKeyFile)

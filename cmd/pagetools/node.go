@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +21,7 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/e2e/app/embed"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/cluster"
 	"github.com/pagetools/pagetools/transport/cluster/key"
@@ -31,6 +34,7 @@ type node struct {
 	keys    key.Keys
 	config  atomic.Pointer[string] // the digest of sites and callers
 	listen  net.Listener
+	engine  *embed.Engine // nil: it is not ours
 	log     *slog.Logger
 	server  *http.Server
 	drains  chan struct{} // closed when an operator wants it to end
@@ -54,8 +58,15 @@ func clusterKeys(c *config.Config) (keys key.Keys, err error) {
 	return keys, nil
 }
 
-// engines reads --cluster.
+// clustered reports whether the settings name a cluster.
+func clustered(c *config.Config) bool { return c.Cluster != "" || c.ClusterEmbed }
+
+// engines reads where the engines of the cluster are.
 func engines(c *config.Config) ([]string, error) {
+	if c.ClusterEmbed {
+		peers, err := enginePeers(c)
+		return embed.Servers(peers), err
+	}
 	var all []string
 	for _, one := range strings.Split(c.Cluster, ",") {
 		u, err := url.Parse(strings.TrimSpace(one))
@@ -67,11 +78,34 @@ func engines(c *config.Config) ([]string, error) {
 	return all, nil
 }
 
+// enginePeers reads --cluster-peers.
+func enginePeers(c *config.Config) ([]embed.Peer, error) {
+	switch {
+	case c.Cluster != "":
+		return nil, terminal.Usage("--cluster-embed cannot be combined with --cluster: it starts engines, and the other names those that run")
+	case c.ClusterPeers == "":
+		return nil, terminal.Usage("--cluster-embed needs --cluster-peers, the nodes with where their engines are reached, such as a=10.0.0.11,b=10.0.0.12,c=10.0.0.13")
+	}
+	peers, err := embed.ParsePeers(c.ClusterPeers)
+	if err != nil {
+		return nil, terminal.Usage("invalid value for --cluster-peers: %w", err)
+	}
+	return peers, nil
+}
+
+// proved adds what engines that nodes start want to see of a node.
+func proved(o *app.ClusterOptions, c *config.Config) (err error) {
+	if c.ClusterEmbed {
+		o.TLS, err = cluster.EngineClient(o.Keys)
+	}
+	return err
+}
+
 // memoryInNATS is the value of --cluster-memory for the engine of the cluster.
 const memoryInNATS = "nats"
 
 // places reads where the cluster of the settings is: its engine, and what must not be lost with a node.
-func (p *program) places() (*app.ClusterOptions, error) {
+func places(p *program) (*app.ClusterOptions, error) {
 	o := &app.ClusterOptions{Credentials: p.conf.ClusterCredentials, Log: p.log}
 	var err error
 	if o.Servers, err = engines(p.conf); err != nil || p.conf.ClusterMemory == memoryInNATS {
@@ -86,10 +120,13 @@ func (p *program) places() (*app.ClusterOptions, error) {
 }
 
 // clusterOptions reads where the cluster of the settings is, and its key.
-func (p *program) clusterOptions() (*app.ClusterOptions, error) {
-	o, err := p.places()
+func clusterOptions(p *program) (*app.ClusterOptions, error) {
+	o, err := places(p)
 	if err == nil {
 		o.Keys, err = clusterKeys(p.conf)
+	}
+	if err == nil {
+		err = proved(o, p.conf)
 	}
 	return o, err
 }
@@ -111,21 +148,21 @@ func nodeName(c *config.Config) (string, error) {
 }
 
 // ofCluster are the settings that mean nothing without --cluster.
-var ofCluster = []string{"cluster-key-file", "cluster-key-old", "cluster-credentials", "cluster-memory", "node", "peer-listen", "peer-address", "lease"}
+var ofCluster = []string{"cluster-key-file", "cluster-key-old", "cluster-credentials", "cluster-memory", "cluster-peers", "node", "peer-listen", "peer-address", "lease"}
 
 // nodeOptions reads what serve is told of a cluster, and refuses what cannot be, before the engine is
 // asked. It is nil without --cluster.
 func nodeOptions(p *program, targets []*target) (*app.ClusterOptions, error) {
 	c := p.conf
-	if c.Cluster == "" {
+	if !clustered(c) {
 		for _, name := range ofCluster {
 			if !c.IsDefault(name) && c.From(name) != "environment" {
-				return nil, terminal.Usage("--%s needs --cluster, which names the engine of the cluster", name)
+				return nil, terminal.Usage("--%s needs --cluster, which names the engine of the cluster, or --cluster-embed", name)
 			}
 		}
 		return nil, nil //nolint:nilnil // there is none
 	}
-	o, err := p.places()
+	o, err := places(p)
 	if err != nil {
 		return nil, err
 	}
@@ -134,6 +171,9 @@ func nodeOptions(p *program, targets []*target) (*app.ClusterOptions, error) {
 		return nil, err
 	}
 	if o.Keys, err = clusterKeys(c); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(proved(o, c), hasEngine(o, c)); err != nil {
 		return nil, err
 	}
 	host, _, err := net.SplitHostPort(c.PeerListen)
@@ -149,6 +189,43 @@ func nodeOptions(p *program, targets []*target) (*app.ClusterOptions, error) {
 		return nil, terminal.Usage("invalid value %q for --peer-address: must be an address such as https://10.0.0.11:7302", text.Line(c.PeerAddress))
 	}
 	return o, fitsCluster(p, targets)
+}
+
+// hasEngine refuses a node that cannot start an engine, where the settings say that it does.
+func hasEngine(o *app.ClusterOptions, c *config.Config) error {
+	if !c.ClusterEmbed {
+		return nil
+	}
+	peers, err := enginePeers(c)
+	switch {
+	case err != nil:
+		return err
+	case !slices.ContainsFunc(peers, func(p embed.Peer) bool { return p.Node == o.Name }):
+		return terminal.Usage("--cluster-peers does not name the node %s, which is this one: --node says its name", text.Line(o.Name))
+	case c.DataDir == config.Off:
+		return terminal.Usage("--cluster-embed needs a data directory: its engine keeps there what the nodes share")
+	}
+	return nil
+}
+
+// startEngine starts the engine of this node, where the settings say so; nil is none.
+func (p *program) startEngine(ctx context.Context, o *app.ClusterOptions) (*embed.Engine, error) {
+	if !p.conf.ClusterEmbed {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	peers, err := enginePeers(p.conf)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := dataFolder(p.conf)
+	if err != nil {
+		return nil, err
+	}
+	e, err := embed.Start(ctx, embed.Options{Folder: filepath.Join(dir, "engine"), Node: o.Name, Peers: peers, Keys: o.Keys, Log: p.log})
+	if err != nil {
+		return nil, terminal.Unreachable("--cluster-embed: %v", err)
+	}
+	return e, nil
 }
 
 // fitsCluster refuses what only one process can have.
@@ -195,9 +272,13 @@ func (p *program) join(ctx context.Context, pl *plan, waiting func()) (*node, er
 	n := &node{name: o.Name, keys: o.Keys, listen: l, log: p.log, drains: make(chan struct{})}
 	n.configured(pl.targets, p.conf)
 	o.Config = func() string { return *n.config.Load() }
+	if n.engine, err = p.startEngine(ctx, o); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
 	n.cluster, err = app.JoinCluster(ctx, o)
 	if err != nil {
 		_ = l.Close()
+		n.engine.Close()
 		if errors.Is(err, app.ErrOtherKey) {
 			return nil, terminal.Usage("--cluster-key-file: %w. While the key is replaced, --cluster-key-old names the old one; where that is lost, "+
 				"remove the record: consent, versions and results that are kept are given up with it", err)
@@ -277,6 +358,7 @@ func (n *node) leave(p *program) {
 	if err := n.cluster.Leave(); err != nil {
 		p.say("warning: the other nodes wait for the end of this one: %v", err)
 	}
+	n.engine.Close()
 }
 
 // peers adds the other nodes to the processes that the operators' page shows.

@@ -46,6 +46,7 @@ func TestClusterIsRefused(t *testing.T) {
 		}
 		return all
 	}
+	embedded := func(more ...string) []string { return append(append(without("--cluster"), "--cluster-embed"), more...) }
 	for why, x := range map[string]struct {
 		args []string
 		says string
@@ -66,6 +67,11 @@ func TestClusterIsRefused(t *testing.T) {
 		"a profile":                 {with("--user-data-dir", dir), "a profile belongs to one browser"},
 		"no callers":                {without("--token"), "needs callers"},
 		"no cluster":                {without("--cluster"), "needs --cluster"},
+		"two kinds of engines":      {with("--cluster-embed"), "cannot be combined with --cluster"},
+		"no peers":                  {embedded(), "needs --cluster-peers"},
+		"two peers":                 {embedded("--cluster-peers", "a=10.0.0.11,b=10.0.0.12"), "odd number"},
+		"peers without this node":   {embedded("--cluster-peers", "b=10.0.0.11"), "does not name the node a"},
+		"an engine without a place": {embedded("--cluster-peers", "a=127.0.0.1"), "needs a data directory"},
 	} {
 		var out, errs bytes.Buffer
 		code := run(t.Context(), x.args, strings.NewReader(""), &out, &errs)

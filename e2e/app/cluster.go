@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -29,6 +30,8 @@ type ClusterOptions struct {
 	// it; "" is none.
 	Servers     []string
 	Credentials string
+	// TLS is for engines that nodes start; nil is the system's.
+	TLS *tls.Config
 	// Memory is the address of a PostgreSQL database with what must not be lost with a node; "" keeps it in
 	// the engine. It is a secret.
 	Memory string
@@ -95,7 +98,7 @@ func (o *ClusterOptions) waits(why error) {
 // OpenRecords connects to the engine of a cluster, and waits for it until ctx ends.
 func OpenRecords(ctx context.Context, o *ClusterOptions) (*jetstream.Store, error) {
 	for {
-		store, err := jetstream.Open(ctx, jetstream.Options{Servers: o.Servers, Credentials: o.Credentials, Name: o.Name, Log: o.Log})
+		store, err := jetstream.Open(ctx, jetstream.Options{Servers: o.Servers, Credentials: o.Credentials, TLS: o.TLS, Name: o.Name, Log: o.Log})
 		if err == nil {
 			return store, nil
 		}

@@ -101,7 +101,7 @@ func ReadCluster(ctx context.Context, o *ClusterOptions) ClusterStatus {
 
 // openExisting connects to the engine of a cluster that there is, where the connection gets a name.
 func openExisting(ctx context.Context, o *ClusterOptions, name string) (*jetstream.Store, error) {
-	return jetstream.Open(ctx, jetstream.Options{Servers: o.Servers, Credentials: o.Credentials, Name: name, Existing: true, Log: o.Log})
+	return jetstream.Open(ctx, jetstream.Options{Servers: o.Servers, Credentials: o.Credentials, TLS: o.TLS, Name: name, Existing: true, Log: o.Log})
 }
 
 // Status looks at the cluster of this node.

@@ -29,6 +29,9 @@ const (
 	clockSkew = 24 * time.Hour
 )
 
+// firstDay and lastDay bound what has the same dates on every node.
+var firstDay, lastDay = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+
 // nodeName is the form of the names of nodes: one label of a name of the DNS.
 var nodeName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
@@ -41,15 +44,20 @@ type authority struct {
 	key         ed25519.PrivateKey
 }
 
-// newAuthority derives the authority. Its certificate is the same bytes on every node, because the
-// serial and the dates are fixed and signatures of Ed25519 have nothing random.
-func newAuthority(k key.Key) (*authority, error) {
-	private := ed25519.NewKeyFromSeed(k.Subkey(key.Authority))
+// newAuthority derives the authority of nodes, or that of their engines. Its certificate is the same
+// bytes on every node, because the serial and the dates are fixed and signatures of Ed25519 have
+// nothing random.
+func newAuthority(k key.Key, of key.Purpose) (*authority, error) {
+	private := ed25519.NewKeyFromSeed(k.Subkey(of))
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "the nodes of a pagetools cluster"},
-		NotBefore: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
+		NotBefore: firstDay, NotAfter: lastDay,
 		KeyUsage: x509.KeyUsageCertSign, BasicConstraintsValid: true, IsCA: true, MaxPathLenZero: true,
-		PermittedDNSDomainsCritical: true, PermittedDNSDomains: []string{domain},
+	}
+	if of == key.Engine { // it has the name under which the others reach it
+		template.Subject.CommonName = "the engines of a pagetools cluster"
+	} else {
+		template.PermittedDNSDomainsCritical, template.PermittedDNSDomains = true, []string{domain}
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
@@ -61,6 +69,11 @@ func newAuthority(k key.Key) (*authority, error) {
 
 // sign makes the certificate of a node, with a key that never leaves the process.
 func (a *authority) sign(node string, now time.Time) (*tls.Certificate, error) {
+	return a.complete(&x509.Certificate{DNSNames: []string{node + "." + domain}, NotBefore: now.Add(-clockSkew), NotAfter: now.Add(certificateLife)})
+}
+
+// complete makes a certificate for both sides of a connection, with a new key.
+func (a *authority) complete(template *x509.Certificate) (*tls.Certificate, error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("making the certificate of a node: %w", err)
@@ -69,11 +82,8 @@ func (a *authority) sign(node string, now time.Time) (*tls.Certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the certificate of a node: %w", err)
 	}
-	template := &x509.Certificate{
-		SerialNumber: serial.Add(serial, big.NewInt(2)), DNSNames: []string{node + "." + domain},
-		NotBefore: now.Add(-clockSkew), NotAfter: now.Add(certificateLife), KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, BasicConstraintsValid: true,
-	}
+	template.SerialNumber, template.KeyUsage, template.BasicConstraintsValid = serial.Add(serial, big.NewInt(2)), x509.KeyUsageDigitalSignature, true
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, public, a.key)
 	if err != nil {
 		return nil, fmt.Errorf("making the certificate of a node: %w", err)
@@ -102,7 +112,7 @@ func NewIdentity(name string, keys key.Keys, now func() time.Time) (*Identity, e
 	}
 	id := &Identity{name: name, trust: x509.NewCertPool(), now: now}
 	for i, k := range keys.All() {
-		a, err := newAuthority(k)
+		a, err := newAuthority(k, key.Authority)
 		if err != nil {
 			return nil, err
 		}

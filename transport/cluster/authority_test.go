@@ -79,7 +79,7 @@ func TestAuthorityIsTheSame(t *testing.T) {
 	k := key.New()
 	var all [][]byte
 	for _, of := range []key.Key{k, k, key.New()} {
-		a, err := newAuthority(of)
+		a, err := newAuthority(of, key.Authority)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func forged(t *testing.T, a *authority, change func(*x509.Certificate)) *tls.Cer
 func TestOnlyNodesSpeak(t *testing.T) {
 	k, other := key.New(), key.New()
 	b := identity(t, "b", nil, k)
-	a, err := newAuthority(k)
+	a, err := newAuthority(k, key.Authority)
 	if err != nil {
 		t.Fatal(err)
 	}

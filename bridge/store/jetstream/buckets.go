@@ -56,14 +56,17 @@ func form(bucket string, age time.Duration, replicas int) *nats.StreamConfig {
 type maker struct {
 	conn     *nats.Conn
 	js       nats.JetStreamContext
-	trusting bool // takes old servers with copies, in a test that shows why we do not
-	existing bool // makes none
+	trusting bool          // takes old servers with copies, in a test that shows why we do not
+	existing bool          // makes none
+	timeout  time.Duration // of an operation, whatever else ctx allows
 }
 
 // ready makes a bucket that is missing, or returns why the one that is there does not do. The
 // number of its copies is returned.
 func (b *maker) ready(ctx context.Context, bucket string, age time.Duration, replicas int) (int, error) {
-	info, err := b.js.StreamInfo(stream(bucket), nats.Context(ctx))
+	asking, cancel := context.WithTimeout(ctx, b.timeout) // servers without a leader answer nothing
+	defer cancel()
+	info, err := b.js.StreamInfo(stream(bucket), nats.Context(asking))
 	if errors.Is(err, nats.ErrStreamNotFound) && !b.existing {
 		info, err = b.make(ctx, bucket, age, replicas)
 	}
@@ -97,6 +100,8 @@ func (b *maker) unsafe() error {
 
 // make makes a bucket. Without a number of copies there are three in a cluster, and one elsewhere.
 func (b *maker) make(ctx context.Context, bucket string, age time.Duration, replicas int) (*nats.StreamInfo, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.timeout)
+	defer cancel()
 	want := replicas
 	if want == 0 {
 		want = 3

@@ -132,7 +132,7 @@ func (s *Store) prepare(ctx context.Context, o Options, trusting bool) error {
 		return err
 	}
 	s.js = js
-	b := &maker{s.conn, s.js, trusting, o.Existing}
+	b := &maker{s.conn, s.js, trusting, o.Existing, s.timeout}
 	for i, bucket := range buckets {
 		copies, err := b.ready(ctx, bucket.name, bucket.age, o.Replicas)
 		if err != nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +40,7 @@ func connect(t testing.TB, address string, more ...func(*Options)) *Store {
 // TestConformance: what records.Records says holds with PostgreSQL.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	server := postgrestest.Start(t)
+	server := postgrestest.Start(t, postgrestest.Quick...)
 	recordstest.Test(t, func(t *testing.T) records.Records {
 		return connect(t, server.Address(), func(o *Options) { o.Timeout = 20 * time.Second }) // eight race, on a busy machine
 	})
@@ -47,7 +49,7 @@ func TestConformance(t *testing.T) {
 // TestVault: what all nodes keep together is kept as bridge.Memory says.
 func TestVault(t *testing.T) {
 	t.Parallel()
-	server := postgrestest.Start(t)
+	server := postgrestest.Start(t, postgrestest.Quick...)
 	open := func(t *testing.T, m bridgetest.MemoryOptions) bridge.Memory {
 		t.Helper()
 		keys := clusterkey.Keys{Now: clusterkey.New()} // which names everything otherwise
@@ -127,7 +129,7 @@ func closed(t *testing.T, changes <-chan records.Record) {
 // caller goes; a watch is closed. What was sent happens once, or not at all.
 func TestSilence(t *testing.T) {
 	t.Parallel()
-	server := postgrestest.Start(t)
+	server := postgrestest.Start(t, postgrestest.Quick...)
 	gate := server.Gate()
 	s := connect(t, gate.Address(), func(o *Options) { o.Timeout = time.Second })
 	rev, err := s.Create(t.Context(), "s.A", []byte("one"))
@@ -177,7 +179,7 @@ func TestSilence(t *testing.T) {
 // TestSentOnce: a change whose answer was lost has happened, once, and is told as neither done nor refused.
 func TestSentOnce(t *testing.T) {
 	t.Parallel()
-	server := postgrestest.Start(t)
+	server := postgrestest.Start(t, postgrestest.Quick...)
 	gate := server.Gate()
 	s, direct := connect(t, gate.Address()), connect(t, server.Address())
 	before, err := s.Create(t.Context(), "s.A", []byte("one")) // so that there is a connection
@@ -199,10 +201,54 @@ func TestSentOnce(t *testing.T) {
 	}
 }
 
+// TestOneChangeOnce: of changes that are over when they are told, the last is passed on, once; what a watch
+// had read is not.
+func TestOneChangeOnce(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.Start(t, postgrestest.Quick...)
+	s := connect(t, server.Address())
+	var revisions [4]uint64
+	var err error
+	for i := range revisions {
+		if i == 0 {
+			revisions[0], err = s.Create(t.Context(), "s.A", nil)
+		} else {
+			revisions[i], err = s.Update(t.Context(), "s.A", nil, revisions[i-1])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &watching{heard: make(chan string, 9)}
+	for _, said := range []string{fmt.Sprint("s.A ", revisions[1]), fmt.Sprint("s.A ", revisions[2]), fmt.Sprint("s.A ", revisions[3]),
+		"s.B 98", "s.B 99 -", "not a change"} {
+		w.heard <- said
+	}
+	pumped := func(since uint64) (all []string) {
+		out := make(chan records.Record)
+		go func() {
+			defer close(out)
+			s.pump(t.Context(), w, since, out)
+		}()
+		for r := range out {
+			all = append(all, fmt.Sprint(r.Key, " ", r.Revision, " ", r.Deleted))
+		}
+		return all
+	}
+	if all := pumped(revisions[1]); !slices.Equal(all, []string{fmt.Sprint("s.A ", revisions[3], " false"), "s.B 99 true"}) {
+		t.Errorf("%q", all)
+	}
+	w.heard <- fmt.Sprint("s.A ", revisions[3])
+	w.heard <- "not a change"
+	if all := pumped(revisions[3]); len(all) != 0 {
+		t.Errorf("what was read is told again: %q", all)
+	}
+}
+
 // TestSecretAddress: no error has any of the address, whatever is wrong.
 func TestSecretAddress(t *testing.T) {
 	t.Parallel()
-	server := postgrestest.Start(t)
+	server := postgrestest.Start(t, postgrestest.Quick...)
 	good := server.Address()
 	port := good[strings.LastIndex(good, ":")+1 : strings.Index(good, "/postgres?")]
 	connect(t, good) // the control
@@ -324,7 +370,7 @@ func TestTables(t *testing.T) {
 // TestSweep: records go when their time is over, and not before; those of no time stay.
 func TestSweep(t *testing.T) {
 	t.Parallel()
-	server := postgrestest.Start(t)
+	server := postgrestest.Start(t, postgrestest.Quick...)
 	s := connect(t, server.Address())
 	for _, key := range []string{"t.A", "t.B", "x.A", "k.A", "k.B", "s.A"} {
 		if _, err := s.Create(t.Context(), key, nil); err != nil {

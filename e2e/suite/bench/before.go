@@ -10,12 +10,18 @@ import (
 // beforeRows compare this build with an earlier one, and with itself: what differs as much there is noise.
 func beforeRows(ctx context.Context, bin, before, url string) (rows []row, err error) {
 	var servers []*server
+	var ends []func()
+	defer func() {
+		for _, end := range ends {
+			end()
+		}
+	}()
 	for _, program := range []string{before, bin, bin} {
 		s, err := serve(ctx, program, "bench="+url+"/", "--approval", "auto", "--warm", "0")
 		if err != nil {
 			return rows, fmt.Errorf("%s: %w", program, err)
 		}
-		defer s.stop()
+		ends = append(ends, s.stop)
 		servers = append(servers, s)
 	}
 	for _, kind := range []struct{ what, method, body string }{
@@ -28,7 +34,7 @@ func beforeRows(ctx context.Context, bin, before, url string) (rows []row, err e
 			if err != nil {
 				return rows, err
 			}
-			defer c.close()
+			ends = append(ends, c.close)
 			calls = append(calls, func() error {
 				_, err := c.do(kind.method, "/webtools/bench", []byte(kind.body))
 				return err

@@ -84,10 +84,11 @@ var layers = []layer{
 	}, "the verbs of the test kit know no engine, no session and no transport; an adapter is a file"},
 	{"cmd/pagetools", []string{
 		"cmd/pagetools/internal/...", "bridge/...", "examples", "js", "shim", "session", "session/adapter", "session/pageconfig", "session/cdp", "session/cdp/chrome", "session/relay", "session/egress",
-		"transport/...", "e2e/app",
+		"transport/...", "e2e/app", "e2e/app/embed",
 	}, "cmd has the verbs; what they stand on is wired in e2e/app"},
 	{"examples/...", []string{"examples/recipes"}, "an example stands for itself; the recipes are a handler, which tests and a command serve"},
 	{"scripts/...", nil, "a script works from outside, as a user does"},
+	{"e2e/app/embed", []string{"bridge/records", "session/cdp/chrome/proctree", "transport/cluster", "transport/cluster/key"}, "an engine as a child knows no node: a process, its files and the key"},
 	{"e2e/app", []string{
 		"bridge", "bridge/webtool", "bridge/policy", "bridge/schema", "bridge/store", "bridge/opentools", "bridge/opentools/oauth",
 		"session", "session/adapter", "session/pageconfig", "session/cdp", "session/cdp/chrome", "session/cdp/chrome/proctree", "session/relay", "session/egress",

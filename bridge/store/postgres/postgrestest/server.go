@@ -37,6 +37,7 @@ type Server struct {
 	cmd     *exec.Cmd
 	exited  chan struct{}
 	log     *os.File
+	args    []string
 }
 
 // programs returns the folder with postgres and initdb. Without one the test is skipped, but not in CI.
@@ -58,10 +59,13 @@ func programs(t testing.TB) string {
 	return ""
 }
 
-// Start starts a server, and ends it with the test. It returns when the server answers.
-func Start(t testing.TB) *Server {
+// Quick has a server trust the system to write to the disk, as in Start(t, Quick...).
+var Quick = []string{"-c", "fsync=off", "-c", "synchronous_commit=off"}
+
+// Start starts a server with more arguments, and ends it with the test. It returns when the server answers.
+func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	s := &Server{t: t, bin: programs(t)}
+	s := &Server{t: t, bin: programs(t), args: args}
 	within := "" // the folder for temporary files, which another user may not reach
 	if os.Getuid() == 0 {
 		within = "/tmp"
@@ -131,8 +135,8 @@ func (s *Server) run() bool {
 	}
 	host, port, _ := net.SplitHostPort(s.address)
 	// Not the test's context: it ends before the test's cleanups, which close what uses the server.
-	s.cmd = s.command(context.Background(), "postgres", "-D", filepath.Join(s.folder, "data"), "-c", "listen_addresses="+host, "-c", "port="+port,
-		"-c", "unix_socket_directories=", "-c", "max_connections=50")
+	s.cmd = s.command(context.Background(), "postgres", append([]string{"-D", filepath.Join(s.folder, "data"), "-c", "listen_addresses=" + host, "-c", "port=" + port,
+		"-c", "unix_socket_directories=", "-c", "max_connections=50"}, s.args...)...)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)

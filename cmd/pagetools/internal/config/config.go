@@ -84,6 +84,8 @@ type Config struct {
 	PublicURL           PublicURL     `key:"public-url" group:"serving" help:"the address under which a proxy or a tunnel makes this server reachable, such as https://tools.example: it is accepted as Host and Origin, and needs callers"`
 	SignIn              bool          `key:"sign-in" group:"serving" help:"let people connect clients such as claude.ai and ChatGPT, which they log in to with a code of 'pagetools pair'; needs --public-url"`
 	Cluster             string        `key:"cluster" group:"serving" secret:"true" help:"the NATS servers of a cluster, with commas between, such as nats://10.0.0.5:4222: this process is one of its nodes, which pass requests on to each other"`
+	ClusterEmbed        bool          `key:"cluster-embed" group:"serving" help:"start a nats-server of this node, found on the PATH, in the place of --cluster; needs --cluster-peers"`
+	ClusterPeers        string        `key:"cluster-peers" group:"serving" help:"the nodes with an engine of their own and where that is reached, such as a=10.0.0.11,b=10.0.0.12,c=10.0.0.13: at port 7303 by nodes, and at the next one by engines"`
 	ClusterKeyFile      string        `key:"cluster-key-file" group:"serving" path:"true" help:"the file with the cluster's key, the same on all nodes and readable by you alone; 'pagetools cluster key' prints one"`
 	ClusterKeyOld       string        `key:"cluster-key-old" group:"serving" path:"true" help:"the file of a second key that is accepted, while the cluster's key is being replaced"`
 	ClusterCredentials  string        `key:"cluster-credentials" group:"serving" path:"true" help:"the file with the credentials for the NATS servers"`
