@@ -22,9 +22,8 @@ func (d *doctor) cluster(ctx context.Context) error {
 	if !clustered(c) {
 		return nil
 	}
-	o := &app.ClusterOptions{Credentials: c.ClusterCredentials, Log: d.p.log}
-	var err error
-	if o.Servers, err = engines(c); err != nil {
+	o, err := places(d.p)
+	if err != nil {
 		return d.fail(terminal.ExitUsage, "cluster", "", err)
 	}
 	if o.Keys, err = clusterKeys(c); err != nil {
@@ -40,6 +39,12 @@ func (d *doctor) cluster(ctx context.Context) error {
 			"see --cluster-credentials for their account.", errors.New(strings.Join(s.Warnings, "; ")))
 	}
 	d.ok("engine", "%s takes writes, %.1f ms", s.Engine.URL, s.Engine.RoundTripMs)
+	if v := s.Vault; v.Writes != nil && !*v.Writes {
+		return d.fail(terminal.ExitUnreachable, "vault", "Start the PostgreSQL server that --cluster-memory names, and let its user make tables, or make them and let it "+
+			"change them.", errors.New(strings.Join(s.Warnings, "; ")))
+	} else if v.Writes != nil {
+		d.ok("vault", "%s takes writes, %.1f ms", v.Kind, v.RoundTripMs)
+	}
 	for _, warning := range s.Warnings { // clocks, builds and settings that differ, too
 		d.add(doctorStep{Step: "cluster", OK: true, Detail: "warning: " + warning})
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/records/directory"
 	"github.com/pagetools/pagetools/bridge/records/lease"
 	"github.com/pagetools/pagetools/bridge/store/jetstream"
+	"github.com/pagetools/pagetools/bridge/store/postgres"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/cluster"
 	"github.com/pagetools/pagetools/transport/cluster/key"
@@ -30,8 +31,11 @@ type ClusterOptions struct {
 	Servers     []string
 	Credentials string
 	// TLS is for engines that nodes start; nil is the system's.
-	TLS  *tls.Config
-	Keys key.Keys
+	TLS *tls.Config
+	// Memory is the address of a PostgreSQL database with what must not be lost with a node; "" keeps it in
+	// the engine. It is a secret.
+	Memory string
+	Keys   key.Keys
 	// Name is the node's, and Address that of its listener for other nodes, as those reach it.
 	Name, Address string
 	// DataDir is the data folder of the node; "" is none. The next node with it knows at once that this
@@ -65,6 +69,8 @@ type Cluster struct {
 	keys    key.Keys
 	store   *jetstream.Store
 	records *measured // in store
+	vault   *measured // what must not be lost with this node: in memory, or in store where that is nil
+	memory  *postgres.Store
 	meter   *transport.ClusterMeter
 	expired atomic.Int64
 	node    *lease.Node
@@ -122,6 +128,10 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{Identity: id, keys: o.Keys, store: store, records: &measured{Records: store}, meter: transport.NewClusterMeter(), ended: make(chan struct{})}
+	if err = c.openVault(ctx, o); err != nil {
+		c.closeStores()
+		return nil, err
+	}
 	var once sync.Once
 	about := func() lease.Facts {
 		f := lease.Facts{Node: o.Name, Address: o.Address, Build: o.Version}
@@ -137,7 +147,7 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 	late := time.AfterFunc(engineWait, func() { o.waits(errNoWrites) })
 	defer late.Stop()
 	if err = c.share(ctx, o); err != nil {
-		store.Close()
+		c.closeStores()
 		return nil, err
 	}
 	c.newCatalogs(o)
@@ -151,7 +161,7 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 			c.catalogs.Kick()
 		}})
 	if err != nil {
-		store.Close()
+		c.closeStores()
 		return nil, err
 	}
 	c.dir = directory.New(directory.Options{Records: c.records, Sealer: o.Keys.Sealer(key.Records), Dead: c.isDead})
@@ -197,7 +207,7 @@ func (c *Cluster) Leave() error {
 	err := c.node.Leave(ctx)
 	c.life.end(err == nil)
 	c.Close()
-	c.store.Close()
+	c.closeStores()
 	return err
 }
 
