@@ -22,7 +22,7 @@ const (
 	mostPassword = 64 << 10
 )
 
-// sealed is what a password says, sealed with a key for its user.
+// sealed has the content of a password, sealed with a key for its user.
 type sealed struct {
 	V     int          `json:"v"`
 	By    string       `json:"by"` // the proxy that admitted the page
