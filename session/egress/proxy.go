@@ -28,7 +28,7 @@ const Home = "http://pagetools.invalid/"
 // loopback port of its own.
 type Options struct {
 	// Listen is host:port, where browsers of other machines reach the proxy, and Address what they know it
-	// by: "" is the listener's. With an Address alone nothing listens: it is that of a proxy in another
+	// by: "" is the listener's. With an Address alone nothing listens: it belongs to a proxy in another
 	// process, with the same keys.
 	Listen, Address string
 	// Keys seal passwords, so that each proxy with one of them serves the pages of all: the first seals. Each

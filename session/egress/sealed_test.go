@@ -3,6 +3,7 @@ package egress
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -117,7 +118,7 @@ func TestSealedEnds(t *testing.T) {
 		t.Errorf("it says %d bytes", n)
 	}
 	_ = long.SetReadDeadline(time.Now().Add(time.Millisecond))
-	if _, err := long.Read(make([]byte, 1)); err == nil || err == io.EOF { // the control
+	if _, err := long.Read(make([]byte, 1)); err == nil || errors.Is(err, io.EOF) { // the control
 		t.Errorf("the other one ended, too: %v", err)
 	}
 	_ = long.SetReadDeadline(time.Time{})
