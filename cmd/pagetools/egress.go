@@ -77,12 +77,12 @@ func egressCommand(p *program) *cobra.Command {
 			"It serves pages that a pagetools serve with the same --cluster-key-file has opened, each as far as that lets it, and nobody else.\n" +
 			"There, --egress-address names this proxy. The address is told to pages for as long as they live.",
 		Args: exactly(0, "no argument"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.letOut(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return letOut(cmd.Context(), p) },
 	}
 }
 
 // letOut serves pages of other processes until ctx ends.
-func (p *program) letOut(ctx context.Context) error {
+func letOut(ctx context.Context, p *program) error {
 	c := p.conf
 	switch {
 	case c.EgressListen == "":

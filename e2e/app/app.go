@@ -205,7 +205,7 @@ func (a *App) start(ctx context.Context) (err error) {
 	m.Sites = pages
 	a.Manager = session.New(m)
 	if m.Room != nil {
-		a.Engine.OnRoom(a.Manager.RoomChanged)
+		a.Engine.OnRoom(func() { session.RoomChanged(a.Manager) })
 	}
 	a.attach(apis, order)
 	b.Sessions = session.SessionsOf(a.Manager)

@@ -36,11 +36,14 @@ func (c *Cluster) Shared(m *bridge.Memory) {
 
 // keep opens what must not be lost with this node.
 func (c *Cluster) keep(ctx context.Context, o *ClusterOptions) error {
-	keys, err := vaultKey(ctx, c.records, o.Keys)
+	keys, err := vaultKey(ctx, c.vault, o.Keys)
+	if err == nil && c.memory != nil {
+		err = pinVault(ctx, c.records, keys.Now)
+	}
 	if err != nil {
 		return err
 	}
-	v := vaultOptions(c.records, keys)
+	v := vaultOptions(c.vault, keys)
 	v.Self, v.Dead = func() string { return c.node.Life().ID }, c.isDead
 	if c.Logins, err = logins(ctx, v, keys); err != nil {
 		return err
@@ -74,7 +77,7 @@ func (c *Cluster) share(ctx context.Context, o *ClusterOptions) error {
 func (c *Cluster) goOn(running context.Context, o *ClusterOptions) {
 	self := func() (string, bool) { life := c.node.Life(); return life.ID, life.Holds() }
 	h := housekeeper{self: self, others: c.node.Members, config: o.Config, differs: o.Differs, every: cmp.Or(o.Lease, lease.DefaultLease),
-		sweep: c.store.Sweep, tidy: c.dir.Tidy, log: o.Log}
+		sweep: c.sweep, tidy: c.dir.Tidy, log: o.Log}
 	c.run.Go(func() { h.run(running) })
 	c.run.Go(func() { c.rates.Run(running) })
 	c.run.Go(func() { c.Revoked.Run(running) })

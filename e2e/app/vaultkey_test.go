@@ -64,6 +64,49 @@ func TestVaultKey(t *testing.T) {
 	})
 }
 
+// TestOneVault: all nodes keep in one place what must not be lost with one: whoever keeps it elsewhere, or
+// under another key, is refused, whatever answers were lost.
+func TestOneVault(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		lossy := func(r records.Records) records.Records {
+			return &recordstest.Faulty{Records: r, Fault: func(recordstest.Op) recordstest.Fault {
+				n++
+				return []recordstest.Fault{recordstest.Lose, recordstest.None, recordstest.Fail}[n%3]
+			}}
+		}
+		keys := key.Keys{Now: key.New()}
+		engine, memory := records.NewMemory(), records.NewMemory()
+		k, err := vaultKey(t.Context(), lossy(memory), keys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if err := pinVault(t.Context(), lossy(engine), k.Now); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := pinVault(t.Context(), lossy(engine), key.New()); !errors.Is(err, ErrOtherVault) {
+			t.Errorf("in another database: %v", err)
+		}
+		if _, err := vaultKey(t.Context(), lossy(engine), keys); !errors.Is(err, ErrOtherVault) {
+			t.Errorf("in the engine: %v", err)
+		}
+		inside := records.NewMemory()
+		if _, err := vaultKey(t.Context(), inside, keys); err != nil {
+			t.Fatal(err)
+		}
+		if err := pinVault(t.Context(), lossy(inside), k.Now); !errors.Is(err, ErrOtherVault) {
+			t.Errorf("in a database, where others have it in the engine: %v", err)
+		}
+		r, err := engine.Get(t.Context(), vaultKeyRecord)
+		if err != nil || strings.Contains(string(r.Value), k.Now.Text()) {
+			t.Errorf("the engine shows the key: %v", err)
+		}
+	})
+}
+
 // TestLoginsOfCluster: a login that is kept from outside of a cluster counts at all nodes, and the engine
 // shows nothing of it; another key opens nothing.
 func TestLoginsOfCluster(t *testing.T) {

@@ -22,7 +22,7 @@ const (
 	mostPassword = 64 << 10
 )
 
-// sealed holds the content of a password, which a key seals for its user.
+// sealed has the content of a password, sealed with a key for its user.
 type sealed struct {
 	V     int          `json:"v"`
 	By    string       `json:"by"` // the proxy that admitted the page

@@ -91,7 +91,7 @@ type Config struct {
 	ClusterKeyFile      string        `key:"cluster-key-file" group:"serving" path:"true" help:"the file with the cluster's key, the same on all nodes and readable by you alone; 'pagetools cluster key' prints one"`
 	ClusterKeyOld       string        `key:"cluster-key-old" group:"serving" path:"true" help:"the file of a second key that is accepted, while the cluster's key is being replaced"`
 	ClusterCredentials  string        `key:"cluster-credentials" group:"serving" path:"true" help:"the file with the credentials for the NATS servers"`
-	ClusterMemory       string        `key:"cluster-memory" group:"serving" default:"nats" enum:"nats" help:"where consent, versions, results under a key and logins of all nodes are kept: nats (in the NATS servers)"`
+	ClusterMemory       string        `key:"cluster-memory" group:"serving" default:"nats" secret:"true" help:"where consent, versions, results under a key and logins of all nodes are kept: nats (in the NATS servers), or the address of a PostgreSQL database, better in PAGETOOLS_CLUSTER_MEMORY, as in postgres://pagetools:PASSWORD@db.example/pagetools"`
 	Node                string        `key:"node" group:"serving" help:"the name of this node in the cluster (default that of the machine)"`
 	PeerListen          string        `key:"peer-listen" group:"serving" help:"where this node listens for the other nodes, such as 10.0.0.11:7302"`
 	PeerAddress         string        `key:"peer-address" group:"serving" help:"the address under which the other nodes reach --peer-listen, such as https://10.0.0.11:7302 (default that address)"`
