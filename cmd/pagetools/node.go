@@ -156,7 +156,8 @@ func nodeOptions(p *program, targets []*target) (*app.ClusterOptions, error) {
 	c := p.conf
 	if !clustered(c) {
 		for _, name := range ofCluster {
-			if !c.IsDefault(name) && c.From(name) != "environment" {
+			forEgress := strings.HasPrefix(name, "cluster-key") && c.EgressListen+c.EgressAddress != ""
+			if !c.IsDefault(name) && c.From(name) != "environment" && !forEgress {
 				return nil, terminal.Usage("--%s needs --cluster, which names the engine of the cluster, or --cluster-embed", name)
 			}
 		}

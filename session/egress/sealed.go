@@ -55,7 +55,8 @@ func (s seals) seal(user string, x sealed) string {
 	if err != nil {
 		panic(err) // it is words and numbers
 	}
-	return base64.RawURLEncoding.EncodeToString(s[0].Seal(nil, nil, text, []byte(user))) //nolint:gosec // it takes a random nonce itself
+	box := s[0].Seal(nil, nil, text, []byte(user)) //nolint:gosec // it makes a random nonce itself
+	return base64.RawURLEncoding.EncodeToString(box)
 }
 
 // open returns what a password of a user says, and whether it is one.

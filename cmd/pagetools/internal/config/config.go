@@ -48,6 +48,8 @@ type Config struct {
 	Attach              []string      `key:"attach" group:"browser" many:"lines" help:"with --auto-connect, use an open tab whose whole address matches, after one reload; * stands for any characters (repeatable)"`
 	WSEndpoint          string        `key:"ws-endpoint" group:"browser" short:"w" help:"use the browser at this WebSocket address"`
 	WSHeaders           []string      `key:"ws-header" group:"browser" many:"lines" secret:"true" help:"a header for --ws-endpoint, as 'Name: value' (repeatable)"`
+	EgressListen        string        `key:"egress-listen" group:"browser" help:"where browsers that run elsewhere reach the proxy that confines their pages, such as 10.0.0.11:7305; without it, pages reach what the browser reaches"`
+	EgressAddress       string        `key:"egress-address" group:"browser" help:"the address under which these browsers reach --egress-listen, or a 'pagetools egress' (default that address)"`
 	Headless            bool          `key:"headless" group:"browser" default:"true" help:"run the browser without windows"`
 	Browser             string        `key:"browser" group:"browser" default:"auto" enum:"auto,shell,chromium" help:"which kind of browser: shell (Chromium's headless shell, which takes less memory), chromium (a whole Chromium, Chrome or Edge), auto (a shell where there is one and no window is shown)"`
 	ExecutablePath      string        `key:"executable-path" group:"browser" short:"e" path:"true" help:"the browser's binary, or auto-system for those of the system alone"`
