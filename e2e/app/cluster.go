@@ -201,6 +201,7 @@ func (c *Cluster) Leave() error {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
 	defer cancel()
 	err := c.node.Leave(ctx)
+	err = errors.Join(err, markLast(c))
 	c.Close()
 	c.closeStores()
 	return err
