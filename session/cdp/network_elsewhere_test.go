@@ -46,7 +46,7 @@ func engineElsewhere(t *testing.T, o RemoteOptions) *Engine {
 }
 
 // TestProxyElsewhere: the proxy may be another process's that has the key. What went wrong there is said as far
-// as the browser knows it, and so is that it does not reach the proxy.
+// as the browser knows it, and a proxy that it does not reach is named.
 func TestProxyElsewhere(t *testing.T) {
 	t.Parallel()
 	keys := [][]byte{make([]byte, 32)}

@@ -70,6 +70,7 @@ var notRunHere = map[string]string{
 	"bin/pagetools doctor --config browsers.yaml":                                        "there are no browsers at these addresses; TestBrowsersElsewhere has some",
 	`curl -s http://127.0.0.1:8080/webtools/stamps -H 'Authorization: Bearer replace-this-text-of-the-agent' -H 'Content-Type: application/json' -d '{"sessionId":"me","action":"list-stamps","request":{}}'`: "the same",
 	"bin/pagetools cluster status":         "there is no cluster at its end; TestTwoNodes has one",
+	"bin/pagetools audit verify --cluster": "there is no cluster at its end; TestMarksOfNodes has one",
 	"bin/pagetools log --cluster":          "there is no cluster at its end; TestOneCatalog has one",
 	"bin/pagetools cluster drain a --wait": "there is no cluster at its end; TestDrainedNode has one",
 	"bin/pagetools pair --revoke ID":       "no client was let in; TestSignIn has one",
