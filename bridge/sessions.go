@@ -43,6 +43,9 @@ type Pool struct {
 
 // BrowserState is a browser that serves pages.
 type BrowserState struct {
+	// Name is the endpoint's in the configuration, and Max bounds its tabs; "" and 0 for one that has none.
+	Name string
+	Max  int
 	// State is "running", "starting", "idle" (it starts when a page is wanted) or "down": the log says
 	// why. Kind is as in the option --browser; "" for one that pagetools did not start.
 	State, Kind, Version string

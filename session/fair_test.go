@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -382,5 +383,37 @@ func TestR39QueueFlood(t *testing.T) {
 		if waiting, holding := w.Lines(); waiting+holding != 0 {
 			t.Errorf("%d and %d callers are remembered", waiting, holding)
 		}
+	})
+}
+
+// TestRoomOfEngine: calls and sessions hold no more pages than the engine has places for, beside those of
+// catalogs, and a call that waits for one gets it when there are more.
+func TestRoomOfEngine(t *testing.T) {
+	var room atomic.Int64
+	room.Store(3)
+	inWorld(t, shop, func(o *session.Options, _ *sessiontest.Engine) {
+		o.MaxSessions, o.Room = 0, func() int { return int(room.Load()) }
+	}, func(t *testing.T, w *world) {
+		_ = w.WaitOpened(t.Context())
+		if p := w.Pool(); p.Limit != 2 { // the page of the catalog has the third
+			t.Errorf("there is room for %d", p.Limit)
+		}
+		room.Store(1)
+		if p := w.Pool(); p.Limit != 1 {
+			t.Errorf("with a place less there is room for %d", p.Limit)
+		}
+		var e ends
+		e.calls(w, "a", 1, func(int) bridge.Ref { return of("ann", "one") })
+		e.calls(w, "b", 1, func(int) bridge.Ref { return of("bob", "two") })
+		if p := w.Pool(); p.Held != 1 || p.Queued != 1 {
+			t.Errorf("%d pages are held, and %d calls wait", p.Held, p.Queued)
+		}
+		room.Store(5)
+		session.RoomChanged(w.Manager)
+		synctest.Wait()
+		if p := w.Pool(); p.Held != 2 || p.Queued != 0 || p.Limit != 3 {
+			t.Errorf("%d pages of %d are held, and %d calls wait", p.Held, p.Limit, p.Queued)
+		}
+		e.wg.Wait()
 	})
 }

@@ -70,6 +70,10 @@ type Options struct {
 	// means min(free memory / 128 MB, 4 x cores), and with LightPages
 	// min(free memory / 40 MB, 32 x cores).
 	MaxSessions int
+	// Room returns how many pages the engine has places for now, with those that are taken and those of
+	// catalogs, and must not wait; nil means that it counts none. It bounds MaxSessions, and is taken for
+	// one that is zero.
+	Room func() int
 	// LightPages says that a headless shell shows the pages.
 	LightPages bool
 	// FreeMemory returns how many bytes are left for pages, where zero is not known. A page
@@ -99,13 +103,31 @@ type Options struct {
 	Log   *slog.Logger // nil is silent
 }
 
-// maxHeld bounds the pages of one caller.
-func (o *Options) maxHeld() int {
+// maxHeld bounds the pages of one caller, of so many of all callers.
+func (o *Options) maxHeld(most int) int {
 	if !o.Several {
-		return o.MaxSessions
+		return most
 	}
-	return max(1, o.MaxSessions-max(1, o.MaxSessions/4))
+	return max(1, most-max(1, most/4))
 }
+
+// limitOf bounds the pages that calls and sessions hold at once, now.
+func limitOf(st *state) int {
+	m := st.manager
+	if m.o.Room == nil {
+		return m.o.MaxSessions
+	}
+	room := m.o.Room()
+	for _, s := range m.sites.Load().list {
+		if s.page.Load() != nil {
+			room--
+		}
+	}
+	return max(1, min(m.o.MaxSessions, room))
+}
+
+// RoomChanged says that Options.Room returns something else: calls may wait for that.
+func RoomChanged(m *Manager) { m.with(func(st *state) { st.next() }) }
 
 func (o Options) withDefaults() Options {
 	o.FirstIdle = cmp.Or(o.FirstIdle, time.Minute)
@@ -118,6 +140,9 @@ func (o Options) withDefaults() Options {
 	o.Bytes = cmp.Or(o.Bytes, policy.NewAccount(o.Limits.TotalBytes, nil))
 	if o.FreeMemory == nil {
 		o.FreeMemory = freeMemory
+	}
+	if o.MaxSessions == 0 && o.Room != nil {
+		o.MaxSessions = max(1, o.Room())
 	}
 	if o.MaxSessions == 0 {
 		o.MaxSessions = roomFor(o.LightPages, o.FreeMemory(), runtime.NumCPU())

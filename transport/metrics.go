@@ -26,6 +26,8 @@ type Load struct {
 	// Opened, Failed and Refused are connections that pages wanted, since the start.
 	Opened, Failed, Refused int
 	Browsers                Browsers
+	// Endpoints have the state of each browser that has a name, as bridge.BrowserState.
+	Endpoints map[string]string
 	// Down are the sites that cannot be reached, and are left alone for now.
 	Down map[string]bool
 }
@@ -92,6 +94,7 @@ func NewMetrics(sites []bridge.Site, load func() Load) *Metrics {
 			func(b Browsers) int { return b.Ended }),
 		counter("pagetools_browsers_lost_total", "cause", "silent", lost,
 			func(b Browsers) int { return b.Silent }))
+	m.registry.MustRegister(endpointStates(load))
 	m.registry.MustRegister(m.calls, m.took, m.waited, m.requests, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		gauge("pagetools_questions_open", "Calls that wait for a person.",
@@ -117,6 +120,28 @@ func NewMetrics(sites []bridge.Site, load func() Load) *Metrics {
 			ConstLabels: prometheus.Labels{"result": result}}, func() float64 { return float64(value(load())) }))
 	}
 	return m
+}
+
+// endpointStates collects the state of each endpoint: 1 for the one that it has.
+type endpointStates func() Load
+
+var endpointState = prometheus.NewDesc("pagetools_browser_endpoints",
+	"Browsers of the key browsers, by name: 1 for the state that each has (running, starting, idle, down).", []string{"name", "state"}, nil)
+
+// Describe implements prometheus.Collector.
+func (endpointStates) Describe(all chan<- *prometheus.Desc) { all <- endpointState }
+
+// Collect implements prometheus.Collector.
+func (load endpointStates) Collect(all chan<- prometheus.Metric) {
+	for name, now := range load().Endpoints {
+		for _, state := range []string{"running", "starting", "idle", "down"} {
+			value := 0.0
+			if state == now {
+				value = 1
+			}
+			all <- prometheus.MustNewConstMetric(endpointState, prometheus.GaugeValue, value, name, state)
+		}
+	}
 }
 
 // SetSites makes these the sites. The counts of one that is not among them any more are dropped, and

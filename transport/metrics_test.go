@@ -18,7 +18,7 @@ import (
 func measured(t *testing.T) (*transport.Metrics, running) {
 	t.Helper()
 	m := transport.NewMetrics([]bridge.Site{{Name: "shop"}}, func() transport.Load {
-		return transport.Load{Down: map[string]bool{"shop": true}, Questions: 3, Pages: 2, Spares: 1, Queued: 4, Opened: 7, Failed: 6, Refused: 5, Browsers: transport.Browsers{Started: 5, Failed: 6, Ended: 7, Silent: 8}}
+		return transport.Load{Down: map[string]bool{"shop": true}, Questions: 3, Pages: 2, Spares: 1, Queued: 4, Opened: 7, Failed: 6, Refused: 5, Endpoints: map[string]string{"pool": "down"}, Browsers: transport.Browsers{Started: 5, Failed: 6, Ended: 7, Silent: 8}}
 	})
 	return m, serve(t, transport.NewMux(m.Routes(nil)...), transport.Options{Metrics: m, Callers: []transport.Credential{
 		{Caller: bridge.Caller{Name: "all"}, Token: "all-sites"}, {Caller: bridge.Caller{Name: "some", Sites: []string{"shop"}}, Token: "some-sites"}}})
@@ -50,7 +50,7 @@ func TestMetrics(t *testing.T) {
 		`pagetools_page_connections_total{result="refused"} 5`,
 		`pagetools_browser_starts_total{outcome="ok"} 5`, `pagetools_browser_starts_total{outcome="failed"} 6`,
 		`pagetools_browsers_lost_total{cause="ended"} 7`, `pagetools_browsers_lost_total{cause="silent"} 8`,
-		`pagetools_site_up{site="shop"} 0`,
+		`pagetools_site_up{site="shop"} 0`, `pagetools_browser_endpoints{name="pool",state="down"} 1`, `pagetools_browser_endpoints{name="pool",state="running"} 0`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %s in\n%s", want, text)

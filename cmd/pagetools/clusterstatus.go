@@ -28,13 +28,21 @@ func clusterStatusCommand(p *program) *cobra.Command {
 		Long: "Lists the nodes of a cluster with the age of their leases, their sessions and the pages that they have room for, and\n" +
 			"the sites with the nodes that open their catalog pages, and says what differs between nodes. With --cluster, the names of\n" +
 			"sites need --cluster-key-file. The engine is that of --cluster, of the configuration file, or of the node of\n" +
-			"--data-dir. A node that seems late is given a lease to show that it lives.\n" +
+			"--data-dir. A node that seems late is given a lease to show that it lives, and each\n" +
+			"node is asked which others it reaches, where the key or the node of --data-dir lets this command ask.\n" +
 			"Ends with 1 when a node is dead and none of its name lives, and when the engine or the vault takes no writes.",
 		Args: exactly(0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := readStatus(cmd.Context(), p)
 			if err != nil {
 				return err
+			}
+			if s.Engine.Quorum && (!clustered(p.conf) || p.conf.ClusterKeyFile != "") {
+				broken, err := clusterWays(cmd.Context(), p)
+				if err != nil {
+					return err
+				}
+				s.Warnings = append(s.Warnings, broken...)
 			}
 			if asJSON || p.conf.Format != "text" {
 				err = terminal.Encode(p.stdout, s)
@@ -60,7 +68,7 @@ func (o *operators) clusterRoutes() []transport.Route {
 	if n == nil {
 		return nil
 	}
-	return []transport.Route{drainRoute(n, true), logRoute(n, o.app, true), auditRoute(n, o.app, true)}
+	return []transport.Route{drainRoute(n, true), logRoute(n, o.app, true), auditRoute(n, o.app, true), waysRoute(n, true)}
 }
 
 // readStatus asks the engine, or the node of the data directory.

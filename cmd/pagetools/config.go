@@ -75,6 +75,9 @@ func printConfig(w io.Writer, c *config.Config) error {
 		all = append(all, configValue{"site", s.Name + " " + s.Target,
 			fmt.Sprintf("%s:%d", c.File, s.Line)})
 	}
+	for _, b := range c.Browsers {
+		all = append(all, configValue{"browser", b.Name, fmt.Sprintf("%s:%d", c.File, b.Line)})
+	}
 	for _, caller := range c.Callers {
 		all = append(all, configValue{"caller", caller.Name,
 			fmt.Sprintf("%s:%d", c.File, caller.Line)})

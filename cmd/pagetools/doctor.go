@@ -138,7 +138,7 @@ func (d *doctor) run(ctx context.Context, t *target) error {
 	case t == nil || t.Folder != "":
 	case d.p.conf.AutoConnect:
 		d.ok("network", "not checked: your browser opens connections to the site")
-	case d.p.conf.IsRemote() || d.p.conf.ProxyServer != "":
+	case d.p.conf.IsRemote() && d.p.conf.EgressListen == "" || d.p.conf.ProxyServer != "":
 		d.ok("network", "not checked: it is not this machine that opens connections to the site")
 	default:
 		if err := d.network(ctx, t); err != nil {
@@ -160,7 +160,13 @@ func (d *doctor) browser() error {
 		return nil
 	}
 	if s.IsRemote() {
-		d.ok("browser", "remote: %s", s.BrowserURL+s.WSEndpoint)
+		all, err := endpoints(s)
+		if err != nil {
+			return err
+		}
+		for _, at := range all {
+			d.ok("browser", "remote: %s", at)
+		}
 		return nil
 	}
 	if err := d.find(); err != nil {
@@ -347,20 +353,8 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 	if a.Engine == nil {
 		return d.api(ctx, a, t)
 	}
-	version, err := a.Engine.Start(ctx)
-	if err != nil {
-		fix := "Start the browser by hand with --headless to see what it says."
-		switch {
-		case d.p.conf.AutoConnect:
-			fix = ""
-		case d.p.conf.IsRemote():
-			fix = "Does a browser listen there? It is started with --remote-debugging-port."
-		}
-		return d.fail(terminal.ExitUnreachable, "start", fix, cause(err))
-	}
-	d.ok("start", "%s answers", version)
-	if t == nil {
-		return nil
+	if err := d.begin(ctx, a.Engine); err != nil || t == nil {
+		return err
 	}
 	ref := bridge.Ref{Site: t.Name, Caller: bridge.Local()}
 	catalog, err := a.Router.Await(ctx, ref)

@@ -156,7 +156,8 @@ func nodeOptions(p *program, targets []*target) (*app.ClusterOptions, error) {
 	c := p.conf
 	if !clustered(c) {
 		for _, name := range ofCluster {
-			if !c.IsDefault(name) && c.From(name) != "environment" {
+			forEgress := strings.HasPrefix(name, "cluster-key") && c.EgressListen+c.EgressAddress != ""
+			if !c.IsDefault(name) && c.From(name) != "environment" && !forEgress {
 				return nil, terminal.Usage("--%s needs --cluster, which names the engine of the cluster, or --cluster-embed", name)
 			}
 		}
@@ -174,6 +175,9 @@ func nodeOptions(p *program, targets []*target) (*app.ClusterOptions, error) {
 		return nil, err
 	}
 	if err := errors.Join(proved(o, c), hasEngine(o, c)); err != nil {
+		return nil, err
+	}
+	if o.DataDir, err = dataFolder(c); err != nil && !errors.Is(err, config.ErrNoDataDir) {
 		return nil, err
 	}
 	host, _, err := net.SplitHostPort(c.PeerListen)

@@ -234,9 +234,9 @@ func nameAll(targets ...*target) error {
 // options describes a plan for the app.
 func options(p *program, pl plan) (app.Options, error) {
 	c := p.conf
-	header, err := c.Headers()
+	remote, err := endpoints(c)
 	if err != nil {
-		return app.Options{}, terminal.Usage("%w", err)
+		return app.Options{}, err
 	}
 	browser, err := chromeOptions(c)
 	if err != nil {
@@ -244,7 +244,7 @@ func options(p *program, pl plan) (app.Options, error) {
 	}
 	o := app.Options{
 		Engine: kindOf(p.conf, pl, nil), Words: optionWords, Log: p.log, Version: ownVersion(), Limits: c.Limits.Bridge(),
-		Remote: cdp.RemoteOptions{URL: c.BrowserURL + c.WSEndpoint, Header: header},
+		Remote: cdp.RemoteOptions{Endpoints: remote},
 		Local:  cdp.LocalOptions{Options: browser, RecycleAfter: c.Limits.RecycleAfter},
 		Manager: session.Options{
 			MaxSessions: c.MaxSessions, Queue: c.Limits.Queue, Several: len(c.Callers) > 1,
@@ -257,6 +257,9 @@ func options(p *program, pl plan) (app.Options, error) {
 	}
 	o.Limits.CallTimeout = c.CallTimeout
 	if o.Upstream, err = upstream(c); err != nil {
+		return o, err
+	}
+	if o.Egress, err = egressOptions(c, pl.pages != shared); err != nil {
 		return o, err
 	}
 	named := func(t *target) bool { return t.named }

@@ -49,7 +49,7 @@ type Options struct {
 	Changes bool
 	// Engine is the kind of engine of sites that name none; "" means Shim.
 	Engine string
-	// Local is the browser to start. With a Remote.URL, that one is used instead.
+	// Local is the browser to start. With endpoints of Remote, those are used instead.
 	Local  cdp.LocalOptions
 	Remote cdp.RemoteOptions
 	// Own is the browser that a person uses, in the place of both: each site has one page in it, on
@@ -57,6 +57,9 @@ type Options struct {
 	Own *cdp.OwnOptions
 	// Browsers are used in the place of browsers that end with the app; nil is none.
 	Browsers *Browsers
+	// Egress says where the browsers of Remote reach the proxy of their pages; nil leaves pages to them,
+	// unconfined.
+	Egress *egress.Options
 	// Upstream is the operator's own proxy; nil means none.
 	Upstream *url.URL
 	// Manager holds the limits of sessions, and Bridge the rates of callers.
@@ -110,7 +113,7 @@ type App struct {
 	Metrics *transport.Metrics
 	// Traces records pages, for operators.
 	Traces *Traces
-	// Proxy says how pages reach the network; nil with a remote browser, whose ways are its own.
+	// Proxy says how pages reach the network; nil with a remote browser whose ways are its own.
 	Proxy *egress.Proxy
 	// Engine opens the pages of the first site, and Kind names its kind; nil where no site had
 	// a page at the start.
@@ -157,7 +160,7 @@ func Start(ctx context.Context, o Options) (*App, error) {
 }
 
 func (a *App) start(ctx context.Context) (err error) {
-	if a.o.Remote.URL == "" && a.o.Own == nil {
+	if !a.isRemote() && a.o.Own == nil || a.o.Egress != nil {
 		if err := a.through(ctx); err != nil {
 			return err
 		}
@@ -172,8 +175,11 @@ func (a *App) start(ctx context.Context) (err error) {
 		}
 		a.Engine = e.Engine
 		m.Engine, m.LightPages = lent{a.Engine}, a.Engine.Kind() == chrome.Shell
+		if a.hasPool() {
+			m.Room = a.Engine.Room
+		}
 	}
-	if a.o.Remote.URL != "" { // its memory is another machine's
+	if a.isRemote() { // its memory is another machine's
 		m.FreeMemory = func() uint64 { return 0 }
 	}
 	b.Limits, b.Log, b.Sites = a.o.Limits, a.o.Log, map[string]bridge.SiteOptions{}
@@ -198,6 +204,9 @@ func (a *App) start(ctx context.Context) (err error) {
 	pages, apis, order := a.parts()
 	m.Sites = pages
 	a.Manager = session.New(m)
+	if m.Room != nil {
+		a.Engine.OnRoom(func() { session.RoomChanged(a.Manager) })
+	}
 	a.attach(apis, order)
 	b.Sessions = session.SessionsOf(a.Manager)
 	a.Traces = &Traces{app: a}
@@ -280,18 +289,27 @@ func (a *App) engine(kind string, sites []Site) (*started, error) {
 		return nil, fmt.Errorf("%s is one browser's, and the sites need two: one engine for all of "+
 			"them, or no %[1]s", a.o.Words.Of("UserDataDir"))
 	}
+	if len(a.engines) > 0 && a.hasPool() {
+		return nil, errors.New("the places of browsers that run elsewhere are one engine's, and the sites need two: name one for all of them")
+	}
 	start := func() (*cdp.Engine, error) { return a.newEngine(kind == Native, sites) }
 	e, err := a.browsers.engine(kind, start)
 	if err != nil {
 		return nil, err
 	}
 	made := &started{e, session.BridgeWindows}
-	if a.o.Remote.URL == "" && a.o.Browsers == nil {
+	if !a.isRemote() && a.o.Browsers == nil {
 		made.windows = windowsOf(sites)
 	}
 	a.engines[kind] = made
 	return made, nil
 }
+
+// isRemote reports whether the browsers run elsewhere.
+func (a *App) isRemote() bool { return len(a.o.Remote.Endpoints) > 0 }
+
+// hasPool reports whether they have a number of places.
+func (a *App) hasPool() bool { return a.isRemote() && a.o.Remote.Endpoints[0].Max > 0 }
 
 // running returns the engines that there are.
 func (a *App) running() []*started {
@@ -311,7 +329,12 @@ func windowsOf(sites []Site) (most session.Windows) {
 // through finds the proxy of the pages, or starts it.
 func (a *App) through(ctx context.Context) (err error) {
 	a.Proxy, err = a.browsers.through(ctx, func(ctx context.Context) (*egress.Proxy, error) {
-		return egress.Start(ctx, egress.Options{Upstream: a.o.Upstream, Words: a.o.Words, Log: a.o.Log})
+		o := egress.Options{}
+		if a.o.Egress != nil {
+			o = *a.o.Egress
+		}
+		o.Upstream, o.Words, o.Log = a.o.Upstream, a.o.Words, a.o.Log
+		return egress.Start(ctx, o)
 	})
 	return err
 }
@@ -322,8 +345,8 @@ func (a *App) newEngine(native bool, sites []Site) (*cdp.Engine, error) {
 		own.Native, own.Words, own.Log = native, a.o.Words, a.o.Log
 		return cdp.NewOwn(own), nil
 	}
-	if remote := a.o.Remote; remote.URL != "" {
-		remote.Native, remote.Words, remote.Log = native, a.o.Words, a.o.Log
+	if remote := a.o.Remote; a.isRemote() {
+		remote.Native, remote.Words, remote.Log, remote.Proxy = native, a.o.Words, a.o.Log, a.Proxy
 		return cdp.NewRemote(remote)
 	}
 	if err := chrome.Clean(""); err != nil {

@@ -38,6 +38,9 @@ type ClusterOptions struct {
 	Keys   key.Keys
 	// Name is the node's, and Address that of its listener for other nodes, as those reach it.
 	Name, Address string
+	// DataDir is the data folder of the node; "" is none. The next node with it knows at once that this
+	// one has ended.
+	DataDir string
 	// Lease sets how long a node that is not heard of counts as alive; zero means 4 s.
 	Lease time.Duration
 	// Config is a digest of what all nodes must have in common, their sites and callers.
@@ -71,6 +74,7 @@ type Cluster struct {
 	meter   *transport.ClusterMeter
 	expired atomic.Int64
 	node    *lease.Node
+	life    *heldLife
 	// catalogs say which node opens the page of a site.
 	catalogs *catalog.Catalogs
 	nodes    nodesOf
@@ -147,7 +151,7 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 		return nil, err
 	}
 	c.newCatalogs(o)
-	c.node, err = lease.Join(ctx, lease.Options{Records: c.records, Lease: o.Lease, About: about, Log: o.Log,
+	err = c.join(ctx, o.DataDir, lease.Options{Records: c.records, Lease: o.Lease, About: about, Log: o.Log,
 		Reborn: func(*lease.Life) { once.Do(func() { close(c.ended) }) },
 		Joined: func(m lease.Member) {
 			o.Log.Info("cluster: joined", slog.String("node", m.Node), slog.String("id", m.ID))
@@ -201,6 +205,7 @@ func (c *Cluster) Leave() error {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
 	defer cancel()
 	err := c.node.Leave(ctx)
+	c.life.end(err == nil)
 	err = errors.Join(err, markLast(c))
 	c.Close()
 	c.closeStores()

@@ -55,7 +55,13 @@ func (a *App) load() transport.Load {
 			l.Refused += int(n)
 		}
 	}
+	l.Endpoints = map[string]string{}
 	for _, e := range a.running() {
+		for _, s := range e.States(false) {
+			if s.Name != "" {
+				l.Endpoints[s.Name] = s.State
+			}
+		}
 		c := e.Counts()
 		l.Browsers.Started += c.Started
 		l.Browsers.Failed += c.Failed
@@ -78,7 +84,7 @@ func (a *App) Pool() bridge.Pool { return a.Manager.Pool() }
 func (a *App) BrowserStates(weighed bool) []bridge.BrowserState {
 	all := []bridge.BrowserState{}
 	for _, e := range a.running() {
-		all = append(all, e.State(weighed))
+		all = append(all, e.States(weighed)...)
 	}
 	slices.SortFunc(all, func(x, y bridge.BrowserState) int {
 		return cmp.Or(x.Since.Compare(y.Since), cmp.Compare(x.Version, y.Version))

@@ -450,7 +450,7 @@ func TestBackForward(t *testing.T) {
 	if got := run(shared); got != "[false,null]" {
 		t.Errorf("after going back: %s", got)
 	}
-	remote, err := NewRemote(RemoteOptions{URL: "http://" + somebodysBrowser(t, true)})
+	remote, err := NewRemote(remoteAt("http://" + somebodysBrowser(t, true)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
+	"github.com/pagetools/pagetools/session/cdp/endpoint"
 	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/session/egress"
 )
@@ -28,6 +29,8 @@ type instance struct {
 	root    *chromedp.Browser
 	own     *wire.Session   // the browser itself, for commands in order whose replies nobody awaits
 	process *chrome.Process // nil for a browser that we did not start
+	claim   *endpoint.Claim // nil for one that is not an endpoint's
+	slot    *slot           // set when it is there
 	version string
 	times   times
 	life    context.Context //nolint:containedctx // of what goes on with the connection; stop ends it
@@ -74,8 +77,9 @@ func (e *Engine) speak(ctx context.Context, tr chromedp.Transport,
 	life, stop := context.WithCancel(context.Background())
 	debug := func(format string, args ...any) { e.log.Debug("chromedp: " + fmt.Sprintf(format, args...)) }
 	b := &instance{conn: wire.New(tr, wanted), process: proc, times: e.times, life: life, stop: stop,
-		tabs: map[*tab]bool{}, began: time.Now(), lost: e.lose,
+		tabs: map[*tab]bool{}, began: time.Now(),
 		large: func(bytes uint64) { e.log.Warn("browser: a page took too much memory, and was ended", "bytes", bytes) }}
+	b.lost = func(cause string) { e.lose(b, cause) }
 	b.own = b.conn.OpenFor("", nil)
 	var err error
 	b.root, err = chromedp.NewBrowserTransport(life, b.conn, chromedp.WithBrowserLogf(debug),
@@ -173,8 +177,16 @@ func (b *instance) leave() {
 func (b *instance) kill() {
 	b.leave()
 	_ = b.conn.Close()
+	b.release()
 	if b.process != nil {
 		b.process.Kill()
+	}
+}
+
+// release gives a browser back that an endpoint had for us.
+func (b *instance) release() {
+	if b.claim != nil {
+		b.claim.Release()
 	}
 }
 
@@ -182,6 +194,7 @@ func (b *instance) kill() {
 func (b *instance) close(ctx context.Context) {
 	b.leave()
 	_ = b.conn.Close()
+	b.release()
 	if b.process == nil {
 		return
 	}
@@ -210,6 +223,9 @@ func (b *instance) newTarget(ctx context.Context, o session.TabOptions) (place, 
 	var id cdp.BrowserContextID
 	if !b.keepsProfile {
 		params := cdptarget.CreateBrowserContextParams{DisposeOnDetach: new(true)}
+		if b.proxy != nil && b.process == nil { // without <-loopback> loopback addresses go round it
+			params.ProxyServer, params.ProxyBypassList = b.proxy.Address(), "<-loopback>"
+		}
 		created, err := cdp.Call(ctx, b.root, cdptarget.CreateBrowserContext, params)
 		if err != nil {
 			return place{}, fmt.Errorf("making a browser context: %w", err)

@@ -27,10 +27,12 @@ type times struct {
 	// A browser is asked every pingEvery, and taken for frozen when it does not
 	// answer within pingPatience.
 	pingEvery, pingPatience time.Duration
+	// A page waits for a place in a full browser for at most place: another one may be on its way out.
+	place time.Duration
 }
 
 var usualTimes = times{silence: 2 * time.Second, pulse: 5 * time.Second, pingEvery: 5 * time.Second,
-	pingPatience: 10 * time.Second}
+	pingPatience: 10 * time.Second, place: 5 * time.Second}
 
 // Steps after a deadline, all within a second: the call is aborted; a page that
 // does not react is interrupted; one that still does not is closed.

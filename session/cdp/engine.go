@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
-	"net/http"
 	"runtime"
 	"sync"
 	"time"
@@ -15,6 +13,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
+	"github.com/pagetools/pagetools/session/cdp/endpoint"
 	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/session/egress"
 )
@@ -40,13 +39,13 @@ type LocalOptions struct {
 	Log *slog.Logger
 }
 
-// RemoteOptions configures a browser that runs elsewhere.
+// RemoteOptions configures browsers that run elsewhere.
 type RemoteOptions struct {
-	// URL is http://host:port, from which the WebSocket address is read, or a
-	// WebSocket address itself. Required.
-	URL string
-	// Header is sent with the WebSocket handshake.
-	Header http.Header
+	// Endpoints say where they are had from. Required; the next tab opens in the one that has the
+	// smallest share of its Max.
+	Endpoints []endpoint.Endpoint
+	// Proxy says how pages reach the network; nil leaves it to the browsers, which confine nothing.
+	Proxy *egress.Proxy
 	// Native offers pages the browser's own WebMCP in place of ours. The browser
 	// must have been started with --enable-features=WebMCP.
 	Native bool
@@ -56,32 +55,23 @@ type RemoteOptions struct {
 
 // Engine opens tabs in browsers. It implements session.Engine.
 type Engine struct {
-	connect func(ctx context.Context) (*instance, error)
-	kind    chrome.Kind
-	recycle int           // tabs; zero means never
-	age     time.Duration // zero means any
-	times   times
-	heavy   uint64 // bytes of memory beyond which a renderer ends
-	// startTime bounds how long a browser may take to start, or to let us in.
-	startTime time.Duration
-	log       *slog.Logger
-	parsed    sync.Map      // *adapter.HeaderError of adapters, nil of JavaScript, by digest
-	turns     chan struct{} // has an element for each tab that is being made
+	slots  []*slot // at least one
+	kind   chrome.Kind
+	times  times
+	heavy  uint64 // bytes of memory beyond which a renderer ends
+	log    *slog.Logger
+	parsed sync.Map      // *adapter.HeaderError of adapters, nil of JavaScript, by digest
+	turns  chan struct{} // has an element for each tab that is being made
 
 	life context.Context //nolint:containedctx // of starts, which outlive who asked for them; ends in Close
 	stop context.CancelFunc
 
 	mu      sync.Mutex
 	closed  bool
-	current *instance
 	all     []*instance
-	opening chan struct{} // not nil while a browser starts; closed when it did
-	failed  time.Time     // of the last start that failed
-	pause   time.Duration // before the next one
-	lastErr error
-	version string // of the newest browser
-	counts  Counts
-	losses  []bridge.LostBrowser // the newest
+	news    chan struct{} // closed when a browser started or did not, or a tab closed; then there is another one
+	changed func()        // called then; nil is nothing
+	version string        // of the newest browser
 }
 
 // Why browsers are lost.
@@ -112,10 +102,11 @@ func NewLocal(o LocalOptions) (*Engine, error) {
 	}
 	e := newEngine(o.Log)
 	e.kind = launcher.Kind()
+	own := e.add(&slot{})
 	if o.UserDataDir == "" { // two browsers cannot have it
-		e.recycle, e.age = cmp.Or(o.RecycleAfter, 200), cmp.Or(o.RecycleAge, 24*time.Hour)
+		own.recycle, own.age = cmp.Or(o.RecycleAfter, usualRecycle), cmp.Or(o.RecycleAge, usualAge)
 	}
-	e.connect = func(ctx context.Context) (*instance, error) {
+	own.connect = func(ctx context.Context) (*instance, error) {
 		proc, err := launcher.Start()
 		if err != nil {
 			return nil, err
@@ -140,30 +131,9 @@ func NewLocal(o LocalOptions) (*Engine, error) {
 	return e, nil
 }
 
-// NewRemote makes an engine over a browser that somebody else runs. It gets
-// browser contexts of our own, and is left running.
-func NewRemote(o RemoteOptions) (*Engine, error) {
-	if o.URL == "" {
-		return nil, errors.New("a remote browser needs an address")
-	}
-	e := newEngine(o.Log)
-	e.connect = func(ctx context.Context) (*instance, error) {
-		conn, err := wire.Dial(ctx, o.URL, o.Header)
-		if err != nil {
-			return nil, err
-		}
-		b, err := e.speak(ctx, conn, nil)
-		if err == nil {
-			b.native, b.words = o.Native, o.Words
-		}
-		return b, err
-	}
-	return e, nil
-}
-
 func newEngine(log *slog.Logger) *Engine {
 	log = cmp.Or(log, slog.New(slog.DiscardHandler))
-	e := &Engine{log: log, times: usualTimes, heavy: maxRenderer, startTime: startTime,
+	e := &Engine{log: log, times: usualTimes, heavy: maxRenderer, news: make(chan struct{}),
 		turns: make(chan struct{}, openAtOnce*runtime.GOMAXPROCS(0))}
 	e.life, e.stop = context.WithCancel(context.Background())
 	return e
@@ -252,31 +222,6 @@ func discard(opened <-chan *tab, failed <-chan error) {
 	}
 }
 
-// reserve counts a tab that is about to open, so that its browser is not closed
-// before. Called with e.mu held.
-func (e *Engine) reserve(b *instance) {
-	b.open++
-	b.opened++
-	if e.recycle > 0 && b.opened >= e.recycle {
-		e.log.Info("browser: recycled", "tabs", b.opened)
-		e.replace(b)
-	}
-}
-
-// replace makes the next tab open in another browser, and tells the tabs of this one. Called
-// with e.mu held.
-func (e *Engine) replace(b *instance) {
-	e.current = nil
-	for t := range b.tabs {
-		go t.recycled()
-	}
-}
-
-// tooOld reports whether another browser has to take over from b, because of its age.
-func (e *Engine) tooOld(b *instance) bool {
-	return e.age > 0 && b.opened > 0 && time.Since(b.began) >= e.age
-}
-
 // release notes that a tab closed, and closes a browser that was taken over and
 // has no tab left.
 func (e *Engine) release(b *instance, t *tab) {
@@ -284,9 +229,11 @@ func (e *Engine) release(b *instance, t *tab) {
 	defer e.mu.Unlock()
 	delete(b.tabs, t)
 	b.open--
-	if b.open == 0 && e.current != b && !e.closed {
+	b.slot.open--
+	if b.open == 0 && b.slot.current != b && !e.closed {
 		go e.retire(b)
 	}
+	e.tell()
 }
 
 // closeTabs closes the tabs of a browser that are at work, so that their tools hear of it, and all of
@@ -315,93 +262,6 @@ func (e *Engine) retire(b *instance) {
 	b.close(ctx)
 }
 
-// Times between starts of browsers that failed.
-const (
-	firstPause = 100 * time.Millisecond
-	lastPause  = 5 * time.Second
-)
-
-// instance returns the browser for new tabs, starting one when none runs. Only one
-// starts at a time. With forTab a tab is reserved in it.
-func (e *Engine) instance(ctx context.Context, forTab bool) (*instance, error) {
-	for {
-		e.mu.Lock()
-		switch {
-		case e.closed:
-			e.mu.Unlock()
-			return nil, errOurs
-		case e.current != nil && e.current.alive() && forTab && e.tooOld(e.current):
-			b := e.current
-			e.log.Info("browser: recycled", "age", time.Since(b.began))
-			e.replace(b)
-			if b.open == 0 {
-				go e.retire(b)
-			}
-			e.mu.Unlock()
-			continue
-		case e.current != nil && e.current.alive():
-			b := e.current
-			if forTab {
-				e.reserve(b)
-			}
-			e.mu.Unlock()
-			return b, nil
-		case e.opening == nil && time.Since(e.failed) < e.pause:
-			// It failed a moment ago: everybody gets that answer.
-			err := e.lastErr
-			e.mu.Unlock()
-			return nil, err
-		case e.opening == nil:
-			e.opening = make(chan struct{})
-			go e.start(e.opening)
-		}
-		wait := e.opening
-		e.mu.Unlock()
-		select {
-		case <-wait:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-		e.mu.Lock()
-		err := e.lastErr
-		e.mu.Unlock()
-		if err != nil {
-			return nil, err
-		}
-	}
-}
-
-const startTime = 20 * time.Second
-
-// start starts a browser and tells who waits.
-func (e *Engine) start(done chan struct{}) {
-	ctx, cancel := context.WithTimeout(e.life, e.startTime)
-	defer cancel()
-	b, err := e.connect(ctx)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.opening = nil
-	e.lastErr = err
-	close(done)
-	if err != nil {
-		e.counts.Failed++
-		e.log.Error("browser: not started", "error", err)
-		e.failed = time.Now()
-		e.pause = min(max(2*e.pause, firstPause), lastPause)
-		return
-	}
-	go b.ping(func() { e.logIn(b) })
-	go b.weigh(e.heavy)
-	e.counts.Started++
-	e.log.Info("browser: started", "version", b.version, "kind", string(b.kind))
-	e.pause = 0
-	e.current, e.version = b, b.version
-	e.all = append(e.dropDead(), b)
-	if e.closed {
-		go e.retire(b)
-	}
-}
-
 // dropDead keeps only browsers that may need closing. Called with e.mu held.
 func (e *Engine) dropDead() []*instance {
 	var alive []*instance
@@ -426,14 +286,14 @@ func (e *Engine) Close() error {
 	e.stop()
 	e.mu.Lock()
 	e.closed = true
-	opening, all := e.opening, e.all
-	e.mu.Unlock()
-	if opening != nil {
-		<-opening
-		e.mu.Lock()
-		all = e.all
+	for e.isOpening() {
+		news := e.news
 		e.mu.Unlock()
+		<-news
+		e.mu.Lock()
 	}
+	all := e.all
+	e.mu.Unlock()
 	var wg sync.WaitGroup
 	for _, b := range all {
 		wg.Go(func() {
@@ -445,36 +305,8 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-func (e *Engine) lose(cause string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.counts.Lost == nil {
-		e.counts.Lost = map[string]int{}
-	}
-	e.counts.Lost[cause]++
-	e.remember(cause)
-	e.log.Warn("browser: lost", "cause", cause)
-}
-
-// Counts returns how many browsers were started and lost until now.
-func (e *Engine) Counts() Counts {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	c := e.counts
-	c.Lost = maps.Clone(c.Lost)
-	return c
-}
-
 // Kind returns the kind of the browsers that the engine starts, or "" when it starts none.
 func (e *Engine) Kind() chrome.Kind { return e.kind }
-
-// Down returns why no browser runs that could be had: the error of the last start, when
-// that failed. It is for the log, and not for strangers.
-func (e *Engine) Down() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.lastErr
-}
 
 // Version returns the product of the newest browser that was started, or "".
 func (e *Engine) Version() string {

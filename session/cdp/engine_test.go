@@ -145,7 +145,7 @@ func TestOpenThatNobodyWaitsFor(t *testing.T) {
 			_ = w.Close(t.Context())
 		}
 	}
-	b := e.current
+	b := current(e)
 	deadline := time.Now().Add(openTime + 15*time.Second)
 	for {
 		left, err := cdp.Call(t.Context(), b.root, cdptarget.GetBrowserContexts, cdp.Empty{})
@@ -192,7 +192,7 @@ func somebodysBrowser(t *testing.T, mustBeWhole bool) string {
 
 // browserIn starts such a browser with its profile, HOME and temporary files in a folder, and returns the
 // host and port of its debugging port, and the path of its WebSocket there.
-func browserIn(t *testing.T, dir string, mustBeWhole bool) (host, path string) {
+func browserIn(t *testing.T, dir string, mustBeWhole bool, flags ...string) (host, path string) {
 	t.Helper()
 	o := localOptions()
 	if mustBeWhole || gatetest.IsNightly() {
@@ -206,7 +206,7 @@ func browserIn(t *testing.T, dir string, mustBeWhole bool) (host, path string) {
 	if os.Getenv("PAGETOOLS_NO_SANDBOX") == "1" {
 		args = append(args, "--no-sandbox")
 	}
-	cmd := exec.CommandContext(t.Context(), binary, args...)
+	cmd := exec.CommandContext(t.Context(), binary, append(flags, args...)...)
 	cmd.Env = append(os.Environ(), "HOME="+dir, "TMPDIR="+dir)
 	tree := proctree.New(cmd, false)
 	said, err := cmd.StderrPipe()
@@ -269,7 +269,7 @@ func TestRemote(t *testing.T) {
 	before, ws := pagesOf(t, host)
 	for name, address := range map[string]string{"http": "http://" + host + "/", "ws": ws} {
 		t.Run(name, func(t *testing.T) {
-			e, err := NewRemote(RemoteOptions{URL: address})
+			e, err := NewRemote(remoteAt(address))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -310,7 +310,7 @@ func TestRemoteRefuses(t *testing.T) {
 		t.Error("no address is an address")
 	}
 	for _, address := range []string{plain, plain + "/other", "ftp://127.0.0.1/", "http://127.0.0.1:1", "ws://127.0.0.1:1", ":"} {
-		e, err := NewRemote(RemoteOptions{URL: address})
+		e, err := NewRemote(remoteAt(address))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -329,13 +329,13 @@ func TestRemoteRefuses(t *testing.T) {
 func TestRemoteLost(t *testing.T) {
 	t.Parallel()
 	host := somebodysBrowser(t, false)
-	e, err := NewRemote(RemoteOptions{URL: "http://" + host})
+	e, err := NewRemote(remoteAt("http://" + host))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
 	w := open(t, e)
-	_ = e.current.conn.Close()
+	_ = current(e).conn.Close()
 	select {
 	case <-w.target.Gone():
 	case <-time.After(hang):

@@ -18,6 +18,13 @@ func gone() *bridge.Error {
 		"The page does not offer this tool any more.").With(session.ErrGone)
 }
 
+// otherOwner says that another process has the page by now, and that nothing ran.
+func otherOwner() *bridge.Error {
+	e := bridge.Errorf(bridge.InternalError, bridge.NoQuorum, bridge.NotRun, "Another node of pagetools has this session by now. Nothing ran.")
+	e.Retry = bridge.QuorumRetry
+	return e
+}
+
 // Why we end a session ourselves.
 var (
 	errKilled = errors.New("the page did not give in to a deadline")
@@ -70,6 +77,8 @@ func loadError(text, address string) *bridge.Error {
 	case strings.HasPrefix(name, "ERR_BLOCKED_BY_"), name == "ERR_ACCESS_DENIED",
 		name == "ERR_TUNNEL_CONNECTION_FAILED":
 		reason, say = bridge.OriginBlocked, "the address is blocked"
+	case name == "ERR_PROXY_CONNECTION_FAILED":
+		say = "the browser does not reach the proxy through which pagetools lets its pages out"
 	case name == "ERR_UNSAFE_PORT":
 		reason, say = bridge.OriginBlocked, "browsers never open this port, which other protocols use; serve the site on another one"
 	case name == "ERR_NAME_NOT_RESOLVED":

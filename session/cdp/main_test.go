@@ -16,6 +16,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
+	"github.com/pagetools/pagetools/session/cdp/endpoint"
 	"github.com/pagetools/pagetools/session/pageconfig"
 	"github.com/pagetools/pagetools/session/sessiontest"
 )
@@ -185,15 +186,23 @@ func awaitProcesses(text string, n int, within time.Duration) []int {
 	}
 }
 
+// current is the browser in the engine's first slot.
+func current(e *Engine) *instance { return e.slots[0].current }
+
+// remoteAt names one browser that runs already.
+func remoteAt(address string) RemoteOptions {
+	return RemoteOptions{Endpoints: []endpoint.Endpoint{{URL: address}}}
+}
+
 // browserOf returns the process of the engine's browser.
 func browserOf(t *testing.T, e *Engine) int {
 	t.Helper()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.current == nil {
+	if current(e) == nil {
 		t.Fatal("no browser runs")
 	}
-	return e.current.process.PID()
+	return current(e).process.PID()
 }
 
 // renderersOf returns the renderers of the engine's browser.

@@ -49,7 +49,7 @@ func TestMemoryOfPages(t *testing.T) {
 	e.heavy = 256 << 20
 	base := site(t, map[string]http.HandlerFunc{"/": html(greedy), "/calm": html(`<script>navigator.modelContext.registerTool({name: 'calm', description: 'c', inputSchema: {type: 'object'}, execute: () => 'calm'})</script>`)})
 	calm := showPage(t, e, base+"/calm")
-	if s := e.State(true); s.State != "running" || s.Tabs != 1 || s.Memory < 32<<20 || s.Version == "" || len(s.Lost) != 0 {
+	if s := e.States(true)[0]; s.State != "running" || s.Tabs != 1 || s.Memory < 32<<20 || s.Version == "" || len(s.Lost) != 0 {
 		t.Errorf("operators see %+v", s)
 	}
 	browser := adjOf(t, browserOf(t, e))

@@ -394,8 +394,9 @@ func TestNativeRemote(t *testing.T) {
 	t.Parallel()
 	needsWhole(t)
 	host := somebodysBrowser(t, true)
-	e, err := NewRemote(RemoteOptions{URL: "http://" + host, Native: true,
-		Words: text.Words{"use a newer one, or the engine shim": "it needs --enable-features=WebMCP"}})
+	o := remoteAt("http://" + host)
+	o.Native, o.Words = true, text.Words{"use a newer one, or the engine shim": "it needs --enable-features=WebMCP"}
+	e, err := NewRemote(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,8 @@ func (n *reaching) intercept(s *settings) []wire.Command {
 	case s != nil && s.headers != nil:
 		patterns = append(patterns, &fetch.RequestPattern{URLPattern: s.origin + "/*"})
 	}
-	if n.reach != nil || n.ours {
+	logsIn := n.ours || n.grant != nil
+	if n.reach != nil || logsIn {
 		patterns = append(patterns, &fetch.RequestPattern{ResourceType: network.ResourceTypeDocument})
 	}
 	if n.silent {
@@ -78,7 +79,7 @@ func (n *reaching) intercept(s *settings) []wire.Command {
 	if patterns == nil {
 		return nil
 	}
-	return []wire.Command{{Method: fetch.CommandEnable, Params: fetch.EnableParams{Patterns: patterns, HandleAuthRequests: &n.ours}}}
+	return []wire.Command{{Method: fetch.CommandEnable, Params: fetch.EnableParams{Patterns: patterns, HandleAuthRequests: &logsIn}}}
 }
 
 // begins forgets the navigation before ours.
@@ -174,7 +175,7 @@ func (n *reaching) authRequired(o *owner, from *wire.Session, msg *cdproto.Messa
 	default:
 		n.shown = ev.RequestID
 		answer.Response = fetch.AuthChallengeResponseResponseProvideCredentials
-		answer.Username, answer.Password = n.grant.User, n.grant.Password
+		answer.Username, answer.Password = n.grant.Login()
 	}
 	n.mu.Unlock()
 	_, _ = from.Send(context.Background(), fetch.CommandContinueWithAuth,

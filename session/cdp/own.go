@@ -58,9 +58,8 @@ func NewOwn(o OwnOptions) *Engine {
 		o.Say = func(string) {}
 	}
 	e := newEngine(o.Log)
-	e.startTime = o.Patience + startTime
 	k := &knock{OwnOptions: o, refused: map[string]error{}}
-	e.connect = func(ctx context.Context) (*instance, error) {
+	e.add(&slot{startTime: o.Patience + startTime, connect: func(ctx context.Context) (*instance, error) {
 		conn, err := k.dial(ctx)
 		if err != nil {
 			return nil, err
@@ -72,7 +71,7 @@ func NewOwn(o OwnOptions) *Engine {
 		b.native, b.words, b.keepsProfile, b.attended = o.Native, o.Words, true, true
 		b.guest = &guest{attach: o.Attach, say: o.Say, taken: map[cdptarget.ID]*wire.Session{}, failed: map[cdptarget.ID]string{}}
 		return b, nil
-	}
+	}})
 	return e
 }
 

@@ -37,7 +37,7 @@ func newPerson(t *testing.T) *person {
 	t.Helper()
 	p := &person{t: t, dir: folders(t)}
 	p.host, p.path = browserIn(t, p.dir, true)
-	e, err := NewRemote(RemoteOptions{URL: "http://" + p.host})
+	e, err := NewRemote(remoteAt("http://" + p.host))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func TestOwnBrowser(t *testing.T) {
 		t.Errorf("it said %q", said.said())
 	}
 
-	remote, err := NewRemote(RemoteOptions{URL: "http://" + p.host}) // the control
+	remote, err := NewRemote(remoteAt("http://" + p.host)) // the control
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +299,7 @@ func TestOwnBrowserLost(t *testing.T) {
 	for s.calls.inFlight() == 0 {
 		<-time.After(time.Millisecond)
 	}
-	_ = e.current.conn.Close()
+	_ = current(e).conn.Close()
 	if got := <-ended; got != "INTERNAL_ERROR BROWSER_LOST unknown" {
 		t.Errorf("a call in flight: %s", got)
 	}

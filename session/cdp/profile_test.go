@@ -210,7 +210,7 @@ func TestLostBrowserOfAProfile(t *testing.T) {
 		if c := e.Counts(); c.Started != kills+1 || c.Failed != 0 || c.Lost[LostEnded] != kills || c.Lost[LostSilent] != 0 {
 			t.Errorf("it counts %+v", c)
 		}
-		if s := e.State(false); s.State != "running" || len(s.Lost) != kills || s.Lost[0].Cause != LostEnded || s.Lost[0].At.After(s.Since) {
+		if s := e.States(false)[0]; s.State != "running" || len(s.Lost) != kills || s.Lost[0].Cause != LostEnded || s.Lost[0].At.After(s.Since) {
 			t.Errorf("operators see %+v", s)
 		}
 	})

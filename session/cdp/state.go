@@ -5,37 +5,82 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
 
-// maxLost bounds the lost browsers that an engine remembers.
+// maxLost bounds the lost browsers that a slot remembers.
 const maxLost = 20
 
-// remember notes that a browser ended by itself. Called with e.mu held.
-func (e *Engine) remember(cause string) {
-	e.losses = append(e.losses, bridge.LostBrowser{At: time.Now(), Cause: cause})
-	if len(e.losses) > maxLost {
-		e.losses = slices.Delete(e.losses, 0, len(e.losses)-maxLost)
+// lose notes that a browser ended by itself.
+func (e *Engine) lose(b *instance, cause string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := b.slot
+	if s == nil { // it is not there yet
+		return
 	}
+	if s.counts.Lost == nil {
+		s.counts.Lost = map[string]int{}
+	}
+	s.counts.Lost[cause]++
+	s.losses = append(s.losses, bridge.LostBrowser{At: time.Now(), Cause: cause})
+	if len(s.losses) > maxLost {
+		s.losses = slices.Delete(s.losses, 0, len(s.losses)-maxLost)
+	}
+	e.tell()
+	if s.max > 0 {
+		e.begin(s)
+	}
+	e.log.Warn("browser: lost", append(s.named(), "cause", cause)...)
 }
 
-// State returns how the browser of the engine is now. weighed adds what it takes of memory, which
-// reads a file of each of its processes.
-func (e *Engine) State(weighed bool) bridge.BrowserState {
+// Counts returns how many browsers were started and lost until now.
+func (e *Engine) Counts() Counts {
 	e.mu.Lock()
-	s := bridge.BrowserState{State: "idle", Kind: string(e.kind), Version: e.version, Started: e.counts.Started, Failed: e.counts.Failed,
-		Lost: slices.Clone(e.losses)}
-	b := e.current
-	switch {
-	case b != nil && b.alive():
-		s.State, s.Since, s.Tabs, s.Opened = "running", b.began, b.open, b.opened
-	case e.opening != nil:
-		s.State = "starting"
-	case e.lastErr != nil:
-		s.State = "down"
+	defer e.mu.Unlock()
+	c := Counts{Lost: map[string]int{}}
+	for _, s := range e.slots {
+		c.Started += s.counts.Started
+		c.Failed += s.counts.Failed
+		for cause, n := range s.counts.Lost {
+			c.Lost[cause] += n
+		}
+	}
+	return c
+}
+
+// States returns how the browsers of the engine are now. weighed adds what they take of memory, which
+// reads a file of each of their processes.
+func (e *Engine) States(weighed bool) (all []bridge.BrowserState) {
+	var processes []*chrome.Process
+	e.mu.Lock()
+	for _, s := range e.slots {
+		x := bridge.BrowserState{Name: s.name, Max: s.max, State: s.state(), Kind: string(e.kind), Started: s.counts.Started, Failed: s.counts.Failed,
+			Version: s.version, Lost: slices.Clone(s.losses)}
+		var process *chrome.Process
+		if b := s.runs(); b != nil {
+			x.Since, x.Tabs, x.Opened, process = b.began, b.open, b.opened, b.process
+		}
+		all, processes = append(all, x), append(processes, process)
 	}
 	e.mu.Unlock()
-	if weighed && s.State == "running" && b.process != nil {
-		s.Memory = b.process.Memory()
+	for i, p := range processes {
+		if weighed && p != nil {
+			all[i].Memory = p.Memory()
+		}
 	}
-	return s
+	return all
+}
+
+// state returns the state of a slot, as in [bridge.BrowserState]. Called with the engine's mu held.
+func (s *slot) state() string {
+	switch {
+	case s.runs() != nil:
+		return "running"
+	case s.opening:
+		return "starting"
+	case s.lastErr != nil:
+		return "down"
+	}
+	return "idle"
 }

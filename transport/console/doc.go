@@ -66,9 +66,10 @@
 //	                          for who sees all sites, whose features in /api/me have "cluster" then
 //	POST /api/sessions/ID/record  {"on"}: its page is recorded for 10 minutes, for the traces of the calls in it, or not any more
 //	GET  /api/sessions/ID/har     what it asked for while it was recorded, as HAR 1.2; for an hour also when it is over
-//	GET  /api/browsers        {"items":[{"node","state","kind","version","since","tabs","opened","pss","started","failed","restarts":
+//	GET  /api/browsers        {"items":[{"node","name","max","state","kind","version","since","tabs","opened","pss","started","failed","restarts":
 //	                          [{"at","cause"}]}],"pools":[{"node","held","spare","queued","limit","perCaller","most","oldest",
-//	                          "noMemory"}]}; state is running, starting, idle or down; pss is in bytes, 0 where it is not known
+//	                          "noMemory"}]}; name has the key browsers, and max bounds the tabs; both are "" and 0 for others; state is
+//	                          running, starting, idle or down; pss is in bytes, 0 where it is not known
 //	GET  /api/console         {"url"}: where this process serves the page; "" is nowhere
 //	POST /api/links           {"url"}: an address of the page that logs in once, within a minute
 //	GET  /api/links/ID        {"waits"}: whether that address was not used yet, and still can be

@@ -111,6 +111,8 @@ func (f sessionsFace) sessionPicture(w http.ResponseWriter, r *http.Request, c b
 // browserJSON is a browser of a node.
 type browserJSON struct {
 	Node     string     `json:"node"`
+	Name     string     `json:"name"` // "" for one that has none
+	Max      int        `json:"max"`  // tabs; 0 is not bounded
 	State    string     `json:"state"`
 	Kind     string     `json:"kind"`
 	Version  string     `json:"version"`
@@ -189,7 +191,7 @@ func browsersOf(f *Face, weighed bool) []browserJSON {
 		return all
 	}
 	for _, s := range f.pages.BrowserStates(weighed) {
-		x := browserJSON{Node: f.node, State: s.State, Kind: s.Kind, Version: s.Version, Tabs: s.Tabs, Opened: s.Opened, PSS: s.Memory,
+		x := browserJSON{Node: f.node, Name: s.Name, Max: s.Max, State: s.State, Kind: s.Kind, Version: s.Version, Tabs: s.Tabs, Opened: s.Opened, PSS: s.Memory,
 			Started: s.Started, Failed: s.Failed, Restarts: []lostJSON{}}
 		if !s.Since.IsZero() {
 			x.Since = &s.Since

@@ -69,7 +69,7 @@ func (*scripted) Pool() bridge.Pool {
 func (s *scripted) BrowserStates(weighed bool) []bridge.BrowserState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b := bridge.BrowserState{State: s.state, Kind: "shell", Version: "Chrome/1", Since: time.Unix(2, 0), Tabs: 5, Started: 2, Lost: []bridge.LostBrowser{{At: time.Unix(3, 0), Cause: "silent"}}}
+	b := bridge.BrowserState{Name: "pool", Max: 7, State: s.state, Kind: "shell", Version: "Chrome/1", Since: time.Unix(2, 0), Tabs: 5, Started: 2, Lost: []bridge.LostBrowser{{At: time.Unix(3, 0), Cause: "silent"}}}
 	if weighed {
 		b.Memory = 1 << 30
 	}
@@ -108,7 +108,7 @@ func TestSessions(t *testing.T) {
 		t.Errorf("who sees the shop only gets %s", body)
 	}
 	_, body = p.as(t, viewing, http.MethodGet, "/api/browsers", "")
-	for _, want := range []string{`"node":"here","state":"running","kind":"shell","version":"Chrome/1"`, `"pss":1073741824`, `"cause":"silent"`, `"state":"down"`,
+	for _, want := range []string{`"node":"here","name":"pool","max":7,"state":"running","kind":"shell","version":"Chrome/1"`, `"pss":1073741824`, `"cause":"silent"`, `"state":"down"`,
 		`"held":4,"spare":1,"queued":2,"limit":4,"perCaller":3,"most":{"caller":"agent","held":3},"oldest":{"caller":"bot"`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the browsers are without %s: %s", want, body)
@@ -190,7 +190,7 @@ func TestSessions(t *testing.T) {
 	s.mu.Lock()
 	s.state = "starting"
 	s.mu.Unlock()
-	if ev := stream.next(t); ev.event != "browser" || !strings.Contains(ev.text, `"node":"here","browsers":[{"node":"here","state":"starting"`) || !strings.Contains(ev.text, `"tabs":0`) {
+	if ev := stream.next(t); ev.event != "browser" || !strings.Contains(ev.text, `"node":"here","browsers":[{"node":"here","name":"pool","max":7,"state":"starting"`) || !strings.Contains(ev.text, `"tabs":0`) {
 		t.Errorf("of the browser it tells %s %s", ev.event, ev.text)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
+	"github.com/pagetools/pagetools/session/cdp/endpoint"
 
 	"github.com/pagetools/pagetools/e2e/suite"
 	"github.com/pagetools/pagetools/e2e/suite/docs"
@@ -31,7 +32,7 @@ import (
 // operatorsBrowser opens pages in the browser that the tests share.
 func operatorsBrowser(t *testing.T) *cdp.Engine {
 	t.Helper()
-	e, err := cdp.NewRemote(cdp.RemoteOptions{URL: os.Getenv("PAGETOOLS_BROWSER_URL")})
+	e, err := cdp.NewRemote(cdp.RemoteOptions{Endpoints: []endpoint.Endpoint{{URL: os.Getenv("PAGETOOLS_BROWSER_URL")}}})
 	return closed(t, e, err)
 }
 

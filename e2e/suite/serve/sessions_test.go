@@ -84,7 +84,7 @@ func (p *scriptedPages) Pool() bridge.Pool {
 }
 
 func (*scriptedPages) BrowserStates(bool) []bridge.BrowserState {
-	return []bridge.BrowserState{{State: "running", Kind: "shell", Version: "HeadlessChrome/156.0.8078.79", Since: time.Now().Add(-3 * time.Hour), Tabs: 5, Memory: 812e6,
+	return []bridge.BrowserState{{Name: "pool\u202e", Max: 40, State: "running", Kind: "shell", Version: "HeadlessChrome/156.0.8078.79", Since: time.Now().Add(-3 * time.Hour), Tabs: 5, Memory: 812e6,
 		Started: 2, Lost: []bridge.LostBrowser{{At: time.Now().Add(-3 * time.Hour), Cause: "silent"}}}}
 }
 
@@ -121,7 +121,7 @@ func TestSessionsByKeyboard(t *testing.T) {
 	pages.set(full, of("one", "first", 0), of("two", strings.Repeat("s", 100), 1))
 	page.until(t, "document.querySelectorAll('[data-session]').length === 2")
 	if text := page.eval(t, "document.querySelector('main').innerText"); !strings.Contains(text, "4 of 4 pages are held, 1 stands by, 2 calls wait for one. ◌ All pages are held. Most by agent (3). The oldest by bot, since ") ||
-		!strings.Contains(text, "✓ runs") || !strings.Contains(text, "812 MB") || !strings.Contains(text, "◌ a call runs") || !strings.Contains(text, "https://www.shop.example/%3Cb%3Ebasket") {
+		!strings.Contains(text, "✓ runs") || !strings.Contains(text, "812 MB") || !strings.Contains(text, "pool\\u{202e} HeadlessChrome/156") || !strings.Contains(text, "5 of 40") || !strings.Contains(text, "◌ a call runs") || !strings.Contains(text, "https://www.shop.example/%3Cb%3Ebasket") {
 		t.Errorf("it shows %s", text)
 	}
 	if text := page.eval(t, "document.querySelector('[aria-label=\"Table of nodes\"]').innerText + document.querySelector('[aria-label=Warnings]').innerText"); !strings.Contains(text, "✓ lives") ||

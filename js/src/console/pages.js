@@ -10,5 +10,5 @@ export const pagesChanged = signal(0);
 export const auditChanged = signal(0);
 
 /** @typedef {{node: string, id: string, caller: string, site: string, session: string, since: string, lastUsed: string, calls: number, running: number, waiting: number, address: string, title: string, domain: string, recording: import('./api-traces.js').Recording | null}} Session */
-/** @typedef {{node: string, state: string, kind: string, version: string, since: string | null, tabs: number, opened: number, pss: number, started: number, failed: number, restarts: {at: string, cause: string}[]}} Browser */
+/** @typedef {{node: string, name: string, max: number, state: string, kind: string, version: string, since: string | null, tabs: number, opened: number, pss: number, started: number, failed: number, restarts: {at: string, cause: string}[]}} Browser */
 /** @typedef {{node: string, held: number, spare: number, queued: number, limit: number, perCaller: number, most: {caller: string, held: number} | null, oldest: {caller: string, since: string} | null, noMemory: boolean}} Pool */

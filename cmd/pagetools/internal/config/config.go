@@ -48,6 +48,8 @@ type Config struct {
 	Attach              []string      `key:"attach" group:"browser" many:"lines" help:"with --auto-connect, use an open tab whose whole address matches, after one reload; * stands for any characters (repeatable)"`
 	WSEndpoint          string        `key:"ws-endpoint" group:"browser" short:"w" help:"use the browser at this WebSocket address"`
 	WSHeaders           []string      `key:"ws-header" group:"browser" many:"lines" secret:"true" help:"a header for --ws-endpoint, as 'Name: value' (repeatable)"`
+	EgressListen        string        `key:"egress-listen" group:"browser" help:"where browsers that run elsewhere reach the proxy that confines their pages, such as 10.0.0.11:7305; without it, pages reach what the browser reaches"`
+	EgressAddress       string        `key:"egress-address" group:"browser" help:"the address under which these browsers reach --egress-listen, or a 'pagetools egress' (default that address)"`
 	Headless            bool          `key:"headless" group:"browser" default:"true" help:"run the browser without windows"`
 	Browser             string        `key:"browser" group:"browser" default:"auto" enum:"auto,shell,chromium" help:"which kind of browser: shell (Chromium's headless shell, which takes less memory), chromium (a whole Chromium, Chrome or Edge), auto (a shell where there is one and no window is shown)"`
 	ExecutablePath      string        `key:"executable-path" group:"browser" short:"e" path:"true" help:"the browser's binary, or auto-system for those of the system alone"`
@@ -98,18 +100,19 @@ type Config struct {
 	CORS                []string      `key:"cors" group:"serving" many:"words" help:"an origin whose pages may call (repeatable); * only with a token"`
 	Token               string        `key:"token" group:"serving" secret:"true" help:"the credential that callers must send; better in PAGETOOLS_TOKEN"`
 	WaitFor             []Wait        `key:"wait-for" group:"pages" many:"terms" help:"what a page must have before it counts as opened: tool:NAME, selector:CSS or idle (repeatable, or with commas); 10s at most"`
-	MaxSessions         int           `key:"max-sessions" group:"pages" also:"limits" unnamed:"most 4" min:"0" help:"pages that calls may hold at once (default by memory and cores)"`
+	MaxSessions         int           `key:"max-sessions" group:"pages" also:"limits" unnamed:"most 4" min:"0" help:"pages that calls may hold at once (default by memory and cores, and with browsers by their max)"`
 	CallTimeout         time.Duration `key:"call-timeout" group:"pages" also:"limits" unnamed:"most 30s" default:"30s" help:"how long a tool may run, at most 300s"`
 	Format              string        `key:"format" group:"output" default:"text" enum:"text,json,ndjson" run:"true" help:"output: text, json, ndjson"`
 	Quiet               bool          `key:"quiet" group:"output" run:"true" help:"print errors only"`
 	Verbose             bool          `key:"verbose" group:"output" run:"true" help:"log what happens"`
 	LogFormat           string        `key:"log-format" group:"output" default:"text" enum:"text,json" help:"log: text, json"`
 
-	Sites   []Site   `key:"sites" only:"file" unnamed:"yes" help:"the sites, besides those of the command line"`
-	Callers []Caller `key:"callers" only:"file" help:"who may call, by their credentials; without any, everybody on this machine is the caller local"`
-	OAuth   OAuth    `key:"oauth" only:"file" help:"who may call with a token of an authorization server"`
-	Results Results  `key:"results" only:"file" help:"what callers get of results, on every site that does not say otherwise"`
-	Limits  Limits   `key:"limits" only:"file" unnamed:"yes" help:"how much of everything"`
+	Sites    []Site    `key:"sites" only:"file" unnamed:"yes" help:"the sites, besides those of the command line"`
+	Browsers []Browser `key:"browsers" only:"file" help:"browsers that run elsewhere, in the place of browser-url and ws-endpoint: the next page opens where the smallest share of max is taken"`
+	Callers  []Caller  `key:"callers" only:"file" help:"who may call, by their credentials; without any, everybody on this machine is the caller local"`
+	OAuth    OAuth     `key:"oauth" only:"file" help:"who may call with a token of an authorization server"`
+	Results  Results   `key:"results" only:"file" help:"what callers get of results, on every site that does not say otherwise"`
+	Limits   Limits    `key:"limits" only:"file" unnamed:"yes" help:"how much of everything"`
 
 	from map[string]string
 	// Unnamed is true when the file was only found in the current folder: neither a flag
@@ -188,7 +191,9 @@ type Setting struct {
 func (s Setting) Is(what string) bool { return s.tag.Get(what) != "" }
 
 // IsRemote reports whether the browser is one that pagetools does not start.
-func (c *Config) IsRemote() bool { return c.AutoConnect || c.BrowserURL+c.WSEndpoint != "" }
+func (c *Config) IsRemote() bool {
+	return c.AutoConnect || c.BrowserURL+c.WSEndpoint != "" || len(c.Browsers) > 0
+}
 
 // JSON reports whether results and failures are printed as JSON.
 func (c *Config) JSON() bool { return c.Format == "json" || c.Format == "ndjson" }
@@ -221,6 +226,9 @@ func (c *Config) check() error {
 		return errors.New("--browser-url and --ws-endpoint are two ways to one browser: give one of them")
 	case len(c.WSHeaders) > 0 && c.WSEndpoint == "":
 		return errors.New("--ws-header needs --ws-endpoint")
+	}
+	if err := c.checkBrowsers(); err != nil {
+		return err
 	}
 	if _, selectors, _ := c.Waits(); len(selectors) > 1 {
 		return fmt.Errorf("%s must have one selector, not %q and %q: body:has(A):has(B) matches when both are there",

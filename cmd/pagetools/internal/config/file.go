@@ -54,7 +54,7 @@ func (c *Config) readFile() (map[string]int, error) {
 	if err := c.readRest(root); err != nil {
 		return nil, d.errorf(root, "%v", err)
 	}
-	secret := c.Token != "" || len(c.WSHeaders) > 0 || len(c.Callers) > 0 || len(c.OAuth.Issuers) > 0 ||
+	secret := c.Token != "" || c.browsersHaveKeys() || len(c.WSHeaders) > 0 || len(c.Callers) > 0 || len(c.OAuth.Issuers) > 0 ||
 		len(c.OAuth.BuiltIn.People) > 0
 	if info, err := os.Stat(c.File); err == nil && secret {
 		c.OpenToOthers = files.Shared(c.File, info)

@@ -329,6 +329,7 @@ var unnamedFiles = []struct{ text, refused string }{
 	{"no-sandbox: true", "no-sandbox"},
 	{"browser-url: http://127.0.0.1:9222", "browser-url"},
 	{"auto-connect: true", "auto-connect"},
+	{`browsers: [{name: a, command: [./run.sh], max: 1}]`, "browsers"},
 	{"user-data-dir: /home/me/.config/chromium", "user-data-dir"},
 	{"data-dir: .", "data-dir"},
 	{"log-file: /home/me/.bashrc", "log-file"},

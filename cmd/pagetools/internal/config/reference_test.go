@@ -118,6 +118,7 @@ func reference() string {
 		{"results", "A mapping, of the file for all sites, or of a site for itself alone: a site's own takes the place of the other as a whole.", &Results{}},
 		{"results: redact", "A list. Each rule has one of these keys.", &Redaction{}},
 		{"callers", "A list.", &Caller{}},
+		{"browsers", "A list. Each has one of `url`, `ws`, `webdriver` and `command`.", &Browser{}},
 		{"oauth", "A mapping.", &OAuth{}},
 		{"oauth: built-in", "A mapping.", &BuiltIn{}},
 		{"oauth: people", "A list.", &Person{}},
@@ -164,7 +165,7 @@ var types = map[reflect.Type]string{
 	reflect.TypeFor[Rates](): "rates by pattern", reflect.TypeFor[Params](): "JSON Schemas by name", reflect.TypeFor[Idle](): "true, or a duration of up to 10s",
 	reflect.TypeFor[[]Issuer](): "[a list](#oauth-issuers)", reflect.TypeFor[OAuthScope](): "[a mapping](#oauth-scope)", reflect.TypeFor[Introspection](): "[a mapping](#oauth-introspection)",
 	reflect.TypeFor[BuiltIn](): "[a mapping](#oauth-built-in)", reflect.TypeFor[[]Person](): "[a list](#oauth-people)",
-	reflect.TypeFor[[]OAuthGrant](): "[a list](#oauth-grants)", reflect.TypeFor[Patterns](): "patterns by name", reflect.TypeFor[Results](): "[a mapping](#results)", reflect.TypeFor[[]Redaction](): "[a list](#results-redact)",
+	reflect.TypeFor[[]OAuthGrant](): "[a list](#oauth-grants)", reflect.TypeFor[Patterns](): "patterns by name", reflect.TypeFor[Headers](): "texts by name", reflect.TypeFor[Results](): "[a mapping](#results)", reflect.TypeFor[[]Redaction](): "[a list](#results-redact)",
 	reflect.TypeFor[*string](): "text", reflect.TypeFor[*bool](): "true or false", reflect.TypeFor[*regexp.Regexp](): "a regular expression", reflect.TypeFor[policy.Pointer](): "a JSON Pointer",
 	reflect.TypeFor[[]PageKey](): "a list of `" + strings.Join(bridge.PageKeys(), "`, `") + "`",
 }

@@ -125,10 +125,10 @@ function Browsers({ all }) {
           {all.map((b) => {
             const [shape, word] = states[b.state] ?? ['●', b.state];
             return (
-              <tr key={b.node + b.kind + b.version}>
+              <tr key={b.node + b.name + b.kind + b.version}>
                 <td class={b.state === 'down' ? 'problem' : ''}><span aria-hidden="true">{shape}</span> {word}</td>
-                <th scope="row">{visible(b.version || b.kind || 'browser')}</th>
-                <td>{b.pss === 0 ? 'unknown' : `${Math.round(b.pss / 1e6)} MB`}</td><td>{b.tabs}</td>
+                <th scope="row">{b.name && <Name text={b.name} />} {visible(b.version || b.kind || (b.name ? '' : 'browser'))}</th>
+                <td>{b.pss === 0 ? 'unknown' : `${Math.round(b.pss / 1e6)} MB`}</td><td>{b.tabs}{b.max > 0 && ` of ${b.max}`}</td>
                 <td>{b.since ? <Time at={b.since} /> : ''}</td>
                 <td>{b.restarts.length === 0 ? Math.max(0, b.started - 1) : (
                   <details><summary>{Math.max(0, b.started - 1)}</summary><ul>{b.restarts.map((r) => <li key={r.at}>{clock(r.at)}: {causes[r.cause] ?? r.cause}</li>)}</ul></details>
