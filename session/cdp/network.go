@@ -236,8 +236,16 @@ func (n *reaching) judge(text, address string) *bridge.Error {
 	case failure != nil:
 		return loadError(netError(failure), last).With(failure)
 	}
-	return loadError(text, last)
+	e := loadError(text, last)
+	if n.grant != nil && strings.HasSuffix(text, tunnelFailed) { // another process's proxy knows why
+		e.Reason = bridge.Unreachable
+		e.Message = fmt.Sprintf("%s cannot be opened: the proxy did not connect, because the site does not answer, or pages may not reach its address (%s).", origin.Of(last), tunnelFailed)
+	}
+	return e
 }
+
+// tunnelFailed is Chromium's name for a proxy that did not connect to a host.
+const tunnelFailed = "ERR_TUNNEL_CONNECTION_FAILED"
 
 // notShown says that an origin is not shown at the top of a page, and what to do.
 func (n *reaching) notShown(origin string) string {

@@ -19,7 +19,6 @@ import (
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
-	"github.com/pagetools/pagetools/session/cdp/endpoint"
 	"github.com/pagetools/pagetools/session/egress"
 )
 
@@ -177,7 +176,7 @@ func TestRequestVectors(t *testing.T) {
 		}
 		return c, p
 	}
-	for name, e := range map[string]*Engine{"control": shared, "control elsewhere": pool(t, endpoint.Endpoint{Name: "free", URL: "http://" + somebodysBrowser(t, false), Max: 3})} {
+	for name, e := range map[string]*Engine{"control": shared, "control elsewhere": engineElsewhere(t, remoteAt("http://"+somebodysBrowser(t, false)))} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, _ := run(t, e, false)

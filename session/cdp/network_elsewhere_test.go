@@ -4,10 +4,14 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/session/egress"
 )
 
@@ -23,12 +27,73 @@ func proxiedElsewhere(t *testing.T, dir string, mustBeWhole bool) (*Engine, *egr
 	host, _ := browserIn(t, dir, mustBeWhole, "--webrtc-ip-handling-policy=disable_non_proxied_udp", "--force-webrtc-ip-handling-policy=disable_non_proxied_udp")
 	o := remoteAt("http://" + host)
 	o.Proxy = p
+	return engineElsewhere(t, o), p
+}
+
+// engineElsewhere makes an engine over browsers that run elsewhere, for one test.
+func engineElsewhere(t *testing.T, o RemoteOptions) *Engine {
+	t.Helper()
 	e, err := NewRemote(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = e.Close() })
-	return e, p
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// TestProxyElsewhere: the proxy may be another process's that has the key. What went wrong there is said as far
+// as the browser knows it, and a proxy that it does not reach is named.
+func TestProxyElsewhere(t *testing.T) {
+	t.Parallel()
+	keys := [][]byte{make([]byte, 32)}
+	there, err := egress.Start(t.Context(), egress.Options{Listen: "127.0.0.1:0", Keys: keys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = there.Close() })
+	here, err := egress.Start(t.Context(), egress.Options{Address: there.Address(), Keys: keys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = here.Close() })
+	nowhere, err := egress.Start(t.Context(), egress.Options{Address: "127.0.0.1:1", Keys: keys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = nowhere.Close() })
+	host := somebodysBrowser(t, false)
+	base := site(t, map[string]http.HandlerFunc{"/": html("")})
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	secure := strings.Replace(closed.URL, "http", "https", 1)
+	for _, x := range []struct {
+		proxy         *egress.Proxy
+		address, want string
+	}{
+		{here, base + "/", "ok"},
+		{here, closed.URL + "/", "UNREACHABLE: " + closed.URL + " cannot be opened: the site cannot be reached (ERR_EMPTY_RESPONSE)."},
+		{here, secure + "/", "UNREACHABLE: " + secure + " cannot be opened: the proxy did not connect, because the site does not answer, or pages may not reach its address (ERR_TUNNEL_CONNECTION_FAILED)."},
+		{nowhere, base + "/", "UNREACHABLE: " + base + " cannot be opened: the browser does not reach the proxy through which pagetools lets its pages out (ERR_PROXY_CONNECTION_FAILED)."},
+	} {
+		o := remoteAt("http://" + host)
+		o.Proxy = x.proxy
+		w := openWith(t, engineElsewhere(t, o), named(origin.Of(x.address)))
+		got := "ok"
+		if err := w.Load(t.Context(), x.address); err != nil {
+			e := bridge.AsError(err)
+			got = string(e.Reason) + ": " + e.Message
+		}
+		if got != x.want {
+			t.Errorf("%s: %s, want %s", x.address, got, x.want)
+		}
+	}
+	if n := there.Counts(); n.Opened == 0 {
+		t.Errorf("the other process was not asked: %+v", n)
+	}
 }
 
 // TestNetworkKilled (R5): when the browser's network process dies, what a page asks for fails
