@@ -106,7 +106,8 @@ soak: ## call steadily, and look what grows; DURATION=1h
 .PHONY: mutations
 mutations: ## undo each finding's fix in a copy, and see its test fail
 	@$(SANDBOX)
-	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" PAGETOOLS_NATS_SERVERS="$$(scripts/nats.sh)" $(GO) run ./scripts/mutate docs/internal/*.md
+	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" PAGETOOLS_NATS_SERVERS="$$(scripts/nats.sh)" \
+		PAGETOOLS_POSTGRES="$$(scripts/postgres.sh)" $(GO) run ./scripts/mutate docs/internal/*.md
 
 .PHONY: screens
 screens: ## make the pictures of the operators' page anew, in docs/console

@@ -62,7 +62,8 @@ export PAGETOOLS_BINARY
 
 # The servers of tests of clusters. Without any, those tests are skipped; in CI they fail.
 PAGETOOLS_NATS_SERVERS=${PAGETOOLS_NATS_SERVERS-$(scripts/nats.sh)}
-export PAGETOOLS_NATS_SERVERS
+PAGETOOLS_POSTGRES=${PAGETOOLS_POSTGRES-$(scripts/postgres.sh)}
+export PAGETOOLS_NATS_SERVERS PAGETOOLS_POSTGRES
 
 # vet runs in make lint. The timeout is for what hangs; on a machine on which memory is dear, all
 # takes ten times as long.

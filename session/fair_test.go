@@ -409,7 +409,7 @@ func TestRoomOfEngine(t *testing.T) {
 			t.Errorf("%d pages are held, and %d calls wait", p.Held, p.Queued)
 		}
 		room.Store(5)
-		w.RoomChanged()
+		session.RoomChanged(w.Manager)
 		synctest.Wait()
 		if p := w.Pool(); p.Held != 2 || p.Queued != 0 || p.Limit != 3 {
 			t.Errorf("%d pages of %d are held, and %d calls wait", p.Held, p.Limit, p.Queued)

@@ -111,8 +111,9 @@ func (o *Options) maxHeld(most int) int {
 	return max(1, most-max(1, most/4))
 }
 
-// limit bounds the pages that calls and sessions hold at once, now.
-func (m *Manager) limit() int {
+// limitOf bounds the pages that calls and sessions hold at once, now.
+func limitOf(st *state) int {
+	m := st.manager
 	if m.o.Room == nil {
 		return m.o.MaxSessions
 	}
@@ -126,7 +127,7 @@ func (m *Manager) limit() int {
 }
 
 // RoomChanged says that Options.Room returns something else: calls may wait for that.
-func (m *Manager) RoomChanged() { m.with(func(st *state) { st.next() }) }
+func RoomChanged(m *Manager) { m.with(func(st *state) { st.next() }) }
 
 func (o Options) withDefaults() Options {
 	o.FirstIdle = cmp.Or(o.FirstIdle, time.Minute)

@@ -213,7 +213,7 @@ func (st *state) hold(caller string, n int) {
 // room reports whether one more page of the caller may live, and closes an idle one for
 // it where it must.
 func (st *state) room(caller string) bool {
-	limit := st.manager.limit()
+	limit := limitOf(st)
 	full := st.held[caller] >= st.manager.o.maxHeld(limit)
 	if st.live < limit && !full {
 		return true

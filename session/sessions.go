@@ -99,7 +99,7 @@ func (s Sessions) find(id string) (found *session) {
 // Pool counts the manager's pages.
 func (m *Manager) Pool() (p bridge.Pool) {
 	m.with(func(st *state) {
-		limit := m.limit()
+		limit := limitOf(st)
 		p = bridge.Pool{Held: st.live, Spare: st.spareCount(), Queued: st.queue.n, Limit: limit, PerCaller: m.o.maxHeld(limit)}
 		for caller, n := range st.held {
 			if n > p.Of || n == p.Of && caller < p.Caller {

@@ -41,7 +41,7 @@ func (st *state) spareCount() int {
 // makeRoomFor closes a spare of another site when the page that is about to
 // open would go over the bound: spares never refuse a call.
 func (st *state) makeRoomFor(s *site) {
-	if st.live+st.spareCount() <= st.manager.limit() {
+	if st.live+st.spareCount() <= limitOf(st) {
 		return
 	}
 	for other, sp := range st.spares {
@@ -102,7 +102,7 @@ func (st *state) refill(s *site) {
 		return false
 	})
 	if sp.opening > 0 || len(sp.ready) >= s.Warm ||
-		st.live+st.spareCount() >= st.manager.limit() {
+		st.live+st.spareCount() >= limitOf(st) {
 		sp.wanted = time.Time{}
 		return
 	}
@@ -134,7 +134,7 @@ func (m *Manager) openSpare(s *site, sp *spares) {
 			return
 		}
 		outdated := s.adapters.Load() != adapters
-		crowded := st.live+st.spareCount() >= m.limit() // calls took the room meanwhile
+		crowded := st.live+st.spareCount() >= limitOf(st) // calls took the room meanwhile
 		if st.draining || s.retired || crowded || outdated {
 			st.close(page)
 			if outdated {

@@ -243,8 +243,8 @@ func tryIt(address string, c *config.Config) string {
 // servingWarnings returns what an operator should know of how sites are served.
 func servingWarnings(c *config.Config, targets []*target) []string {
 	all := tokenWarnings(c)
-	if c.IsRemote() && !c.AutoConnect {
-		all = append(all, "note: the browser is yours, and pages reach what it reaches")
+	if c.IsRemote() && !c.AutoConnect && c.EgressListen+c.EgressAddress == "" {
+		all = append(all, "note: the browser is yours, and pages reach what it reaches, unless --egress-listen confines them")
 	}
 	if n := len(c.Token); n > 0 && n < shortToken {
 		all = append(all, fmt.Sprintf("warning: the token is shorter than %d characters and can "+

@@ -40,13 +40,16 @@ func (a *auth) store(ctx context.Context) (s *oauth.Store, end func() error, err
 		}
 		return s, s.Close, nil
 	}
-	o, err := a.p.clusterOptions()
+	o, err := clusterOptions(a.p)
 	if err != nil {
 		return nil, nil, err
 	}
 	s, closing, err := app.OpenLogins(ctx, o)
 	if errors.Is(err, app.ErrOtherKey) {
 		return nil, nil, terminal.Usage("--cluster-key-file: %w", err)
+	}
+	if errors.Is(err, app.ErrOtherVault) {
+		return nil, nil, terminal.Usage("--cluster-memory: %w", err)
 	}
 	if err != nil {
 		return nil, nil, terminal.Unreachable("the logins of the cluster cannot be read: %v", err)

@@ -148,7 +148,7 @@ func awaitDrained(ctx context.Context, p *program, name string) error {
 
 // clusterPeers returns the nodes of the cluster that the settings name.
 func (p *program) clusterPeers(ctx context.Context) (map[string]http.RoundTripper, func(), error) {
-	o, err := p.clusterOptions()
+	o, err := clusterOptions(p)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -33,7 +33,7 @@ func (k knows) RoundTrip(r *http.Request) (*http.Response, error) {
 	if k == nil || r.URL.Path != waysPath {
 		return nil, errors.New("no answer")
 	}
-	body, err := json.Marshal(ways{k})
+	body, err := json.Marshal(ways{Misses: k})
 	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(body)), Header: http.Header{}}, err
 }
 
@@ -41,13 +41,16 @@ func (k knows) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestBrokenWays(t *testing.T) {
 	t.Parallel()
 	nodes := map[string]http.RoundTripper{"a": knows{}, "b": knows{}}
-	if broken := brokenWays(t.Context(), nodes); len(broken) != 0 {
+	if broken := brokenWays(t.Context(), nodes, ""); len(broken) != 0 {
 		t.Errorf("the control: %q", broken)
 	}
 	nodes["b"], nodes["c"] = knows{"a", "c"}, knows(nil)
-	if broken := brokenWays(t.Context(), nodes); !slices.Equal(broken, []string{
+	if broken := brokenWays(t.Context(), nodes, ""); !slices.Equal(broken, []string{
 		"the node b does not reach a", "the node b does not reach c", "the node c is not reached from here"}) {
 		t.Errorf("%q", broken)
+	}
+	if broken := brokenWays(t.Context(), nodes, "a"); !slices.Contains(broken, "the node a does not reach c") {
+		t.Errorf("asked by a node: %q", broken)
 	}
 }
 

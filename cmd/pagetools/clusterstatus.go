@@ -28,13 +28,21 @@ func clusterStatusCommand(p *program) *cobra.Command {
 		Long: "Lists the nodes of a cluster with the age of their leases, their sessions and the pages that they have room for, and\n" +
 			"the sites with the nodes that open their catalog pages, and says what differs between nodes. With --cluster, the names of\n" +
 			"sites need --cluster-key-file. The engine is that of --cluster, of the configuration file, or of the node of\n" +
-			"--data-dir. A node that seems late is given a lease to show that it lives.\n" +
-			"Ends with 1 when a node is dead and none of its name lives, and when the engine takes no writes.",
+			"--data-dir. A node that seems late is given a lease to show that it lives, and each\n" +
+			"node is asked which others it reaches, where the key or the node of --data-dir lets this command ask.\n" +
+			"Ends with 1 when a node is dead and none of its name lives, and when the engine or the vault takes no writes.",
 		Args: exactly(0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := readStatus(cmd.Context(), p)
 			if err != nil {
 				return err
+			}
+			if s.Engine.Quorum && (!clustered(p.conf) || p.conf.ClusterKeyFile != "") {
+				broken, err := clusterWays(cmd.Context(), p)
+				if err != nil {
+					return err
+				}
+				s.Warnings = append(s.Warnings, broken...)
 			}
 			if asJSON || p.conf.Format != "text" {
 				err = terminal.Encode(p.stdout, s)
@@ -60,14 +68,14 @@ func (o *operators) clusterRoutes() []transport.Route {
 	if n == nil {
 		return nil
 	}
-	return []transport.Route{drainRoute(n, true), logRoute(n, o.app, true)}
+	return []transport.Route{drainRoute(n, true), logRoute(n, o.app, true), auditRoute(n, o.app, true), waysRoute(n, true)}
 }
 
 // readStatus asks the engine, or the node of the data directory.
 func readStatus(ctx context.Context, p *program) (s app.ClusterStatus, err error) {
 	if clustered(p.conf) {
-		o := &app.ClusterOptions{Credentials: p.conf.ClusterCredentials, Log: p.log}
-		if o.Servers, err = engines(p.conf); err != nil {
+		o, err := places(p)
+		if err != nil {
 			return s, err
 		}
 		if p.conf.ClusterKeyFile != "" || p.conf.ClusterEmbed {
@@ -93,8 +101,13 @@ func printStatus(p *program, s *app.ClusterStatus) error {
 	}
 	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "engine\t%s, %s, %.1f ms\n", text.Line(s.Engine.URL), quorum, s.Engine.RoundTripMs)
-	if s.Vault.Copies > 0 {
-		fmt.Fprintf(w, "vault\t%s, copies: %d\n", text.Line(s.Vault.Kind), s.Vault.Copies)
+	switch v := s.Vault; {
+	case v.Writes != nil && *v.Writes:
+		fmt.Fprintf(w, "vault\t%s, takes writes, %.1f ms\n", text.Line(v.Kind), v.RoundTripMs)
+	case v.Writes != nil:
+		fmt.Fprintf(w, "vault\t%s, TAKES NO WRITES\n", text.Line(v.Kind))
+	case v.Copies > 0:
+		fmt.Fprintf(w, "vault\t%s, copies: %d\n", text.Line(v.Kind), v.Copies)
 	}
 	if len(s.Nodes) > 0 {
 		fmt.Fprintf(w, "\nnode\tincarnation\tstate\tlease\tsessions\tfree\tbuild\taddress\n")

@@ -138,7 +138,7 @@ func (d *doctor) run(ctx context.Context, t *target) error {
 	case t == nil || t.Folder != "":
 	case d.p.conf.AutoConnect:
 		d.ok("network", "not checked: your browser opens connections to the site")
-	case d.p.conf.IsRemote() || d.p.conf.ProxyServer != "":
+	case d.p.conf.IsRemote() && d.p.conf.EgressListen == "" || d.p.conf.ProxyServer != "":
 		d.ok("network", "not checked: it is not this machine that opens connections to the site")
 	default:
 		if err := d.network(ctx, t); err != nil {

@@ -112,6 +112,7 @@ pagetools cluster drain a --wait`},
 pagetools cluster status --cluster nats://10.0.0.5:4222 --json`},
 	"cluster drain": {"serving " + ofKept, `pagetools cluster drain a --wait
 pagetools cluster drain a --cluster nats://10.0.0.5:4222 --cluster-key-file cluster.key`},
+	"egress":                {"serving browser output", `pagetools egress --egress-listen 127.0.0.1:7305 --cluster-key-file cluster.key`},
 	"cluster key":           {"", `(umask 077; pagetools cluster key > cluster.key)`},
 	"completion":            {"", `pagetools completion bash`},
 	"completion bash":       {"", `source <(pagetools completion bash)`},

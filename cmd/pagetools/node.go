@@ -101,17 +101,34 @@ func proved(o *app.ClusterOptions, c *config.Config) (err error) {
 	return err
 }
 
-// clusterOptions reads where the cluster of the settings is, and its key.
-func (p *program) clusterOptions() (*app.ClusterOptions, error) {
+// memoryInNATS is the value of --cluster-memory for the engine of the cluster.
+const memoryInNATS = "nats"
+
+// places reads where the cluster of the settings is: its engine, and what must not be lost with a node.
+func places(p *program) (*app.ClusterOptions, error) {
 	o := &app.ClusterOptions{Credentials: p.conf.ClusterCredentials, Log: p.log}
 	var err error
-	if o.Servers, err = engines(p.conf); err != nil {
-		return nil, err
+	if o.Servers, err = engines(p.conf); err != nil || p.conf.ClusterMemory == memoryInNATS {
+		return o, err
 	}
-	if o.Keys, err = clusterKeys(p.conf); err != nil {
-		return nil, err
+	if err := app.CheckMemory(p.conf.ClusterMemory); err != nil {
+		return nil, terminal.Usage("invalid value for --cluster-memory: must be nats, or the address of a PostgreSQL database, such as " +
+			"postgres://pagetools:PASSWORD@db.example/pagetools, with parameters that PostgreSQL has")
 	}
-	return o, proved(o, p.conf)
+	o.Memory = p.conf.ClusterMemory
+	return o, nil
+}
+
+// clusterOptions reads where the cluster of the settings is, and its key.
+func clusterOptions(p *program) (*app.ClusterOptions, error) {
+	o, err := places(p)
+	if err == nil {
+		o.Keys, err = clusterKeys(p.conf)
+	}
+	if err == nil {
+		err = proved(o, p.conf)
+	}
+	return o, err
 }
 
 // nodeName returns the name of this node: --node, or that of the machine.
@@ -139,17 +156,18 @@ func nodeOptions(p *program, targets []*target) (*app.ClusterOptions, error) {
 	c := p.conf
 	if !clustered(c) {
 		for _, name := range ofCluster {
-			if !c.IsDefault(name) && c.From(name) != "environment" {
+			forEgress := strings.HasPrefix(name, "cluster-key") && c.EgressListen+c.EgressAddress != ""
+			if !c.IsDefault(name) && c.From(name) != "environment" && !forEgress {
 				return nil, terminal.Usage("--%s needs --cluster, which names the engine of the cluster, or --cluster-embed", name)
 			}
 		}
 		return nil, nil //nolint:nilnil // there is none
 	}
-	o := &app.ClusterOptions{Credentials: c.ClusterCredentials, Lease: c.Lease, Limits: c.Limits.Bridge(), Version: ownVersion(), Log: p.log}
-	var err error
-	if o.Servers, err = engines(c); err != nil {
+	o, err := places(p)
+	if err != nil {
 		return nil, err
 	}
+	o.Lease, o.Limits, o.Version = c.Lease, c.Limits.Bridge(), ownVersion()
 	if o.Name, err = nodeName(c); err != nil {
 		return nil, err
 	}
@@ -157,6 +175,9 @@ func nodeOptions(p *program, targets []*target) (*app.ClusterOptions, error) {
 		return nil, err
 	}
 	if err := errors.Join(proved(o, c), hasEngine(o, c)); err != nil {
+		return nil, err
+	}
+	if o.DataDir, err = dataFolder(c); err != nil && !errors.Is(err, config.ErrNoDataDir) {
 		return nil, err
 	}
 	host, _, err := net.SplitHostPort(c.PeerListen)
@@ -266,9 +287,13 @@ func (p *program) join(ctx context.Context, pl *plan, waiting func()) (*node, er
 			return nil, terminal.Usage("--cluster-key-file: %w. While the key is replaced, --cluster-key-old names the old one; where that is lost, "+
 				"remove the record: consent, versions and results that are kept are given up with it", err)
 		}
+		if errors.Is(err, app.ErrOtherVault) {
+			return nil, terminal.Usage("--cluster-memory: %w. All nodes need the same; to move for good, end all nodes and remove that record: "+
+				"what is kept in the other place is given up with it", err)
+		}
 		return nil, fmt.Errorf("joining the cluster: %w", err)
 	}
-	if warning := n.cluster.Vault().Warning(); warning != "" {
+	if warning := n.cluster.Warning(); warning != "" {
 		p.say("warning: %s", warning)
 	}
 	p.say("note: this is the node %s of a cluster, and other nodes reach it at %s", o.Name, o.Address)

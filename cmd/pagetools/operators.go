@@ -142,7 +142,7 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 		options.Cluster = func(ctx context.Context) any { return n.cluster.Status(ctx) }
 		named := options
 		named.Named = true
-		routes := append(console.New(a.Bridge, named).Routes(), drainRoute(n, false), logRoute(n, a, false), waysRoute(n))
+		routes := append(console.New(a.Bridge, named).Routes(), drainRoute(n, false), logRoute(n, a, false), auditRoute(n, a, false), waysRoute(n, false))
 		o.nodes = transport.Trusted(transport.NewMux(routes...), operatorOfNode(), transport.Options{Log: p.log})
 	}
 	if err == nil || p.conf.ConsoleListen != "off" { // somebody can read them
@@ -153,6 +153,9 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 	} else {
 		socket := options
 		socket.Named = true
+		if n := who.plan.node; n != nil {
+			socket.Peers = n.cluster.Peers // any of them reaches all nodes
+		}
 		routes := slices.Concat(console.New(a.Bridge, socket).Routes(), []transport.Route{o.reloadRoute()}, o.pairRoutes(), o.clusterRoutes())
 		o.serve(transport.Server(l.guard(transport.NewMux(routes...), p.log), p.log), l)
 	}

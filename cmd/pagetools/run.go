@@ -129,7 +129,7 @@ func (p *program) command() *cobra.Command {
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.prepare(cmd) }
 	root.AddCommand(serveCommand(p), mcpCommand(p), toolsCommand(p), callCommand(p), attachCommand(p),
 		loginCommand(p), authCommand(p), demoCommand(p), approveCommand(p), pairCommand(p), consoleCommand(p), reloadCommand(p),
-		auditCommand(p), clusterCommand(p),
+		auditCommand(p), clusterCommand(p), egressCommand(p),
 		logCommand(p), doctorCommand(p), configCommand(p), versionCommand(p))
 	root.AddCommand(kitCommands(p)...)
 	withHelp(root)

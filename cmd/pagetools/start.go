@@ -259,6 +259,9 @@ func options(p *program, pl plan) (app.Options, error) {
 	if o.Upstream, err = upstream(c); err != nil {
 		return o, err
 	}
+	if o.Egress, err = egressOptions(c, pl.pages != shared); err != nil {
+		return o, err
+	}
 	named := func(t *target) bool { return t.named }
 	if c.StorageState != "" && len(pl.targets) > 0 && !slices.ContainsFunc(pl.targets, named) {
 		return o, terminal.Usage("--storage-state is for sites of the command line, and there is " +

@@ -57,6 +57,9 @@ type Options struct {
 	Own *cdp.OwnOptions
 	// Browsers are used in the place of browsers that end with the app; nil is none.
 	Browsers *Browsers
+	// Egress says where the browsers of Remote reach the proxy of their pages; nil leaves pages to them,
+	// unconfined.
+	Egress *egress.Options
 	// Upstream is the operator's own proxy; nil means none.
 	Upstream *url.URL
 	// Manager holds the limits of sessions, and Bridge the rates of callers.
@@ -110,7 +113,7 @@ type App struct {
 	Metrics *transport.Metrics
 	// Traces records pages, for operators.
 	Traces *Traces
-	// Proxy says how pages reach the network; nil with a remote browser, whose ways are its own.
+	// Proxy says how pages reach the network; nil with a remote browser whose ways are its own.
 	Proxy *egress.Proxy
 	// Engine opens the pages of the first site, and Kind names its kind; nil where no site had
 	// a page at the start.
@@ -157,7 +160,7 @@ func Start(ctx context.Context, o Options) (*App, error) {
 }
 
 func (a *App) start(ctx context.Context) (err error) {
-	if !a.isRemote() && a.o.Own == nil {
+	if !a.isRemote() && a.o.Own == nil || a.o.Egress != nil {
 		if err := a.through(ctx); err != nil {
 			return err
 		}
@@ -202,7 +205,7 @@ func (a *App) start(ctx context.Context) (err error) {
 	m.Sites = pages
 	a.Manager = session.New(m)
 	if m.Room != nil {
-		a.Engine.OnRoom(a.Manager.RoomChanged)
+		a.Engine.OnRoom(func() { session.RoomChanged(a.Manager) })
 	}
 	a.attach(apis, order)
 	b.Sessions = session.SessionsOf(a.Manager)
@@ -326,7 +329,12 @@ func windowsOf(sites []Site) (most session.Windows) {
 // through finds the proxy of the pages, or starts it.
 func (a *App) through(ctx context.Context) (err error) {
 	a.Proxy, err = a.browsers.through(ctx, func(ctx context.Context) (*egress.Proxy, error) {
-		return egress.Start(ctx, egress.Options{Upstream: a.o.Upstream, Words: a.o.Words, Log: a.o.Log})
+		o := egress.Options{}
+		if a.o.Egress != nil {
+			o = *a.o.Egress
+		}
+		o.Upstream, o.Words, o.Log = a.o.Upstream, a.o.Words, a.o.Log
+		return egress.Start(ctx, o)
 	})
 	return err
 }
@@ -338,7 +346,7 @@ func (a *App) newEngine(native bool, sites []Site) (*cdp.Engine, error) {
 		return cdp.NewOwn(own), nil
 	}
 	if remote := a.o.Remote; a.isRemote() {
-		remote.Native, remote.Words, remote.Log = native, a.o.Words, a.o.Log
+		remote.Native, remote.Words, remote.Log, remote.Proxy = native, a.o.Words, a.o.Log, a.Proxy
 		_, remote.Reattach = a.homes().(session.Takeovers)
 		return cdp.NewRemote(remote)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/records/directory"
 	"github.com/pagetools/pagetools/bridge/records/lease"
 	"github.com/pagetools/pagetools/bridge/store/jetstream"
+	"github.com/pagetools/pagetools/bridge/store/postgres"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/cluster"
 	"github.com/pagetools/pagetools/transport/cluster/key"
@@ -29,10 +30,16 @@ type ClusterOptions struct {
 	Servers     []string
 	Credentials string
 	// TLS is for engines that nodes start; nil is the system's.
-	TLS  *tls.Config
-	Keys key.Keys
+	TLS *tls.Config
+	// Memory is the address of a PostgreSQL database with what must not be lost with a node; "" keeps it in
+	// the engine. It is a secret.
+	Memory string
+	Keys   key.Keys
 	// Name is the node's, and Address that of its listener for other nodes, as those reach it.
 	Name, Address string
+	// DataDir is the data folder of the node; "" is none. The next node with it knows at once that this
+	// one has ended.
+	DataDir string
 	// Lease sets how long a node that is not heard of counts as alive; zero means 4 s.
 	Lease time.Duration
 	// Config is a digest of what all nodes must have in common, their sites and callers.
@@ -61,9 +68,12 @@ type Cluster struct {
 	keys    key.Keys
 	store   *jetstream.Store
 	records *measured // in store
+	vault   *measured // what must not be lost with this node: in memory, or in store where that is nil
+	memory  *postgres.Store
 	meter   *transport.ClusterMeter
 	took    tookOver
 	node    *lease.Node
+	life    *heldLife
 	// catalogs say which node opens the page of a site.
 	catalogs *catalog.Catalogs
 	nodes    nodesOf
@@ -118,6 +128,10 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{Identity: id, keys: o.Keys, store: store, records: &measured{Records: store}, meter: transport.NewClusterMeter(), log: o.Log, ended: make(chan struct{})}
+	if err = c.openVault(ctx, o); err != nil {
+		c.closeStores()
+		return nil, err
+	}
 	var once sync.Once
 	about := func() lease.Facts {
 		f := lease.Facts{Node: o.Name, Address: o.Address, Build: o.Version}
@@ -133,11 +147,11 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 	late := time.AfterFunc(engineWait, func() { o.waits(errNoWrites) })
 	defer late.Stop()
 	if err = c.share(ctx, o); err != nil {
-		store.Close()
+		c.closeStores()
 		return nil, err
 	}
 	c.newCatalogs(o)
-	c.node, err = lease.Join(ctx, lease.Options{Records: c.records, Lease: o.Lease, About: about, Log: o.Log,
+	err = c.join(ctx, o.DataDir, lease.Options{Records: c.records, Lease: o.Lease, About: about, Log: o.Log,
 		Reborn: func(*lease.Life) { once.Do(func() { close(c.ended) }) },
 		Joined: func(m lease.Member) {
 			o.Log.Info("cluster: joined", slog.String("node", m.Node), slog.String("id", m.ID))
@@ -147,7 +161,7 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 			c.catalogs.Kick()
 		}})
 	if err != nil {
-		store.Close()
+		c.closeStores()
 		return nil, err
 	}
 	c.dir = directory.New(directory.Options{Records: c.records, Sealer: o.Keys.Sealer(key.Records), Dead: c.isDead, Dispose: c.dispose})
@@ -192,8 +206,10 @@ func (c *Cluster) Leave() error {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
 	defer cancel()
 	err := c.node.Leave(ctx)
+	c.life.end(err == nil)
+	err = errors.Join(err, markLast(c))
 	c.Close()
-	c.store.Close()
+	c.closeStores()
 	return err
 }
 

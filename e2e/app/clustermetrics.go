@@ -83,4 +83,5 @@ func (c *Cluster) measure(m *transport.Metrics) {
 		return l
 	}, c.meter)
 	c.records.observe.Store(&observe)
+	c.vault.observe.Store(&observe)
 }

@@ -25,6 +25,7 @@ type shared struct {
 	rates   *rate.Rates
 	replies *vault.Replies
 	kept    bridge.Memory // that must not be lost with this node
+	places  vault.Options // of it
 	batches atomic.Int64  // of rates
 }
 
@@ -36,16 +37,19 @@ func (c *Cluster) Shared(m *bridge.Memory) {
 
 // keep opens what must not be lost with this node.
 func (c *Cluster) keep(ctx context.Context, o *ClusterOptions) error {
-	keys, err := vaultKey(ctx, c.records, o.Keys)
+	keys, err := vaultKey(ctx, c.vault, o.Keys)
+	if err == nil && c.memory != nil {
+		err = pinVault(ctx, c.records, keys.Now)
+	}
 	if err != nil {
 		return err
 	}
-	v := vaultOptions(c.records, keys)
+	v := vaultOptions(c.vault, keys)
 	v.Self, v.Dead = func() string { return c.node.Life().ID }, c.isDead
 	if c.Logins, err = logins(ctx, v, keys); err != nil {
 		return err
 	}
-	c.replies = vault.NewReplies(v)
+	c.places, c.replies = v, vault.NewReplies(v)
 	grants := vault.NewGrants(v)
 	_, _ = grants.All(ctx) // it is asked again; what it says counts while the engine is away
 	c.kept = bridge.Memory{Replies: c.replies, Grants: grants, KnownTools: vault.NewKnown(v), Versions: vault.NewVersions(v)}
@@ -74,10 +78,11 @@ func (c *Cluster) share(ctx context.Context, o *ClusterOptions) error {
 func (c *Cluster) goOn(running context.Context, o *ClusterOptions) {
 	self := func() (string, bool) { life := c.node.Life(); return life.ID, life.Holds() }
 	h := housekeeper{self: self, others: c.node.Members, config: o.Config, differs: o.Differs, every: cmp.Or(o.Lease, lease.DefaultLease),
-		sweep: c.store.Sweep, tidy: c.dir.Tidy, log: o.Log}
+		sweep: c.sweep, tidy: c.dir.Tidy, log: o.Log}
 	c.run.Go(func() { h.run(running) })
 	c.run.Go(func() { c.rates.Run(running) })
 	c.run.Go(func() { c.Revoked.Run(running) })
+	c.run.Go(func() { markOn(running, c, o.Log) })
 }
 
 // namesOf hide names from the engine: under the key of now first.

@@ -12,6 +12,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/records/catalog"
 	"github.com/pagetools/pagetools/bridge/records/lease"
 	"github.com/pagetools/pagetools/bridge/store/jetstream"
+	"github.com/pagetools/pagetools/bridge/store/postgres"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/transport/cluster/key"
 )
@@ -44,32 +45,6 @@ func (s *ClusterStatus) Living() (nodes, sessions, free int) {
 	return nodes, sessions, free
 }
 
-// VaultStatus says where consent, keys and versions are.
-type VaultStatus struct {
-	Kind   string `json:"kind"`             // nats: the engine has it
-	Copies int    `json:"copies,omitempty"` // on so many servers; 0 is not known
-}
-
-// safeCopies is on how many servers what is kept outlives a power failure, whenever each writes to its disk.
-const safeCopies = 3
-
-// Warning says what a power failure may cost; "" is nothing. An engine does not say when it writes to its
-// disk.
-func (v VaultStatus) Warning() string {
-	if v.Copies == 0 || v.Copies >= safeCopies {
-		return ""
-	}
-	return "kept results may be forgotten after a power failure, and so may consent and versions, unless the NATS server has " +
-		"sync_interval: always: it writes to its disk up to two minutes late. Three servers keep three copies"
-}
-
-// Vault says where this node keeps what must not be lost with it.
-func (c *Cluster) Vault() VaultStatus { return vaultOf(c.store) }
-
-func vaultOf(store *jetstream.Store) VaultStatus { return VaultStatus{vaultKind, store.Copies()} }
-
-const vaultKind = "nats"
-
 // NodeStatus is one node; State is alive, draining or dead.
 type NodeStatus struct {
 	Name         string `json:"name"`
@@ -89,9 +64,9 @@ type SiteOwner struct {
 	Owner string `json:"owner"`
 }
 
-// IsWell reports whether the engine takes writes, and no node is dead.
+// IsWell reports whether the engine takes writes, and the vault too where it was looked at, and no node is dead.
 func (s *ClusterStatus) IsWell() bool {
-	return s.Engine.Quorum && !slices.ContainsFunc(s.Nodes, func(n NodeStatus) bool { return n.State == stateDead })
+	return s.Engine.Quorum && (s.Vault.Writes == nil || *s.Vault.Writes) && !slices.ContainsFunc(s.Nodes, func(n NodeStatus) bool { return n.State == stateDead })
 }
 
 const stateAlive, stateDraining, stateDead = "alive", "draining", "dead"
@@ -112,7 +87,16 @@ func ReadCluster(ctx context.Context, o *ClusterOptions) ClusterStatus {
 		return s
 	}
 	defer store.Close()
-	return statusOf(ctx, store, o.Keys)
+	return statusOf(ctx, store, o.Keys, func(ctx context.Context) (*postgres.Store, func(), error) {
+		if o.Memory == "" {
+			return nil, func() {}, nil
+		}
+		memory, err := openMemory(ctx, o, "status", true)
+		if err != nil {
+			return nil, nil, err
+		}
+		return memory, memory.Close, nil
+	})
 }
 
 // openExisting connects to the engine of a cluster that there is, where the connection gets a name.
@@ -121,22 +105,21 @@ func openExisting(ctx context.Context, o *ClusterOptions, name string) (*jetstre
 }
 
 // Status looks at the cluster of this node.
-func (c *Cluster) Status(ctx context.Context) ClusterStatus { return statusOf(ctx, c.store, c.keys) }
+func (c *Cluster) Status(ctx context.Context) ClusterStatus {
+	return statusOf(ctx, c.store, c.keys, func(context.Context) (*postgres.Store, func(), error) { return c.memory, func() {}, nil })
+}
 
 func newStatus() ClusterStatus {
-	return ClusterStatus{Vault: VaultStatus{Kind: vaultKind}, Nodes: []NodeStatus{}, Sites: []SiteOwner{}, Warnings: []string{}}
+	return ClusterStatus{Vault: VaultStatus{Kind: vaultInNATS}, Nodes: []NodeStatus{}, Sites: []SiteOwner{}, Warnings: []string{}}
 }
 
 func (s *ClusterStatus) warn(format string, args ...any) {
 	s.Warnings = append(s.Warnings, fmt.Sprintf(format, args...))
 }
 
-func statusOf(ctx context.Context, store *jetstream.Store, keys key.Keys) ClusterStatus {
+func statusOf(ctx context.Context, store *jetstream.Store, keys key.Keys, vault vaultOf) ClusterStatus {
 	s := newStatus()
-	s.Engine.URL, s.Vault = store.URL(), vaultOf(store)
-	if warning := s.Vault.Warning(); warning != "" {
-		s.warn("%s", warning)
-	}
+	s.Engine.URL = store.URL()
 	if took, err := store.RoundTrip(); err == nil {
 		s.Engine.RoundTripMs = float64(took.Microseconds()) / 1000
 	}
@@ -146,6 +129,7 @@ func statusOf(ctx context.Context, store *jetstream.Store, keys key.Keys) Cluste
 	if s.Engine.Quorum = err == nil; err != nil {
 		s.warn("the engine takes no writes: %s", text.Line(err.Error()))
 	}
+	s.lookAtVault(ctx, store, vault)
 	looking, cancel := context.WithTimeout(ctx, lease.MaxLease+statusTime)
 	defer cancel()
 	nodes, err := lease.Survey(looking, store, s.Engine.Quorum, time.Now)

@@ -49,4 +49,12 @@ func TestWhatStatusWarnsOf(t *testing.T) {
 	if s.IsWell() {
 		t.Error("without an engine it is well")
 	}
+	writes := true
+	s.Engine.Quorum, s.Vault.Writes = true, &writes
+	if !s.IsWell() {
+		t.Error("a vault that takes writes")
+	}
+	if writes = false; s.IsWell() {
+		t.Error("without its vault it is well")
+	}
 }

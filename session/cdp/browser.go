@@ -225,6 +225,9 @@ func (b *instance) newTarget(ctx context.Context, o session.TabOptions) (place, 
 	var id cdp.BrowserContextID
 	if !b.keepsProfile {
 		params := cdptarget.CreateBrowserContextParams{DisposeOnDetach: new(!b.keeps(o))}
+		if b.proxy != nil && b.process == nil { // without <-loopback> loopback addresses go round it
+			params.ProxyServer, params.ProxyBypassList = b.proxy.Address(), "<-loopback>"
+		}
 		created, err := cdp.Call(ctx, b.root, cdptarget.CreateBrowserContext, params)
 		if err != nil {
 			return place{}, fmt.Errorf("making a browser context: %w", err)

@@ -44,6 +44,8 @@ type RemoteOptions struct {
 	// Endpoints say where they are had from. Required; the next tab opens in the one that has the
 	// smallest share of its Max.
 	Endpoints []endpoint.Endpoint
+	// Proxy says how pages reach the network; nil leaves it to the browsers, which confine nothing.
+	Proxy *egress.Proxy
 	// Native offers pages the browser's own WebMCP in place of ours. The browser
 	// must have been started with --enable-features=WebMCP.
 	Native bool

@@ -192,7 +192,7 @@ func somebodysBrowser(t *testing.T, mustBeWhole bool) string {
 
 // browserIn starts such a browser with its profile, HOME and temporary files in a folder, and returns the
 // host and port of its debugging port, and the path of its WebSocket there.
-func browserIn(t *testing.T, dir string, mustBeWhole bool) (host, path string) {
+func browserIn(t *testing.T, dir string, mustBeWhole bool, flags ...string) (host, path string) {
 	t.Helper()
 	o := localOptions()
 	if mustBeWhole || gatetest.IsNightly() {
@@ -206,7 +206,7 @@ func browserIn(t *testing.T, dir string, mustBeWhole bool) (host, path string) {
 	if os.Getenv("PAGETOOLS_NO_SANDBOX") == "1" {
 		args = append(args, "--no-sandbox")
 	}
-	cmd := exec.CommandContext(t.Context(), binary, args...)
+	cmd := exec.CommandContext(t.Context(), binary, append(flags, args...)...)
 	cmd.Env = append(os.Environ(), "HOME="+dir, "TMPDIR="+dir)
 	tree := proctree.New(cmd, false)
 	said, err := cmd.StderrPipe()

@@ -75,8 +75,10 @@ func loadError(text, address string) *bridge.Error {
 	case name == "ERR_TOO_MANY_REDIRECTS":
 		say = "the site redirects without end"
 	case strings.HasPrefix(name, "ERR_BLOCKED_BY_"), name == "ERR_ACCESS_DENIED",
-		name == "ERR_TUNNEL_CONNECTION_FAILED":
+		name == tunnelFailed:
 		reason, say = bridge.OriginBlocked, "the address is blocked"
+	case name == "ERR_PROXY_CONNECTION_FAILED":
+		say = "the browser does not reach the proxy through which pagetools lets its pages out"
 	case name == "ERR_UNSAFE_PORT":
 		reason, say = bridge.OriginBlocked, "browsers never open this port, which other protocols use; serve the site on another one"
 	case name == "ERR_NAME_NOT_RESOLVED":

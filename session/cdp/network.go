@@ -69,7 +69,8 @@ func (n *reaching) intercept(s *settings) []wire.Command {
 	case s != nil && s.headers != nil:
 		patterns = append(patterns, &fetch.RequestPattern{URLPattern: s.origin + "/*"})
 	}
-	if n.reach != nil || n.ours {
+	logsIn := n.ours || n.grant != nil
+	if n.reach != nil || logsIn {
 		patterns = append(patterns, &fetch.RequestPattern{ResourceType: network.ResourceTypeDocument})
 	}
 	if n.silent {
@@ -78,7 +79,7 @@ func (n *reaching) intercept(s *settings) []wire.Command {
 	if patterns == nil {
 		return nil
 	}
-	return []wire.Command{{Method: fetch.CommandEnable, Params: fetch.EnableParams{Patterns: patterns, HandleAuthRequests: &n.ours}}}
+	return []wire.Command{{Method: fetch.CommandEnable, Params: fetch.EnableParams{Patterns: patterns, HandleAuthRequests: &logsIn}}}
 }
 
 // begins forgets the navigation before ours.
@@ -174,7 +175,7 @@ func (n *reaching) authRequired(o *owner, from *wire.Session, msg *cdproto.Messa
 	default:
 		n.shown = ev.RequestID
 		answer.Response = fetch.AuthChallengeResponseResponseProvideCredentials
-		answer.Username, answer.Password = n.grant.User, n.grant.Password
+		answer.Username, answer.Password = n.grant.Login()
 	}
 	n.mu.Unlock()
 	_, _ = from.Send(context.Background(), fetch.CommandContinueWithAuth,
@@ -235,8 +236,16 @@ func (n *reaching) judge(text, address string) *bridge.Error {
 	case failure != nil:
 		return loadError(netError(failure), last).With(failure)
 	}
-	return loadError(text, last)
+	e := loadError(text, last)
+	if n.grant != nil && strings.HasSuffix(text, tunnelFailed) { // another process's proxy knows why
+		e.Reason = bridge.Unreachable
+		e.Message = fmt.Sprintf("%s cannot be opened: the proxy did not connect, because the site does not answer, or pages may not reach its address (%s).", origin.Of(last), tunnelFailed)
+	}
+	return e
 }
+
+// tunnelFailed is Chromium's name for a proxy that did not connect to a host.
+const tunnelFailed = "ERR_TUNNEL_CONNECTION_FAILED"
 
 // notShown says that an origin is not shown at the top of a page, and what to do.
 func (n *reaching) notShown(origin string) string {

@@ -1,7 +1,6 @@
 package cdp
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -163,12 +162,12 @@ func vectorPages(c *canary) map[string]http.HandlerFunc {
 // control without a proxy shows which of them would.
 func TestRequestVectors(t *testing.T) {
 	t.Parallel()
-	run := func(t *testing.T, e *Engine) (*canary, *shown) {
+	run := func(t *testing.T, e *Engine, confined bool) (*canary, *shown) {
 		t.Helper()
 		c := newCanary(t)
 		base := site(t, vectorPages(c))
 		o := named(base)
-		if e == shared {
+		if !confined {
 			o.Reach = nil
 		}
 		p := showPageWith(t, e, o, base+"/")
@@ -177,32 +176,39 @@ func TestRequestVectors(t *testing.T) {
 		}
 		return c, p
 	}
-	t.Run("control", func(t *testing.T) {
-		t.Parallel()
-		c, _ := run(t, shared)
-		timer := time.NewTimer(hang)
-		defer timer.Stop()
-		for {
-			paths, conns, udps, news := c.reached()
-			if len(paths) >= 20 {
-				t.Logf("%d of the vectors, %d connections, %d datagrams: %v", len(paths), conns, udps, paths)
-				return
-			}
-			select {
-			case <-news:
-			case <-timer.C:
-				t.Fatalf("without a proxy only %d arrive: %v", len(paths), paths)
-			}
-		}
-	})
-	for name, kind := range map[string]func(*LocalOptions){"shell": nil, "whole": whole} {
+	for name, e := range map[string]*Engine{"control": shared, "control elsewhere": engineElsewhere(t, remoteAt("http://"+somebodysBrowser(t, false)))} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if kind != nil {
-				needsWhole(t)
+			c, _ := run(t, e, false)
+			timer := time.NewTimer(hang)
+			defer timer.Stop()
+			for {
+				paths, conns, udps, news := c.reached()
+				if len(paths) >= 20 {
+					t.Logf("%d of the vectors, %d connections, %d datagrams: %v", len(paths), conns, udps, paths)
+					return
+				}
+				select {
+				case <-news:
+				case <-timer.C:
+					t.Fatalf("without a proxy only %d arrive: %v", len(paths), paths)
+				}
 			}
-			e, proxy := proxied(t, kind)
-			c, p := run(t, e)
+		})
+	}
+	for name, kind := range map[string]func(*testing.T) (*Engine, *egress.Proxy){
+		"shell":     func(t *testing.T) (*Engine, *egress.Proxy) { return proxied(t, nil) },
+		"whole":     func(t *testing.T) (*Engine, *egress.Proxy) { needsWhole(t); return proxied(t, whole) },
+		"elsewhere": func(t *testing.T) (*Engine, *egress.Proxy) { return proxiedElsewhere(t, folders(t), false) },
+		"whole elsewhere": func(t *testing.T) (*Engine, *egress.Proxy) {
+			needsWhole(t)
+			return proxiedElsewhere(t, folders(t), true)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e, proxy := kind(t)
+			c, p := run(t, e, true)
 			awaitRefused(t, proxy, 15)
 			if got := p.must("go", "{}"); got != `"gone"` { // it is still there, and tries again
 				t.Errorf("afterwards the page answers %s", got)
@@ -385,50 +391,6 @@ func TestLoadThroughProxy(t *testing.T) {
 	w = openWith(t, e, session.TabOptions{Reach: &policy.Reach{Origins: []string{strings.Replace(private, "127.0.0.1", "a.localhost", 1)}, Private: []netip.Prefix{network}}})
 	if err := w.Load(t.Context(), strings.Replace(private, "127.0.0.1", "a.localhost", 1)+"/"); err != nil {
 		t.Errorf("a network that was allowed: %v", err)
-	}
-}
-
-// TestNetworkKilled (R5): when the browser's network process dies, what a page asks for fails
-// in the page; the page soon reaches the network again, also without a navigation. A whole browser
-// asks a person for the credential that a request lacks before we show it again: that request waits
-// for as long as its call may.
-func TestNetworkKilled(t *testing.T) {
-	t.Parallel()
-	e, _ := proxied(t, nil)
-	e.times = quick
-	e.times.pingEvery = 500 * time.Millisecond // it dies before anybody looks
-	base := site(t, map[string]http.HandlerFunc{
-		"/":     html(`<script>tool('ask', () => fetch('/word?' + Math.random()).then((r) => r.ok ? r.text() : Promise.reject(r.status)))</script>`),
-		"/word": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "word") },
-	})
-	p := showPageWith(t, e, named(base), base+"/")
-	if got := p.must("ask", "{}"); got != `"word"` {
-		t.Fatalf("at first: %s", got)
-	}
-	before := p.find("ask").ID
-	killed := false
-	for _, pid := range processes("network.mojom.NetworkService") {
-		if isIn(pid, browserOf(t, e)) {
-			signal(t, sigKill, pid)
-			killed = true
-		}
-	}
-	if !killed {
-		t.Fatal("the browser has no network process")
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), hang)
-	defer cancel()
-	for {
-		got, err := p.callWithin(5*time.Second, "ask", "{}")
-		if err == nil && got == `"word"` {
-			break
-		}
-		if ctx.Err() != nil {
-			t.Fatalf("it never reaches the network again: %s %v", got, err)
-		}
-	}
-	if after := p.find("ask").ID; after != before {
-		t.Error("the page was loaded anew")
 	}
 }
 

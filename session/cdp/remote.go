@@ -43,6 +43,7 @@ func NewRemote(o RemoteOptions) (*Engine, error) {
 				}
 			}
 			b.native, b.words = o.Native, o.Words
+			b.confine(o.Proxy)
 			return b, nil
 		}
 		e.add(s)

@@ -5,6 +5,7 @@ import (
 	"net/http/httputil"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge/policy"
 )
@@ -15,10 +16,13 @@ const maxRemembered = 64
 // Grant is the credential of one page, with what the page may reach. It is safe for
 // concurrent use.
 type Grant struct {
-	// User and Password authenticate the browser to the proxy (Basic, RFC 7617).
+	// User and Password authenticate the browser to the proxy (Basic, RFC 7617), where passwords are not
+	// sealed: see Login.
 	User, Password string
 
+	proxy   *Proxy
 	exit    *exit
+	until   time.Time // when that of another process ends; zero is never
 	forward *httputil.ReverseProxy
 	refused func(context.Context, *Refusal)
 	life    context.Context //nolint:containedctx // of connections, which outlive requests; ends in End

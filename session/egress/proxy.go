@@ -24,8 +24,19 @@ import (
 // a browser that opens it has shown its credential, and still shows what it showed before.
 const Home = "http://pagetools.invalid/"
 
-// Options configures a proxy. The zero value resolves names as this machine does.
+// Options configures a proxy. The zero value resolves names as this machine does, and listens on a
+// loopback port of its own.
 type Options struct {
+	// Listen is host:port, where browsers of other machines reach the proxy, and Address what they know it
+	// by: "" is the listener's. With an Address alone nothing listens: it belongs to a proxy in another
+	// process, with the same keys.
+	Listen, Address string
+	// Keys seal passwords, so that each proxy with one of them serves the pages of all: the first seals. Each
+	// has 16, 24 or 32 bytes. Without one, passwords count here alone.
+	Keys [][]byte
+	// Yields is true for a process that lives beside one that has the listener: with keys that serves its
+	// pages, else it takes another port.
+	Yields bool
 	// Resolver resolves names; nil uses this machine's.
 	Resolver *net.Resolver
 	// Upstream is the operator's own proxy, which then resolves names: ports and addresses
@@ -39,12 +50,18 @@ type Options struct {
 
 // Proxy is the forward proxy. It is safe for concurrent use.
 type Proxy struct {
-	listener net.Listener
+	listener net.Listener // nil: browsers reach another process
+	address  string
 	server   *http.Server
 	exit     exit
+	id       string // in passwords
+	seals    seals
+	life     context.Context //nolint:containedctx // of connections, which outlive requests; ends in Close
+	stop     context.CancelFunc
 
 	mu     sync.Mutex
 	grants map[string]*Grant // by user
+	guests map[string]*Grant // of other processes, by user
 }
 
 // Counts are connections since the start.
@@ -54,20 +71,23 @@ type Counts struct {
 	Refused        map[Kind]int64
 }
 
-// Start listens on a loopback port of its own. The caller must Close the proxy.
+// Start listens. The caller must Close the proxy.
 func Start(ctx context.Context, o Options) (*Proxy, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	up, err := newUpstream(o.Upstream)
 	if err != nil {
 		return nil, err
 	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	all, err := newSeals(o.Keys)
+	if err != nil {
+		return nil, fmt.Errorf("starting the proxy of the pages: %w", err)
+	}
+	l, err := o.listen(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("starting the proxy of the pages: %w", err)
 	}
 	p := &Proxy{
-		listener: l, grants: map[string]*Grant{},
+		listener: l, address: o.Address, grants: map[string]*Grant{}, guests: map[string]*Grant{}, id: rand.Text(), seals: all,
 		exit: exit{
 			upstream: up, log: o.Log, words: o.Words, ours: map[uint16]bool{},
 			dialer: net.Dialer{Timeout: dialTime, Resolver: o.Resolver},
@@ -77,15 +97,40 @@ func Start(ctx context.Context, o Options) (*Proxy, error) {
 	for _, k := range []Kind{Private, Port, Bridge} {
 		p.exit.counts.refused[k] = &atomic.Int64{}
 	}
-	p.Keep(l.Addr().String())
+	p.life, p.stop = context.WithCancel(context.Background())
 	p.server = &http.Server{Handler: p, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)}
+	if l == nil {
+		return p, nil
+	}
+	p.address = cmp.Or(o.Address, l.Addr().String())
+	p.Keep(l.Addr().String())
 	go func() { _ = p.server.Serve(l) }() // ends with Close
 	return p, nil
 }
 
-// Address is host:port of the proxy.
-func (p *Proxy) Address() string { return p.listener.Addr().String() }
+// listen listens where the options say; nil is nowhere.
+func (o *Options) listen(ctx context.Context) (net.Listener, error) {
+	var lc net.ListenConfig
+	if o.Listen == "" && o.Address != "" {
+		return nil, nil //nolint:nilnil // another process does
+	}
+	l, err := lc.Listen(ctx, "tcp", cmp.Or(o.Listen, "127.0.0.1:0"))
+	switch {
+	case err == nil || !o.Yields || !origin.IsInUse(err):
+		return l, err
+	case len(o.Keys) > 0:
+		o.Address = cmp.Or(o.Address, o.Listen)
+		return nil, nil //nolint:nilnil // whoever listens there has the key
+	case o.Address != "":
+		return nil, err
+	}
+	host, _, _ := net.SplitHostPort(o.Listen)
+	return lc.Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
+}
+
+// Address is host:port of the proxy, as browsers know it.
+func (p *Proxy) Address() string { return p.address }
 
 // Keep keeps pages from a listener of pagetools itself, whatever they may reach. Forget ends that,
 // when the listener is closed: its port may be somebody else's then.
@@ -107,6 +152,7 @@ func (p *Proxy) Counts() Counts {
 // Close ends the proxy and its connections.
 func (p *Proxy) Close() error {
 	err := p.server.Close()
+	p.stop()
 	p.mu.Lock()
 	all := p.grants
 	p.grants = map[string]*Grant{}
@@ -150,14 +196,24 @@ func (p *Proxy) Admit(reach policy.Reach, refused func(context.Context, *Refusal
 	if refused == nil {
 		refused = func(context.Context, *Refusal) {}
 	}
-	g := &Grant{User: rand.Text(), Password: rand.Text(), exit: &p.exit, reach: reach, refused: refused,
-		failed: map[string]error{}, told: map[string]bool{}, logged: map[string]bool{}}
+	g := p.newGrant(rand.Text(), reach)
+	g.Password, g.refused = rand.Text(), refused
 	g.forget = func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		delete(p.grants, g.User)
 	}
-	g.life, g.end = context.WithCancel(context.Background())
+	g.life, g.end = context.WithCancel(p.life)
+	p.mu.Lock()
+	p.grants[g.User] = g
+	p.mu.Unlock()
+	return g
+}
+
+// newGrant makes a grant that nobody has yet.
+func (p *Proxy) newGrant(user string, reach policy.Reach) *Grant {
+	g := &Grant{User: user, proxy: p, exit: &p.exit, reach: reach,
+		failed: map[string]error{}, told: map[string]bool{}, logged: map[string]bool{}}
 	g.forward = &httputil.ReverseProxy{
 		Rewrite: verbatim,
 		// A connection serves one request. With connections that are kept, net/http can pass
@@ -168,9 +224,6 @@ func (p *Proxy) Admit(reach policy.Reach, refused func(context.Context, *Refusal
 		ErrorHandler:  g.answerError,
 		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
 	}
-	p.mu.Lock()
-	p.grants[g.User] = g
-	p.mu.Unlock()
 	return g
 }
 
@@ -182,7 +235,14 @@ func (p *Proxy) admitted(r *http.Request) *Grant {
 	p.mu.Lock()
 	g := p.grants[user]
 	p.mu.Unlock()
-	if g == nil || subtle.ConstantTimeCompare([]byte(g.Password), []byte(password)) == 0 {
+	switch {
+	case p.seals != nil && g == nil:
+		return p.guest(user, password)
+	case p.seals != nil:
+		if x, ok := p.seals.open(user, password); !ok || x.By != p.id {
+			return nil
+		}
+	case g == nil || subtle.ConstantTimeCompare([]byte(g.Password), []byte(password)) == 0:
 		return nil
 	}
 	return g

@@ -43,7 +43,7 @@ func client(t *testing.T, p *Proxy, g *Grant) *http.Client {
 	t.Helper()
 	via := &url.URL{Scheme: "http", Host: p.Address()}
 	if g != nil {
-		via.User = url.UserPassword(g.User, g.Password)
+		via.User = url.UserPassword(g.Login())
 	}
 	tr := &http.Transport{Proxy: http.ProxyURL(via), DisableKeepAlives: true}
 	t.Cleanup(tr.CloseIdleConnections)
@@ -79,7 +79,7 @@ func connect(t *testing.T, p *Proxy, g *Grant, to string) int {
 	defer conn.Close()
 	auth := ""
 	if g != nil {
-		auth = "Proxy-Authorization: " + basic(&url.URL{User: url.UserPassword(g.User, g.Password)}) + "\r\n"
+		auth = "Proxy-Authorization: " + basic(&url.URL{User: url.UserPassword(g.Login())}) + "\r\n"
 	}
 	if _, err := fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", to, to, auth); err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestOnlyWithCredential(t *testing.T) {
 	if status := connect(t, p, g, strings.TrimPrefix(site.URL, "http://")); status != http.StatusOK {
 		t.Fatalf("a tunnel with the credential: %d", status)
 	}
-	wrong := &Grant{User: g.User, Password: "wrong"}
+	wrong := &Grant{User: g.User, Password: "wrong", proxy: p}
 	ended := p.Admit(named(site.URL), nil)
 	ended.End()
 	before := hits.Load()

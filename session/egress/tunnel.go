@@ -101,6 +101,10 @@ func (g *Grant) tunnel(w http.ResponseWriter, r *http.Request) {
 	}
 	stop := context.AfterFunc(g.life, func() { _ = near.Close(); _ = far.Close() })
 	defer stop()
+	if !g.until.IsZero() {
+		over := time.AfterFunc(time.Until(g.until), func() { _ = near.Close(); _ = far.Close() })
+		defer over.Stop()
+	}
 	done := make(chan struct{})
 	go func() { // ends with either connection
 		defer close(done)

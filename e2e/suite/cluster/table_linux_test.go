@@ -3,6 +3,8 @@ package cluster_test
 import (
 	"fmt"
 	"net/http"
+	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -192,6 +194,10 @@ func (w *world) homeSilent(t *testing.T, a, b *node) {
 	runs, waits := w.occupies(a, b, "silent")
 	defer w.network.cut(w.ways(b, true)[1:]...)()
 	next := w.begin(a, call{caller: "agent", tool: "work", id: "silent-next", session: "silent"})
+	status := exec.CommandContext(t.Context(), suite.Pagetools(t), "cluster", "status", "--data-dir", a.args[slices.Index(a.args, "--data-dir")+1])
+	if out, _ := status.CombinedOutput(); !strings.Contains(string(out), "the node "+a.name+" does not reach "+b.name) {
+		t.Errorf("cluster status does not name the pair:\n%s", out)
+	}
 	for end, outcome := range map[<-chan entry]string{runs: "unknown", waits: "not_run", next: "not_run"} {
 		e := <-end
 		w.is(e, http.StatusServiceUnavailable, outcome, "INTERNAL_ERROR NO_QUORUM")

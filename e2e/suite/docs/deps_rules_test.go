@@ -33,6 +33,8 @@ var layers = []layer{
 	{"bridge/records/taint", []string{"bridge", "bridge/records", "bridge/records/lease"}, "what callers read is kept for the domain, in records"},
 	{"bridge/store/jetstream/natstest", nil, "a server for tests is a process"},
 	{"bridge/store/jetstream", []string{"bridge/records"}, "an engine implements the port, and knows nothing of what is kept"},
+	{"bridge/store/postgres/postgrestest", nil, "a server for tests is a process"},
+	{"bridge/store/postgres", []string{"bridge/records"}, "an engine implements the port, and knows nothing of what is kept"},
 	{"bridge/store", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "store keeps what the domain says, some of it as canonical JSON; it knows no adapter"},
 	{"bridge/opentools", []string{"bridge", "bridge/policy", "bridge/schema", "bridge/opentools/oauth"}, "opentools is an adapter behind bridge.Router"},
 	{"bridge/opentools/oauth", []string{"bridge/schema"}, "credentials know neither documents nor the pipeline"},
@@ -91,7 +93,7 @@ var layers = []layer{
 	{"e2e/app", []string{
 		"bridge", "bridge/webtool", "bridge/policy", "bridge/schema", "bridge/store", "bridge/opentools", "bridge/opentools/oauth",
 		"session", "session/adapter", "session/pageconfig", "session/cdp", "session/cdp/chrome", "session/cdp/chrome/proctree", "session/relay", "session/egress",
-		"transport/...", "e2e/trace", "e2e/har", "bridge/records", "bridge/records/catalog", "bridge/records/directory", "bridge/records/lease", "bridge/records/rate", "bridge/records/revoked", "bridge/records/taint", "bridge/records/ticket", "bridge/records/vault", "bridge/store/jetstream",
+		"transport/...", "e2e/trace", "e2e/har", "bridge/records", "bridge/records/catalog", "bridge/records/directory", "bridge/records/lease", "bridge/records/rate", "bridge/records/revoked", "bridge/records/taint", "bridge/records/ticket", "bridge/records/vault", "bridge/store/jetstream", "bridge/store/postgres",
 	}, "the wiring is shared by the command and the test kit: it knows neither"},
 	{"e2e/check", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "checks are pure: they look at declarations and open nothing"},
 	{"e2e/hosts", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema", "e2e/check"}, "what hosts show of tools is pure, and opens nothing"},
@@ -138,6 +140,7 @@ var owners = []owner{
 	{"golang.org/x/time/rate/...", []string{"bridge/policy"}, "rates are policy, the same for every transport"},
 	{"modernc.org/...", []string{"bridge/store"}, "SQL only in the store"},
 	{"github.com/nats-io/...", []string{"bridge/store/jetstream"}, "one engine of records is NATS; its package implements a port of five methods"},
+	{"github.com/lib/pq/...", []string{"bridge/store/postgres"}, "one engine of records is PostgreSQL"},
 	{"github.com/tailscale/hujson/...", []string{"cmd/pagetools/internal/clients"}, "only files of MCP clients are JSON with comments"},
 	{"go.yaml.in/yaml/...", []string{"bridge/opentools", "cmd/pagetools/internal/config", "e2e/hosts", "e2e/scenario", "e2e/suite/..."}, "only the configuration file is YAML, besides what describes hosts and scenarios, and documents of OpenAPI; a test reads the workflow that init writes"},
 	{"github.com/fsnotify/fsnotify/...", []string{"cmd/pagetools/internal/watch"}, "changes of files are heard in one place"},
@@ -155,10 +158,10 @@ var owners = []owner{
 	{"golang.org/x/net/dns/...", []string{"session/egress"}, "tests are servers of names"},
 	{"golang.org/x/net/idna/...", []string{"bridge/origin"}, "names of hosts are compared in one place"},
 	{"github.com/rogpeppe/go-internal/...", []string{"e2e/suite/..."}, "scripts of the command line are tests"},
-	{"database/sql/...", []string{"bridge/store"}, "SQL only in the store"},
+	{"database/sql/...", []string{"bridge/store", "bridge/store/postgres"}, "SQL only in the stores"},
 	{"text/template", []string{"scripts/..."}, "the linker keeps every method for a template: the program would grow by 5 MB"},
 	{"html/template", []string{"examples/recipes", "e2e/suite/..."}, "as text/template"},
-	{"testing/...", []string{"bridge/bridgetest", "bridge/gatetest", "bridge/records/recordstest", "bridge/store/jetstream/natstest", "session/sessiontest", "e2e", "e2e/suite/..."}, "what ships does not import testing"},
+	{"testing/...", []string{"bridge/bridgetest", "bridge/gatetest", "bridge/records/recordstest", "bridge/store/jetstream/natstest", "bridge/store/postgres/postgrestest", "session/sessiontest", "e2e", "e2e/suite/..."}, "what ships does not import testing"},
 }
 
 // testOwners are the imports that any test file may have besides the owners'.

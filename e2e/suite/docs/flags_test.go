@@ -26,6 +26,7 @@ var mayName = []struct{ file, literal, why string }{
 	{"e2e/scenario/draft.go", "pagetools init wrote", "a file says which program wrote it"},
 	{"e2e/scenario/recording.go", "# Written by pagetools record.", "a file says which program wrote it"},
 	{"e2e/scenario/scenario.go", "rules of pagetools check", "the name of a set of rules"},
+	{"bridge/store/postgres/postgrestest/server.go", "", "flags of other programs"},
 	{"bridge/store/mark.go", "pagetools audit ", "what a signature is for"},
 	{"bridge/store/record.go", "pagetools audit record 1", "what a digest is for"},
 }

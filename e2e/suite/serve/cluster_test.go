@@ -86,6 +86,7 @@ func clusterIs(t *testing.T, n *node, code int, states ...string) {
 type nodes struct {
 	engine         *natstest.Cluster
 	folder, secret string
+	args           []string // of each
 }
 
 // begins starts a process of the program.
@@ -111,7 +112,7 @@ func (c *nodes) start(t *testing.T, name, config string, begin begins, args ...s
 	file := suite.WriteFile(t, name+".yaml", config)
 	s, err := begin(suite.Pagetools(t), "", suite.TempDir(t), append([]string{"serve", "--config", file, "--data-dir", filepath.Join(c.folder, name), "--approval", "auto",
 		"--warm", "0", "--console-listen", "127.0.0.1:0", "--cluster", c.engine.URLs()[0], "--cluster-key-file", c.secret, "--node", name,
-		"--peer-listen", "127.0.0.1:0", "--lease", "2s"}, args...)...)
+		"--peer-listen", "127.0.0.1:0", "--lease", "2s"}, append(c.args, args...)...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +164,7 @@ document.modelContext.registerTool({name: 'buy', description: 'Buys.', execute: 
 	sites := []string{"shop=" + shop, "mail=" + mail}
 	c.engine.Kill()
 	a := c.start(t, "a", clusterCallers, func(path, dir, tmp string, args ...string) (*suite.Server, error) {
-		return startsLater(t, c.engine, path, dir, tmp, args...)
+		return startsLater(t, func() { c.engine.Servers[0].Restart() }, path, dir, tmp, args...)
 	}, sites...)
 	return a, c.start(t, "b", clusterCallers, suite.Start, sites...)
 }
@@ -242,7 +243,7 @@ func TestTwoNodes(t *testing.T) {
 	counts("after that", two, "s", 1)
 	repeats("a key of a node that was killed", two, first)
 	for range 2 {
-		if r := keyed(two, "key-of-buy", begins); r.Status != http.StatusInternalServerError || !strings.Contains(string(r.Body), `"outcome":"unknown"`) {
+		if r := keyed(two, "key-of-buy", begins); r.Status != http.StatusBadGateway || !strings.Contains(string(r.Body), `"reason":"NODE_LOST","outcome":"unknown"`) {
 			t.Errorf("a key whose call had begun: %d %s", r.Status, r.Body)
 		}
 	}
@@ -418,8 +419,8 @@ func withoutEngine(t *testing.T, n *node) {
 }
 
 // startsLater starts a node whose engine is not there: it says so, refuses calls, and serves nobody. It
-// begins when the engine is there.
-func startsLater(t *testing.T, engine *natstest.Cluster, path, dir, tmp string, args ...string) (*suite.Server, error) {
+// begins when the engine is there, which restart starts.
+func startsLater(t *testing.T, restart func(), path, dir, tmp string, args ...string) (*suite.Server, error) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -456,9 +457,7 @@ func startsLater(t *testing.T, engine *natstest.Cluster, path, dir, tmp string, 
 	if r := s.In(t.Context(), "", http.MethodGet, "http://"+at+"/webtools", ""); r.Status != http.StatusUnauthorized {
 		t.Errorf("a stranger: %d %s", r.Status, r.Body)
 	}
-	for _, one := range engine.Servers {
-		one.Restart()
-	}
+	restart()
 	suite.Within(suite.ReadyWithin, func() bool { return s.HasEnded() || strings.Contains(s.Stdout.String(), "\n") })
 	line, _, _ := strings.Cut(s.Stdout.String(), "\n")
 	if err := json.Unmarshal([]byte(line), &s.Ready); err != nil {

@@ -117,7 +117,10 @@ func TestNodesWithEngines(t *testing.T) {
 	if got := suite.AsksFor(t, back, suite.AgentToken, "shop", "t", "inc", "{}").OK(t); got != 2.0 {
 		t.Errorf("the session at the node that came back: %v", got)
 	}
-	if !suite.Within(suite.ReplyWithin, func() bool { code, is := status("--data-dir", filepath.Join(folder, "b")); return code == 0 && len(is.Nodes) >= 3 }) {
+	if !suite.Within(suite.ReplyWithin, func() bool {
+		code, is := status("--data-dir", filepath.Join(folder, "b"))
+		return code == 0 && len(is.Nodes) >= 3
+	}) {
 		t.Error("cluster status does not see it")
 	}
 	_ = all[1].Cmd.Process.Signal(syscall.SIGTERM)

@@ -48,6 +48,8 @@ type Config struct {
 	Attach              []string      `key:"attach" group:"browser" many:"lines" help:"with --auto-connect, use an open tab whose whole address matches, after one reload; * stands for any characters (repeatable)"`
 	WSEndpoint          string        `key:"ws-endpoint" group:"browser" short:"w" help:"use the browser at this WebSocket address"`
 	WSHeaders           []string      `key:"ws-header" group:"browser" many:"lines" secret:"true" help:"a header for --ws-endpoint, as 'Name: value' (repeatable)"`
+	EgressListen        string        `key:"egress-listen" group:"browser" help:"where browsers that run elsewhere reach the proxy that confines their pages, such as 10.0.0.11:7305; without it, pages reach what the browser reaches"`
+	EgressAddress       string        `key:"egress-address" group:"browser" help:"the address under which these browsers reach --egress-listen, or a 'pagetools egress' (default that address)"`
 	Headless            bool          `key:"headless" group:"browser" default:"true" help:"run the browser without windows"`
 	Browser             string        `key:"browser" group:"browser" default:"auto" enum:"auto,shell,chromium" help:"which kind of browser: shell (Chromium's headless shell, which takes less memory), chromium (a whole Chromium, Chrome or Edge), auto (a shell where there is one and no window is shown)"`
 	ExecutablePath      string        `key:"executable-path" group:"browser" short:"e" path:"true" help:"the browser's binary, or auto-system for those of the system alone"`
@@ -89,7 +91,7 @@ type Config struct {
 	ClusterKeyFile      string        `key:"cluster-key-file" group:"serving" path:"true" help:"the file with the cluster's key, the same on all nodes and readable by you alone; 'pagetools cluster key' prints one"`
 	ClusterKeyOld       string        `key:"cluster-key-old" group:"serving" path:"true" help:"the file of a second key that is accepted, while the cluster's key is being replaced"`
 	ClusterCredentials  string        `key:"cluster-credentials" group:"serving" path:"true" help:"the file with the credentials for the NATS servers"`
-	ClusterMemory       string        `key:"cluster-memory" group:"serving" default:"nats" enum:"nats" help:"where consent, versions, results under a key and logins of all nodes are kept: nats (in the NATS servers)"`
+	ClusterMemory       string        `key:"cluster-memory" group:"serving" default:"nats" secret:"true" help:"where consent, versions, results under a key and logins of all nodes are kept: nats (in the NATS servers), or the address of a PostgreSQL database, better in PAGETOOLS_CLUSTER_MEMORY, as in postgres://pagetools:PASSWORD@db.example/pagetools"`
 	Node                string        `key:"node" group:"serving" help:"the name of this node in the cluster (default that of the machine)"`
 	PeerListen          string        `key:"peer-listen" group:"serving" help:"where this node listens for the other nodes, such as 10.0.0.11:7302"`
 	PeerAddress         string        `key:"peer-address" group:"serving" help:"the address under which the other nodes reach --peer-listen, such as https://10.0.0.11:7302 (default that address)"`

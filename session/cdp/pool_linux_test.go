@@ -300,6 +300,8 @@ type grid struct {
 	mu       sync.Mutex
 	sessions map[string]bool
 	asked    string // the capabilities
+	made     int
+	last     string // folder of the last one's browser
 	full     bool
 }
 
@@ -318,9 +320,12 @@ func (g *grid) open(t *testing.T) string {
 		var body json.RawMessage
 		_ = json.NewDecoder(r.Body).Decode(&body)
 		g.asked = string(body)
-		host, path := browserIn(t, folders(t), false)
-		g.sessions["one"] = true
-		_ = json.NewEncoder(w).Encode(map[string]any{"value": map[string]any{"sessionId": "one",
+		g.last = folders(t)
+		g.made++
+		host, path := browserIn(t, g.last, false)
+		id := fmt.Sprint("session", g.made)
+		g.sessions[id] = true
+		_ = json.NewEncoder(w).Encode(map[string]any{"value": map[string]any{"sessionId": id,
 			"capabilities": map[string]any{"browserName": "chrome", "se:cdp": "ws://" + host + path}}})
 	})
 	mux.HandleFunc("DELETE /session/{id}", func(w http.ResponseWriter, r *http.Request) {
@@ -332,6 +337,13 @@ func (g *grid) open(t *testing.T) string {
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
 	return s.URL
+}
+
+// profile is the folder of the newest browser.
+func (g *grid) profile() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return filepath.Join(g.last, "data")
 }
 
 func (g *grid) count() int {
@@ -354,6 +366,12 @@ func TestPoolOfWebDriver(t *testing.T) {
 	open(t, e)
 	if g.count() != 1 || !strings.Contains(g.asked, "disable_non_proxied_udp") || !strings.Contains(g.asked, `"unhandledPromptBehavior":"ignore"`) {
 		t.Errorf("%d sessions, asked for with %s", g.count(), g.asked)
+	}
+	signal(t, sigKill, processes(g.profile())...)
+	<-p.dead
+	awaitState(t, e, "grid", "running") // in a session of its own
+	if open(t, e); g.count() != 1 || g.made != 2 {
+		t.Errorf("of %d sessions %d are left", g.made, g.count())
 	}
 	if err := e.Close(); err != nil || g.count() != 0 {
 		t.Errorf("%d sessions are left, %v", g.count(), err)
