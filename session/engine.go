@@ -137,8 +137,8 @@ type Tab interface {
 type Reattacher interface {
 	// Reattaches reports whether any of its tabs may.
 	Reattaches() bool
-	// Attach goes on with a tab as its next owner, o.Owner, whose epoch must be above all before. handle is
-	// what Detachable.Handle returned, and o what the tab was opened with: settings are made again, and
+	// Attach goes on with a tab as its next owner, o.Owner, whose epoch must be above all before. Detachable.Handle
+	// has returned handle, and o is as when the tab was opened: settings are made again, and
 	// what the page has stored stays. The tab then reports what it shows, as a new one does. After an error,
 	// which is a *bridge.Error, the tab is closed.
 	Attach(ctx context.Context, handle []byte, o TabOptions) (Tab, error)

@@ -12,7 +12,7 @@ func (m *Manager) claim(w *waiter, ses *session, name bridge.SessionName) {
 	defer cancel(nil)
 	defer context.AfterFunc(w.site.life, func() { cancel(context.Cause(w.site.life)) })()
 	home, err := m.o.Homes.Open(ctx, name)
-	by := m.lasts(w.site)
+	by := lasts(m, w.site)
 	if all, ok := m.o.Homes.(Takeovers); by == nil && err == nil && ok && all.Inherited(home) != nil {
 		by = all // whose page cannot be attached to here
 	}
@@ -26,7 +26,7 @@ func (m *Manager) claim(w *waiter, ses *session, name bridge.SessionName) {
 			return
 		}
 		st.makeRoomFor(w.site)
-		m.background.Go(func() { m.openLasting(w, ses, by) }) // ends as openPage does
+		m.background.Go(func() { openLasting(m, w, ses, by) }) // ends as openPage does
 	})
 }
 
@@ -47,7 +47,7 @@ func (st *state) closeSession(ses *session) {
 }
 
 // begin begins a session whose page is there.
-func (st *state) begin(ses *session, page *Page) {
+func begin(st *state, ses *session, page *Page) {
 	ses.page, ses.uses, ses.calls = page, 1, 1
 	m := st.manager
 	m.changed(ses.key.site) // its caller sees its list from now on

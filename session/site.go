@@ -331,22 +331,22 @@ func (m *Manager) openForAll(s *site, prev *bridge.Catalog) (*Page, error) {
 // patient one is looked at for longer before it counts as opened.
 func (m *Manager) openPage(ctx context.Context, s *site, caller string, o *pageOptions,
 	prev *bridge.Catalog, patient bool) (*Page, error) {
-	return m.openOwned(ctx, s, caller, o, Owner{}, prev, patient)
+	return openOwned(ctx, m, s, caller, o, Owner{}, prev, patient)
 }
 
 // openOwned is openPage for a page with an owner.
-func (m *Manager) openOwned(ctx context.Context, s *site, caller string, o *pageOptions, owner Owner,
+func openOwned(ctx context.Context, m *Manager, s *site, caller string, o *pageOptions, owner Owner,
 	prev *bridge.Catalog, patient bool) (*Page, error) {
 	if !m.o.fits(1) && !m.dropAllSpares() {
 		return nil, noMemory()
 	}
-	options, address := m.tabOptions(s, caller, o)
+	options, address := tabOptions(m, s, caller, o)
 	options.Owner = owner
-	tab, err := m.engineOf(s).Open(ctx, options)
+	tab, err := engineOf(m, s).Open(ctx, options)
 	if err != nil {
 		return nil, err
 	}
-	page := m.ownPage(tab, s, options, prev, patient)
+	page := ownPage(m, tab, s, options, prev, patient)
 	bounded, cancel := context.WithTimeout(ctx, m.o.Navigation)
 	defer cancel()
 	err = tab.Load(bounded, address)
@@ -362,7 +362,7 @@ func (m *Manager) openOwned(ctx context.Context, s *site, caller string, o *page
 }
 
 // tabOptions returns those of a page of the site for a caller, and the address that it opens.
-func (m *Manager) tabOptions(s *site, caller string, o *pageOptions) (options TabOptions, address string) {
+func tabOptions(m *Manager, s *site, caller string, o *pageOptions) (options TabOptions, address string) {
 	options, address = s.Tab, s.URL
 	options.Await, options.Origin, options.Origins = s.WaitFor.Await, s.Origin, s.Origins
 	options.Adapters = *s.adapters.Load()
@@ -380,7 +380,7 @@ func (m *Manager) tabOptions(s *site, caller string, o *pageOptions) (options Ta
 }
 
 // ownPage makes the page of a tab, which was opened with the options, and starts its owner.
-func (m *Manager) ownPage(tab Tab, s *site, options TabOptions, prev *bridge.Catalog, patient bool) *Page {
+func ownPage(m *Manager, tab Tab, s *site, options TabOptions, prev *bridge.Catalog, patient bool) *Page {
 	limits := m.o.Limits
 	limits.ForbidParams = s.ForbidParams
 	page := newPage(tab, append([]string{s.Origin}, s.Origins...), s.WaitFor, patient, limits,

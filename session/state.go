@@ -248,7 +248,7 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 		err = w.site.left()
 	case w.caller.IsRevoked():
 		err = bridge.Revoked()
-	case err == nil && st.beganAnyway(w, ses, page):
+	case err == nil && beganAnyway(st, w, ses, page):
 		return
 	case w.ctx.Err() != nil:
 		err = waitEnded(w.ctx)
@@ -276,7 +276,7 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 	w.site.using++
 	st.active = time.Now()
 	if ses != nil {
-		st.begin(ses, page)
+		begin(st, ses, page)
 	} else if page != w.site.lent {
 		st.fresh[page] = held{w.key.caller, time.Now()}
 	}
@@ -379,7 +379,7 @@ func (st *state) handOver(ses *session) {
 		return
 	}
 	if st.leaving && ses.lasts {
-		st.leave(ses)
+		leave(st, ses)
 		st.next()
 		return
 	}
@@ -478,7 +478,7 @@ func (st *state) closeAll() {
 		switch {
 		case ses.holders > 0:
 		case st.leaving && ses.lasts && !ses.page.isDead():
-			st.leave(ses)
+			leave(st, ses)
 		default:
 			st.remove(ses, false)
 		}

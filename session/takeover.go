@@ -10,7 +10,7 @@ import (
 )
 
 // Takeovers is a bridge.Homes whose sessions go on in another process, with their pages, when this one has ended.
-// It is optional, and safe for concurrent use. opened is what Homes.Open returned.
+// It is optional, and safe for concurrent use. Homes.Open has returned opened.
 type Takeovers interface {
 	// Owner returns who owns the page of a session.
 	Owner(opened int64) Owner
@@ -25,7 +25,7 @@ type Takeovers interface {
 // maxKeptConfig limits the config of a page that can be kept, in bytes.
 const maxKeptConfig = 8 << 10
 
-// kept is what is kept of a session's page.
+// kept describes a session's page for the next process.
 type kept struct {
 	Tab     json.RawMessage `json:"tab"`
 	Config  string          `json:"config,omitempty"` // as the call gave it
@@ -33,12 +33,12 @@ type kept struct {
 }
 
 // engineOf returns the engine of a site's tabs.
-func (m *Manager) engineOf(s *site) Engine { return cmp.Or(s.Engine, m.o.Engine) }
+func engineOf(m *Manager, s *site) Engine { return cmp.Or(s.Engine, m.o.Engine) }
 
 // lasts returns by what the pages of a site's sessions outlive this process; nil where they do not.
-func (m *Manager) lasts(s *site) Takeovers {
+func lasts(m *Manager, s *site) Takeovers {
 	by, ok := m.o.Homes.(Takeovers)
-	e, can := m.engineOf(s).(Reattacher)
+	e, can := engineOf(m, s).(Reattacher)
 	if !ok || !can || !e.Reattaches() {
 		return nil
 	}
@@ -46,14 +46,14 @@ func (m *Manager) lasts(s *site) Takeovers {
 }
 
 // openLasting opens the page of a session that this process has just got, or goes on with the one that there is.
-func (m *Manager) openLasting(w *waiter, ses *session, by Takeovers) {
+func openLasting(m *Manager, w *waiter, ses *session, by Takeovers) {
 	ctx, cancel := context.WithCancelCause(w.ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(w.site.life, func() { cancel(context.Cause(w.site.life)) })()
 	is := lasting{options: w.options, created: ses.created}
 	var err error
 	if text := by.Inherited(ses.home); text != nil {
-		is, err = m.attach(w, by.Owner(ses.home), text)
+		is, err = attach(m, w, by.Owner(ses.home), text)
 		ctx = context.WithoutCancel(ctx) // it is not lost when its caller leaves now
 	} else {
 		if len(w.options.given()) <= maxKeptConfig {
@@ -62,7 +62,7 @@ func (m *Manager) openLasting(w *waiter, ses *session, by Takeovers) {
 		is.page, err = opensFor(ctx, m, w)
 	}
 	if err == nil {
-		err = m.keep(ctx, ses, &is, by)
+		err = keep(ctx, m, ses, &is, by)
 	}
 	if err != nil && is.page != nil {
 		is.page.close()
@@ -87,7 +87,7 @@ type lasting struct {
 const keepTime = 10 * time.Second
 
 // keep keeps what the next process needs of a page.
-func (m *Manager) keep(ctx context.Context, ses *session, is *lasting, by Takeovers) error {
+func keep(ctx context.Context, m *Manager, ses *session, is *lasting, by Takeovers) error {
 	ctx, cancel := context.WithTimeout(ctx, keepTime)
 	defer cancel()
 	var text []byte
@@ -107,7 +107,7 @@ func (m *Manager) keep(ctx context.Context, ses *session, is *lasting, by Takeov
 }
 
 // attach goes on with the page of a session whose process ended. Where that fails, the session has ended.
-func (m *Manager) attach(w *waiter, owner Owner, text []byte) (lasting, error) {
+func attach(m *Manager, w *waiter, owner Owner, text []byte) (lasting, error) {
 	var was kept
 	is := lasting{attached: true}
 	err := json.Unmarshal(text, &was)
@@ -117,7 +117,7 @@ func (m *Manager) attach(w *waiter, owner Owner, text []byte) (lasting, error) {
 	if err == nil {
 		ctx, cancel := context.WithTimeout(w.site.life, m.o.Navigation)
 		defer cancel()
-		is.page, err = m.attachPage(ctx, w, is.options, owner, was.Tab)
+		is.page, err = attachPage(ctx, m, w, is.options, owner, was.Tab)
 	}
 	if err != nil {
 		m.o.Log.Warn("session: its page is lost", "site", w.site.Name, "error", err)
@@ -129,10 +129,10 @@ func (m *Manager) attach(w *waiter, owner Owner, text []byte) (lasting, error) {
 }
 
 // attachPage attaches to a page, and waits until it counts as opened.
-func (m *Manager) attachPage(ctx context.Context, w *waiter, o *pageOptions, owner Owner, handle []byte) (*Page, error) {
-	options, _ := m.tabOptions(w.site, w.key.caller, o)
+func attachPage(ctx context.Context, m *Manager, w *waiter, o *pageOptions, owner Owner, handle []byte) (*Page, error) {
+	options, _ := tabOptions(m, w.site, w.key.caller, o)
 	options.Owner = owner
-	e, ok := m.engineOf(w.site).(Reattacher)
+	e, ok := engineOf(m, w.site).(Reattacher)
 	if !ok {
 		options.Bytes.Close()
 		return nil, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun, "The engine does not attach to pages.")
@@ -142,7 +142,7 @@ func (m *Manager) attachPage(ctx context.Context, w *waiter, o *pageOptions, own
 		options.Bytes.Close()
 		return nil, err
 	}
-	page := m.ownPage(tab, w.site, options, w.site.compiled(), false)
+	page := ownPage(m, tab, w.site, options, w.site.compiled(), false)
 	if _, err := page.opened(ctx); err != nil {
 		page.close()
 		return nil, err
@@ -152,7 +152,7 @@ func (m *Manager) attachPage(ctx context.Context, w *waiter, o *pageOptions, own
 
 // beganAnyway begins a session whose page was there before this process, although the call for which it was
 // attached cannot have it. It reports whether that is so.
-func (st *state) beganAnyway(w *waiter, ses *session, page *Page) bool {
+func beganAnyway(st *state, w *waiter, ses *session, page *Page) bool {
 	if ses == nil || !ses.attached {
 		return false
 	}
@@ -167,27 +167,27 @@ func (st *state) beganAnyway(w *waiter, ses *session, page *Page) bool {
 	}
 	st.leased++
 	w.site.using++
-	st.begin(ses, page)
+	begin(st, ses, page)
 	w.grant <- grant{err: err}
 	st.release(grant{page: page, ses: ses, site: w.site}, false, time.Time{})
 	return true
 }
 
-// LeaveSessions lets other processes go on with the sessions whose pages outlive this one: now with those that are
+// Leave lets other processes go on with the sessions whose pages outlive this one: now with those that are
 // idle, with the others when they are.
-func (m *Manager) LeaveSessions() {
-	m.with(func(st *state) {
+func (s Sessions) Leave() {
+	s.m.with(func(st *state) {
 		st.leaving = true
 		for _, ses := range st.sessions {
 			if ses.holders == 0 && ses.lasts {
-				st.leave(ses)
+				leave(st, ses)
 			}
 		}
 	})
 }
 
 // leave ends a session that no call holds here, and leaves its page to the next process.
-func (st *state) leave(ses *session) {
+func leave(st *state, ses *session) {
 	if ses.expiry != nil {
 		ses.expiry.Stop()
 	}
@@ -221,13 +221,13 @@ func (p *Page) detach() {
 }
 
 // Dispose closes the page of a session of a site that no process has, by what was kept of it.
-func (m *Manager) Dispose(ctx context.Context, site string, page []byte) error {
-	s := m.sites.Load().named[site]
+func (s Sessions) Dispose(ctx context.Context, site string, page []byte) error {
+	of := s.m.sites.Load().named[site]
 	var is kept
-	if s == nil || json.Unmarshal(page, &is) != nil {
+	if of == nil || json.Unmarshal(page, &is) != nil {
 		return nil
 	}
-	if e, ok := m.engineOf(s).(Reattacher); ok {
+	if e, ok := engineOf(s.m, of).(Reattacher); ok {
 		return e.Dispose(ctx, is.Tab)
 	}
 	return nil

@@ -164,10 +164,11 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 		c.closeStores()
 		return nil, err
 	}
-	c.dir = directory.New(directory.Options{Records: c.records, Sealer: o.Keys.Sealer(key.Records), Dead: c.isDead, Dispose: c.dispose})
+	dispose := func(ctx context.Context, box []byte) { disposeIn(ctx, c, box) }
+	c.dir = directory.New(directory.Options{Records: c.records, Sealer: o.Keys.Sealer(key.Records), Dead: c.isDead, Dispose: dispose})
 	namer := o.Keys.Namers()[0]
 	c.nodes = nodesOf{c.node, o.Name}
-	c.Homes = &homes{nodes: c.nodes, dir: c.dir, namer: namer, took: &c.took, ending: &c.ending, dispose: c.dispose,
+	c.Homes = &homes{nodes: c.nodes, dir: c.dir, namer: namer, took: &c.took, ending: &c.ending, dispose: dispose,
 		held: map[string]*heldHome{}, opened: map[int64]*openedPage{}}
 	c.Cluster = cluster.New(cluster.Options{Identity: id, Nodes: c.nodes, Directory: sessionsIn{c.dir}, Namer: namer,
 		Keys: c.replies.Home, Owner: c.owner, Place: c.place, Meter: c.meter, Tickets: tickets{c.records, c.node}, Log: o.Log})

@@ -16,7 +16,7 @@ func (c *Cluster) Retire(ctx context.Context, a *App) {
 	c.node.Renew()
 	c.catalogs.LetGo()
 	if _, others := c.place(); others {
-		a.Manager.LeaveSessions()
+		session.SessionsOf(a.Manager).Leave()
 		a.awaitQuiet(ctx)
 	}
 	c.ending.Store(true)

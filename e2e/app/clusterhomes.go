@@ -369,8 +369,8 @@ func (h *homes) Keep(ctx context.Context, opened int64, page []byte) error {
 	return nil
 }
 
-// dispose closes pages that no node has, by the box of a session.
-func (c *Cluster) dispose(ctx context.Context, text []byte) {
+// disposeIn closes pages that no node has, by the box of a session.
+func disposeIn(ctx context.Context, c *Cluster, text []byte) {
 	a := c.app.Load()
 	if a == nil {
 		return
@@ -379,7 +379,7 @@ func (c *Cluster) dispose(ctx context.Context, text []byte) {
 		if !isKept(page) {
 			continue
 		}
-		if err := a.Manager.Dispose(ctx, site, page); err != nil {
+		if err := session.SessionsOf(a.Manager).Dispose(ctx, site, page); err != nil {
 			c.log.Warn("cluster: a page that no node has may be left in its browser", "site", site, "error", err)
 		}
 	}

@@ -155,7 +155,7 @@ func (t *tab) takeOver(ctx context.Context) error {
 // errNewerOwner says that a page is another process's.
 var errNewerOwner = errors.New("the page has a newer owner")
 
-// gonePast is what a page says to an owner before the newest.
+// gonePast answers an owner before the newest.
 const gonePast = "gone"
 
 // survey reports the documents that a target shows since before we came: there is no event for them. Of

@@ -86,7 +86,7 @@ func failedHelper(err error) int {
 	return 1
 }
 
-// ownerOptions are those of a page with settings, which its owners know.
+// ownerOptions make a page with settings, which its owners know.
 func ownerOptions(site string, epoch int64) (session.TabOptions, error) {
 	settings := pageconfig.Settings{UserAgent: "Owned/1", Headers: map[string]pageconfig.Secret{"X-Owned": "yes"},
 		Viewport: &pageconfig.Viewport{Width: 432, Height: 321}, Cookies: []pageconfig.Cookie{{Name: "start", Value: "1"}}}
@@ -334,7 +334,7 @@ func TestReattachToNothing(t *testing.T) {
 }
 
 // TestTwoOwners: of two owners at once, the one before runs nothing, knows of nothing that it began that it did
-// not run, and leaves the page as it is when it closes it.
+// not run, and closing it leaves the page alone.
 func TestTwoOwners(t *testing.T) {
 	t.Parallel()
 	inBoth(t, func(t *testing.T, host string, _ bool) {
