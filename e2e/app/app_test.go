@@ -49,7 +49,7 @@ func browser() cdp.LocalOptions {
 	return cdp.LocalOptions{Options: chrome.Options{Path: gatetest.Browser(), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1"}}
 }
 
-// TestPlacesOfBrowsers: what a node says that it has free is what its browsers have: nothing, when none can be
+// TestPlacesOfBrowsers: a node says that it has free what its browsers have: nothing, when none can be
 // reached. One engine has their places.
 func TestPlacesOfBrowsers(t *testing.T) {
 	t.Parallel()
