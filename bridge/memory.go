@@ -196,6 +196,8 @@ const (
 	// killed, or the reply was too large to keep. It must not run again. When it is
 	// known that a killed process had not begun the call, the key is free.
 	ReplyUnknown ReplyStatus = "unknown"
+	// ReplyNodeLost is ReplyUnknown of a call whose node of a cluster has ended.
+	ReplyNodeLost ReplyStatus = "node_lost"
 	// ReplyOtherBody: the key was used with a different body.
 	ReplyOtherBody ReplyStatus = "other_body"
 )

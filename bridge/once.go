@@ -78,6 +78,8 @@ func claim(ctx context.Context, r *Run) (end Step, fresh bool) {
 			return end, false
 		}
 		b.pipe.log.Warn("keys: a reply cannot be read", slog.Any("error", err))
+	case ReplyNodeLost:
+		return r.refuse(ctx, LostNode()), false
 	case ReplyUnknown:
 	}
 	return r.refuse(ctx, Errorf(InternalError, Internal, Unknown,

@@ -44,6 +44,9 @@ const (
 	Partial Kind = "parts"
 )
 
+// PastEpoch is the Name of a reply of kind Gone to an owner of an epoch before the newest; see As.
+const PastEpoch = "epoch"
+
 // A Reply says how one call ended.
 type Reply struct {
 	Kind     Kind

@@ -18,6 +18,7 @@
 //	Remind      "true" when the call waits for a person in an interaction; then its next reply is of kind asking.
 //	Abort       true when there was such a call, once its iterator has closed. Its reply, kind aborted, comes before the tool hears of it.
 //	Shutdown    how many calls were aborted.
+//	Outcome     how a call of another owner ended; see Epochs.
 //
 // SourceAttended is Source for a page that a person can be at.
 //
@@ -61,7 +62,8 @@
 //	ok         PAYLOAD is the result as JSON; it is empty for every other kind
 //	error      the tool threw: name and message of what it threw, at most 128 and 16384 characters, never a stack trace
 //	aborted    Abort or Shutdown ended the call; message is the reason
-//	gone       no tool is registered under the id
+//	gone       no tool is registered under the id; after Wait, nothing is known of the call. With the name epoch, the page has
+//	           another owner
 //	invalid    the result has no JSON; message names the path: "result.items[2].owner: circular reference"
 //	too_large  the result's JSON would be longer than maxBytes
 //	unhandled  the tool has no execute function and no toolcall listener answered
@@ -79,6 +81,19 @@
 // scripts of the document clicked so many links with a download attribute since the call began, and
 // "far":N of them to something of a server, where SavesSource's script is: what they save may begin
 // later than the call ends.
+//
+// # Epochs
+//
+// A page that outlives the process that used it has owners, one after another, each with an epoch above
+// the one before. As puts the epoch of its owner before every expression, and Own into every new
+// document. The page remembers the highest that it saw. To an owner of a lower one Call and Wait answer
+// with a reply of kind gone and name epoch, Watch with "", Answer, Remind, Abort, Shutdown, Fault and Outcome
+// with "gone"; nothing happens, and a call that this owner began goes on. So gone says that nothing ran to
+// Call alone.
+//
+// Outcome asks how a call ended that another owner began. The page keeps the last 64 ends, of 256 Ki UTF-16
+// units in all, once it has an owner with an epoch. A page without epochs keeps none, and its expressions
+// are as ever.
 //
 // # Results
 //

@@ -56,6 +56,16 @@ func TestBadNamesPanic(t *testing.T) {
 			shim.Source(bad)
 		}()
 	}
+	for _, bad := range []string{name + ".own(", name + ".own()", name + ".own(1", name + ".own(1);a(2)", name + ".call(1)", "x.own(1)", name + ".own(1).own(2)"} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%q was taken for an owner", bad)
+				}
+			}()
+			shim.Outcome(bad, "c1")
+		}()
+	}
 }
 
 // An expression is written by Go and evaluated by js/test/wire.test.mjs, which must see method and
@@ -64,6 +74,7 @@ type expression struct {
 	Expression string `json:"expression"`
 	Method     string `json:"method"`
 	Args       []any  `json:"args"`
+	Epoch      int64  `json:"epoch,omitempty"`
 }
 
 func TestExpressions(t *testing.T) {
@@ -73,17 +84,21 @@ func TestExpressions(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := []expression{
-		{shim.Watch(name, -1, 0), "watch", []any{-1, 0}},
-		{shim.Watch(name, 1<<53-1, 1<<20), "watch", []any{1<<53 - 1, 1 << 20}},
-		{shim.Call(name, "c1", 7, input, 1<<20, 3), "call", []any{"c1", 7, string(input), 1 << 20, 3}},
-		{shim.Call(name, nasty, 1, nil, 0, 0), "call", []any{nasty, 1, "{}", 0, 0}},
-		{shim.Call(name, "bad\xffutf8\xe2\x80", 1, []byte("\"\xed\xa0\x80\""), 0, 0), "call", []any{"bad\uFFFDutf8\uFFFD\uFFFD", 1, "\"\uFFFD\uFFFD\uFFFD\"", 0, 0}},
-		{shim.Abort(name, "c1", nasty), "abort", []any{"c1", nasty}},
-		{shim.Wait(name, "c1", 7), "wait", []any{"c1", float64(7)}},
-		{shim.Answer(name, "c1", true, []byte(`{"a":"'"}`)), "answer", []any{"c1", true, `{"a":"'"}`}},
-		{shim.Answer(name, "c1", false, nil), "answer", []any{"c1", false, ""}},
-		{shim.Remind(name, "c1"), "remind", []any{"c1"}},
-		{shim.Shutdown(name, "leaving"), "shutdown", []any{"leaving"}},
+		{shim.Watch(name, -1, 0), "watch", []any{-1, 0}, 0},
+		{shim.Watch(name, 1<<53-1, 1<<20), "watch", []any{1<<53 - 1, 1 << 20}, 0},
+		{shim.Call(name, "c1", 7, input, 1<<20, 3), "call", []any{"c1", 7, string(input), 1 << 20, 3}, 0},
+		{shim.Call(name, nasty, 1, nil, 0, 0), "call", []any{nasty, 1, "{}", 0, 0}, 0},
+		{shim.Call(name, "bad\xffutf8\xe2\x80", 1, []byte("\"\xed\xa0\x80\""), 0, 0), "call", []any{"bad\uFFFDutf8\uFFFD\uFFFD", 1, "\"\uFFFD\uFFFD\uFFFD\"", 0, 0}, 0},
+		{shim.Abort(name, "c1", nasty), "abort", []any{"c1", nasty}, 0},
+		{shim.Wait(name, "c1", 7), "wait", []any{"c1", float64(7)}, 0},
+		{shim.Answer(name, "c1", true, []byte(`{"a":"'"}`)), "answer", []any{"c1", true, `{"a":"'"}`}, 0},
+		{shim.Answer(name, "c1", false, nil), "answer", []any{"c1", false, ""}, 0},
+		{shim.Remind(name, "c1"), "remind", []any{"c1"}, 0},
+		{shim.Outcome(name, "c1"), "outcome", []any{"c1"}, 0},
+		{shim.Call(shim.As(name, 7), "c1", 7, input, 1<<20, 3), "call", []any{"c1", 7, string(input), 1 << 20, 3}, 7},
+		{shim.Watch(shim.As(name, 1<<53-1), 0, 0), "watch", []any{0, 0}, 1<<53 - 1},
+		{shim.Wait(shim.As(name, 0), "c1", 7), "wait", []any{"c1", 7}, 0},
+		{shim.Shutdown(name, "leaving"), "shutdown", []any{"leaving"}, 0},
 	}
 	var got bytes.Buffer
 	enc := json.NewEncoder(&got)

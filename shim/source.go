@@ -149,6 +149,28 @@ func Call(name, callID string, toolID int64, input []byte, maxBytes int, knownRe
 	return e.text([]byte(callID)).number(toolID).text(input).number(int64(maxBytes)).number(knownRev).end()
 }
 
+// As returns what reaches a page in the place of its name, in all expressions that take one: as its owner
+// of an epoch. For epoch 0 that is the name.
+func As(name string, epoch int64) string {
+	checkName(name)
+	if epoch <= 0 {
+		return name
+	}
+	return name + ownPrefix + strconv.FormatInt(epoch, 10) + ")"
+}
+
+const ownPrefix = ".own("
+
+// Own returns the script that makes an epoch the owner of every new document. It comes after Source's, by its
+// name, and apart from it: a session that another owner has left may have put that there already.
+func Own(name string, epoch int64) string { return strictly + As(name, epoch) + ";\n" }
+
+// Outcome returns the expression for how a call of an owner before ended: its reply text, without a state;
+// "running"; "unknown" when nobody knows any more, or never did; and "gone" where the page has a newer owner.
+func Outcome(name, callID string) string {
+	return expression(name, "outcome", 0).text([]byte(callID)).end()
+}
+
 // Wait returns the expression that waits for what a call that stopped (kind asking) says next.
 func Wait(name, callID string, knownRev int64) string {
 	return expression(name, "wait", 0).text([]byte(callID)).number(knownRev).end()
@@ -268,7 +290,7 @@ type builder struct {
 }
 
 func expression(name, method string, size int) *builder {
-	checkName(name)
+	checkOwner(name)
 	b := &builder{b: make([]byte, 0, size+160)}
 	b.b = append(b.b, strictly...)
 	b.b = append(b.b, name...)
@@ -341,5 +363,14 @@ func checkName(name string) {
 	const digits = "0123456789abcdef"
 	if len(name) != 33 || name[0] != '_' || strings.Trim(name[1:], digits) != "" {
 		panic("shim: the name is not one of NewName's")
+	}
+}
+
+// checkOwner is checkName for what As returns.
+func checkOwner(as string) {
+	name, epoch, owned := strings.Cut(as, ownPrefix)
+	checkName(name)
+	if number := strings.TrimSuffix(epoch, ")"); owned && (number == epoch || number == "" || strings.Trim(number, "0123456789") != "") {
+		panic("shim: the owner is not one of As")
 	}
 }

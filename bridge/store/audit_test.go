@@ -221,7 +221,7 @@ func TestEveryByte(t *testing.T) {
 	me := must(newOwner(root))(t)
 	defer func() { ok(t, me.close(true)) }()
 	f := archive{root: root, signer: must(openSigner(root))(t)}
-	if report := must(verify(t.Context(), f, me, nil))(t); report.Bad != nil || report.Records != 5 {
+	if report := must(verify(t.Context(), f, me, nil, nil))(t); report.Bad != nil || report.Records != 5 {
 		t.Fatalf("untouched, the report is %+v", report)
 	}
 	for _, name := range []string{partName(id, 1), partName(id, 2), listFile} {
@@ -231,7 +231,7 @@ func TestEveryByte(t *testing.T) {
 			changed := bytes.Clone(content)
 			changed[at] ^= 0x20
 			ok(t, os.WriteFile(path, changed, 0o600))
-			report := must(verify(t.Context(), f, me, nil))(t)
+			report := must(verify(t.Context(), f, me, nil, nil))(t)
 			if len(report.Bad) == 0 && report.Torn == 0 {
 				t.Fatalf("byte %d of %s changed: %+v", at, name, report)
 			}

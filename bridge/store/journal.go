@@ -41,6 +41,7 @@ type journal struct {
 	tickets  int64
 	unsigned int  // records since the newest mark
 	unsynced bool // a record that somebody waited for is not on the disk
+	wanted   bool // somebody wants a mark now
 	closed   bool
 }
 
@@ -211,6 +212,14 @@ func (j *journal) first() error {
 // flush returns when everything that was added before is written, or with the
 // error of the attempt.
 func (j *journal) flush(ctx context.Context) error { return flush(ctx, j.flushes, j.stop) }
+
+// checkpoint signs where the chain stands, and returns when the list has that mark.
+func (j *journal) checkpoint(ctx context.Context) error {
+	j.mu.Lock()
+	j.wanted = true
+	j.mu.Unlock()
+	return j.flush(ctx)
+}
 
 // close writes what is held, signs the chain and ends keep.
 func (j *journal) close() error {

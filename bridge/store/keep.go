@@ -100,12 +100,14 @@ func (k *keeper) due(stopping bool) string {
 	if k.unsigned > 0 && k.signAt.IsZero() {
 		k.signAt = time.Now().Add(k.o.CheckpointEvery)
 	}
+	wanted := k.wanted
+	k.wanted = false
 	switch {
 	case stopping:
 		return markEnd
 	case k.part.size >= k.o.maxPart:
 		return markNext
-	case k.unsigned >= k.o.CheckpointRecords, k.unsigned > 0 && !time.Now().Before(k.signAt):
+	case k.unsigned >= k.o.CheckpointRecords, k.unsigned > 0 && (wanted || !time.Now().Before(k.signAt)):
 		return markCheckpoint
 	}
 	return ""

@@ -18,7 +18,7 @@ const maxLine = 1 << 18
 type scan struct {
 	signer *signer
 	id     string
-	listed []mark        // what the list says of the chain
+	listed []mark        // what the list says of the chain, and who else keeps marks
 	each   func(*record) // called for every good record
 
 	end         chain
@@ -58,7 +58,7 @@ func (s *scan) run(ctx context.Context, f archive, numbers []int) error {
 	for _, m := range s.listed {
 		if s.bad == nil && m.Seq > s.end.seq {
 			s.fail(s.end.seq+1, Truncated,
-				"the list of checkpoints says that there were at least %d records", m.Seq)
+				"a checkpoint of %s says that there were at least %d records", m.Time, m.Seq)
 		}
 	}
 	return nil
@@ -175,7 +175,7 @@ func (s *scan) record(line []byte) {
 		case m.Seq != want:
 		case m.Hash != hash:
 			s.fail(want, Altered,
-				"the list of checkpoints signed another one: it, or one before it, was rewritten")
+				"a checkpoint of %s signed another one: it, or one before it, was rewritten", m.Time)
 			return
 		default:
 			s.signed = want

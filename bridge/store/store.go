@@ -98,7 +98,8 @@ type Store struct {
 	// Logins serves the operators' page.
 	Logins bridge.Logins
 
-	verify  func(context.Context, func(read, of int64)) (Report, error)
+	marker  *marker // nil without a folder
+	verify  func(context.Context, []mark, func(read, of int64)) (Report, error)
 	of      func(context.Context, string) ([]Entry, error)
 	records func(context.Context, bridge.CallFilter) ([]Entry, error)
 	flush   func(context.Context) error
@@ -157,8 +158,9 @@ func openIn(ctx context.Context, root *os.Root, o Options) (*Store, error) {
 		return nil, errors.Join(err, calls.close(), changes.Close(), db.close(), me.close(true))
 	}
 	s.Audit = j
-	s.verify = func(ctx context.Context, tell func(read, of int64)) (Report, error) {
-		return verify(ctx, audit, me, tell)
+	s.marker = &marker{archive: audit, j: j}
+	s.verify = func(ctx context.Context, kept []mark, tell func(read, of int64)) (Report, error) {
+		return verify(ctx, audit, me, kept, tell)
 	}
 	s.of = func(ctx context.Context, call string) ([]Entry, error) { return recordsOf(ctx, audit, call) }
 	s.records = func(ctx context.Context, f bridge.CallFilter) ([]Entry, error) {
@@ -166,7 +168,9 @@ func openIn(ctx context.Context, root *os.Root, o Options) (*Store, error) {
 	}
 	s.flush = func(ctx context.Context) error { return errors.Join(j.flush(ctx), calls.flush(ctx)) }
 	s.close = func() error {
-		err := errors.Join(calls.close(), j.close(), dead.leave(context.Background()))
+		err := errors.Join(calls.close(), j.close())
+		s.marker.close()
+		err = errors.Join(err, dead.leave(context.Background()))
 		return errors.Join(err, changes.Close(), db.close(), me.close(err == nil), root.Close())
 	}
 	return s, nil
@@ -183,7 +187,7 @@ func Memory(o Options) *Store {
 	id, nobody := newID(), func(string) bool { return false }
 	s, calls := newStore(db, o, sqlReplies{id: id, dead: nobody},
 		sqlHomes{id: id, dead: nobody, lives: nobody}, sqlEnded{})
-	s.verify = func(context.Context, func(read, of int64)) (Report, error) { return Report{}, nil }
+	s.verify = func(context.Context, []mark, func(read, of int64)) (Report, error) { return Report{}, nil }
 	s.of = func(context.Context, string) ([]Entry, error) { return nil, nil }
 	s.records = func(context.Context, bridge.CallFilter) ([]Entry, error) { return nil, nil }
 	s.flush = calls.flush
@@ -215,7 +219,7 @@ func (s *Store) Verify(ctx context.Context) (Report, error) { return s.VerifyTel
 // VerifyTelling is Verify. tell gets now and then how many records were read, and of how many about; nil
 // is nobody.
 func (s *Store) VerifyTelling(ctx context.Context, tell func(read, of int64)) (Report, error) {
-	r, err := s.verify(ctx, tell)
+	r, err := s.verify(ctx, nil, tell)
 	if err != nil {
 		return Report{}, fmt.Errorf("verifying the audit: %w", err)
 	}

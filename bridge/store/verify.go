@@ -103,8 +103,8 @@ type OpenIntent struct {
 
 // verify reads all chains. Processes may write at the same time: a mark is always in its
 // file before it is in the list, so the list is read first. tell gets how many records were read, and
-// how many the list knows of.
-func verify(ctx context.Context, f archive, me *owner, tell func(read, of int64)) (Report, error) {
+// how many the list knows of. kept are marks of the folder that are kept elsewhere.
+func verify(ctx context.Context, f archive, me *owner, kept []mark, tell func(read, of int64)) (Report, error) {
 	living, err := me.living()
 	if err != nil {
 		return Report{}, err
@@ -118,6 +118,8 @@ func verify(ctx context.Context, f archive, me *owner, tell func(read, of int64)
 	case err != nil:
 		return Report{}, err
 	}
+	listed := len(r.Bad) == 0
+	marks = r.join(f.signer, marks, kept)
 	parts, others, err := f.contents()
 	if err != nil {
 		return Report{}, err
@@ -150,13 +152,13 @@ func verify(ctx context.Context, f archive, me *owner, tell func(read, of int64)
 		switch {
 		case lives:
 			s.torn = 0 // it is being written
-		case len(r.Bad) == 0:
+		case listed:
 			s.mustBeListed(ended)
 		}
 		r.add(s, open)
 		r.Chains = append(r.Chains, ChainState{Chain: id, Records: s.records, Checkpoint: s.signedAt(), Living: lives})
 	}
-	r.missing(marks, parts)
+	r.missing(filesOf(marks, kept), parts)
 	r.states()
 	slices.SortFunc(r.Open, func(a, b OpenIntent) int {
 		return cmp.Or(strings.Compare(a.Time, b.Time), cmp.Compare(a.Seq, b.Seq))

@@ -39,12 +39,22 @@ func auditCommand(p *program) *cobra.Command {
 	}
 	filterFlags(list, &f)
 	c.AddCommand(list)
-	c.AddCommand(&cobra.Command{
+	servers := ""
+	check := &cobra.Command{
 		Use:   "verify",
-		Short: "Check that nobody changed the audit in the data folder",
-		Args:  exactly(0, "no argument"),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return verifyAudit(cmd.Context(), p) },
-	})
+		Short: "Check that nobody changed the audit in the data folder, or those of the nodes of a cluster",
+		Long: "Checks that the audit in the data folder is as it was written. With --cluster, each node checks its own, also against\n" +
+			"the checkpoints that it gave the others to keep: a folder that was put back as it was is found, too.",
+		Args: exactly(0, "no argument"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if servers != "" {
+				return verifyAudits(cmd.Context(), p, servers)
+			}
+			return verifyAudit(cmd.Context(), p)
+		},
+	}
+	clusterFlag(check, &servers)
+	c.AddCommand(check)
 	return c
 }
 

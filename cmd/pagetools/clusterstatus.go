@@ -68,7 +68,7 @@ func (o *operators) clusterRoutes() []transport.Route {
 	if n == nil {
 		return nil
 	}
-	return []transport.Route{drainRoute(n, true), logRoute(n, o.app, true), waysRoute(n, true)}
+	return []transport.Route{drainRoute(n, true), logRoute(n, o.app, true), auditRoute(n, o.app, true), waysRoute(n, true)}
 }
 
 // readStatus asks the engine, or the node of the data directory.

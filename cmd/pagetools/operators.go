@@ -142,7 +142,7 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 		options.Cluster = func(ctx context.Context) any { return n.cluster.Status(ctx) }
 		named := options
 		named.Named = true
-		routes := append(console.New(a.Bridge, named).Routes(), drainRoute(n, false), logRoute(n, a, false), waysRoute(n, false))
+		routes := append(console.New(a.Bridge, named).Routes(), drainRoute(n, false), logRoute(n, a, false), auditRoute(n, a, false), waysRoute(n, false))
 		o.nodes = transport.Trusted(transport.NewMux(routes...), operatorOfNode(), transport.Options{Log: p.log})
 	}
 	if err == nil || p.conf.ConsoleListen != "off" { // somebody can read them

@@ -206,6 +206,7 @@ func (c *Cluster) Leave() error {
 	defer cancel()
 	err := c.node.Leave(ctx)
 	c.life.end(err == nil)
+	err = errors.Join(err, markLast(c))
 	c.Close()
 	c.closeStores()
 	return err

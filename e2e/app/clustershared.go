@@ -25,6 +25,7 @@ type shared struct {
 	rates   *rate.Rates
 	replies *vault.Replies
 	kept    bridge.Memory // that must not be lost with this node
+	places  vault.Options // of it
 	batches atomic.Int64  // of rates
 }
 
@@ -48,7 +49,7 @@ func (c *Cluster) keep(ctx context.Context, o *ClusterOptions) error {
 	if c.Logins, err = logins(ctx, v, keys); err != nil {
 		return err
 	}
-	c.replies = vault.NewReplies(v)
+	c.places, c.replies = v, vault.NewReplies(v)
 	grants := vault.NewGrants(v)
 	_, _ = grants.All(ctx) // it is asked again; what it says counts while the engine is away
 	c.kept = bridge.Memory{Replies: c.replies, Grants: grants, KnownTools: vault.NewKnown(v), Versions: vault.NewVersions(v)}
@@ -81,6 +82,7 @@ func (c *Cluster) goOn(running context.Context, o *ClusterOptions) {
 	c.run.Go(func() { h.run(running) })
 	c.run.Go(func() { c.rates.Run(running) })
 	c.run.Go(func() { c.Revoked.Run(running) })
+	c.run.Go(func() { markOn(running, c, o.Log) })
 }
 
 // namesOf hide names from the engine: under the key of now first.

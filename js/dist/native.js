@@ -261,10 +261,10 @@ function enter(job, holder) {
 	const up = job.trail;
 	return job.trail = { holder, key: null, up, depth: up === null ? 1 : up.depth + 1 };
 }
-function emitList(job, value, list, length) {
+function emitList(job, value, list, length2) {
 	const trail = enter(job, value);
 	put(job, "[");
-	for (let i = 0; i < length; i++) {
+	for (let i = 0; i < length2; i++) {
 		if (i > 0) put(job, ",");
 		trail.key = i;
 		emit(job, prepare(job, list[i], `${i}`));
@@ -465,15 +465,15 @@ async function fill({ text: last, bytes, parts }, max) {
 }
 async function blockOf({ tag, value, path }, room) {
 	const blob = await own(toBlob(tag, value));
-	const length = ceil(blobSize2(blob) / 3) * 4;
-	if (length > room) throw tooLarge2;
+	const length2 = ceil(blobSize2(blob) / 3) * 4;
+	if (length2 > room) throw tooLarge2;
 	const url = await own(new NativePromise((resolve, reject) => {
 		const reader2 = new NativeFileReader();
 		addEventListener(reader2, "load", () => resolve(readerResult(reader2)));
 		addEventListener(reader2, "error", () => reject(readerError(reader2)));
 		readAsDataURL(reader2, blob);
 	}));
-	const data = slice(url, url.length - length);
+	const data = slice(url, url.length - length2);
 	const type = blobType(blob) || "application/octet-stream";
 	const kind = slice(type, 0, 6);
 	let text = `"mimeType":${jsonStringify(type)},`;
@@ -829,11 +829,7 @@ function stopCall(call, what) {
 function awaitCall(callID, knownRev) {
 	return own(new NativePromise((resolve) => {
 		const call = mapGet(asked, callID);
-		if (call === void 0) {
-			const message = "there is no such call";
-			const reply = { __proto__: null, kind: "gone", rev: revision(), ran: false, name: "", message, payload: "", bytes: 0, parts: 0, last: "", saves: 0, far: 0 };
-			return resolve(replyText(reply, ""));
-		}
+		if (call === void 0) return resolve(goneText("", "there is no such call"));
 		call.knownRev = knownRev;
 		call.resolve = resolve;
 		const { kept } = call;
@@ -842,6 +838,7 @@ function awaitCall(callID, knownRev) {
 		else report(call);
 	}));
 }
+var goneText = (name, message) => replyText({ __proto__: null, kind: "gone", rev: revision(), ran: false, name, message, payload: "", bytes: 0, parts: 0, last: "", saves: 0, far: 0 }, "");
 var rest = 50;
 function report(call) {
 	const { parts } = call;
@@ -890,6 +887,7 @@ function say(call, kind, name, message = "", payload = "", bytes = 0) {
 	}
 	resolve(replyText({ __proto__: null, kind, rev, ran: call.ran, name, message, payload, bytes, parts, last, saves: saves.count - call.saves, far: saves.far - call.far }, state2));
 }
+var endText = (call, kind, name, message, payload, bytes) => replyText({ __proto__: null, kind, rev: revision(), ran: call.ran, name, message, payload, bytes, parts: 0, last: "", saves: 0, far: 0 }, "");
 
 // src/shim/context.js
 var maxInteractions = 5;
@@ -948,6 +946,40 @@ function begin(call, resolve, reject) {
 	const open = { __proto__: null, accept: then(resolve), reject: then(reject), told: false, waits: false };
 	call.interact = open;
 	return open;
+}
+
+// src/shim/epochs.js
+var highest = 0;
+var ends = new NativeMap();
+var length = 0;
+var most3 = { ends: 64, length: 256 * 1024 };
+var gone = () => "gone";
+var past = () => goneText("epoch", "the page has another owner");
+var nobody = freeze({
+	__proto__: null,
+	watch: () => "",
+	call: past,
+	wait: past,
+	answer: gone,
+	remind: gone,
+	abort: gone,
+	shutdown: gone,
+	fault: gone,
+	outcome: gone
+});
+function keepEnd(callID, end2) {
+	if (highest === 0) return;
+	drop(mapGet(ends, callID) ?? "", callID);
+	const text = end2();
+	mapSet(ends, callID, text);
+	length += text.length;
+	mapForEach(ends, (oldest, id) => {
+		if (length > most3.length || mapSize(ends) > most3.ends) drop(oldest, id);
+	});
+}
+function drop(text, callID) {
+	mapDelete(ends, callID);
+	length -= text.length;
 }
 
 // src/shim/formdom.js
@@ -1028,8 +1060,8 @@ var formats = {
 // src/shim/formrun.js
 var [eventSubmitter] = members("SubmitEvent", "submitter");
 var calls = new NativeWeakMap();
-var ends = new NativeWeakMap();
-var formEnd = (value) => weakGet(ends, value) ?? null;
+var ends2 = new NativeWeakMap();
+var formEnd = (value) => weakGet(ends2, value) ?? null;
 var isWaiting = (signal) => weakGet(calls, signal)?.waiting ?? false;
 
 // src/shim/declaration.js
@@ -1866,13 +1898,15 @@ function endWithError(call, error, prefix) {
 function end(call, kind, name, message = "", payload = "", bytes = 0) {
 	if (call.done) return;
 	call.done = true;
-	if (mapGet(inFlight, keyOf(call)) === call) mapDelete(inFlight, keyOf(call));
+	const began = mapGet(inFlight, keyOf(call)) === call;
+	if (began) mapDelete(inFlight, keyOf(call));
 	if (call.reject !== null) {
 		if (kind === "ok") call.resolve?.(payload);
 		else if (kind === "submitted") call.resolve?.(null);
 		else call.reject();
 		return;
 	}
+	if (began) keepEnd(call.id, () => endText(call, kind, name, message, payload, bytes));
 	say(call, kind, name, message, payload, bytes);
 	closeParts(call);
 }

@@ -270,10 +270,10 @@ function enter(job, holder) {
 	const up = job.trail;
 	return job.trail = { holder, key: null, up, depth: up === null ? 1 : up.depth + 1 };
 }
-function emitList(job, value, list, length) {
+function emitList(job, value, list, length2) {
 	const trail = enter(job, value);
 	put(job, "[");
-	for (let i = 0; i < length; i++) {
+	for (let i = 0; i < length2; i++) {
 		if (i > 0) put(job, ",");
 		trail.key = i;
 		emit(job, prepare(job, list[i], `${i}`));
@@ -474,15 +474,15 @@ async function fill({ text: last, bytes, parts }, max) {
 }
 async function blockOf({ tag, value, path }, room) {
 	const blob = await own(toBlob(tag, value));
-	const length = ceil(blobSize2(blob) / 3) * 4;
-	if (length > room) throw tooLarge2;
+	const length2 = ceil(blobSize2(blob) / 3) * 4;
+	if (length2 > room) throw tooLarge2;
 	const url = await own(new NativePromise((resolve, reject) => {
 		const reader2 = new NativeFileReader();
 		addEventListener(reader2, "load", () => resolve(readerResult(reader2)));
 		addEventListener(reader2, "error", () => reject(readerError(reader2)));
 		readAsDataURL(reader2, blob);
 	}));
-	const data = slice(url, url.length - length);
+	const data = slice(url, url.length - length2);
 	const type = blobType(blob) || "application/octet-stream";
 	const kind = slice(type, 0, 6);
 	let text = `"mimeType":${jsonStringify(type)},`;
@@ -857,11 +857,7 @@ function stopCall(call, what) {
 function awaitCall(callID, knownRev) {
 	return own(new NativePromise((resolve) => {
 		const call = mapGet(asked, callID);
-		if (call === void 0) {
-			const message = "there is no such call";
-			const reply = { __proto__: null, kind: "gone", rev: revision(), ran: false, name: "", message, payload: "", bytes: 0, parts: 0, last: "", saves: 0, far: 0 };
-			return resolve(replyText(reply, ""));
-		}
+		if (call === void 0) return resolve(goneText("", "there is no such call"));
 		call.knownRev = knownRev;
 		call.resolve = resolve;
 		const { kept } = call;
@@ -870,6 +866,7 @@ function awaitCall(callID, knownRev) {
 		else report(call);
 	}));
 }
+var goneText = (name, message) => replyText({ __proto__: null, kind: "gone", rev: revision(), ran: false, name, message, payload: "", bytes: 0, parts: 0, last: "", saves: 0, far: 0 }, "");
 var rest = 50;
 function report(call) {
 	const { parts } = call;
@@ -918,6 +915,7 @@ function say(call, kind, name, message = "", payload = "", bytes = 0) {
 	}
 	resolve(replyText({ __proto__: null, kind, rev, ran: call.ran, name, message, payload, bytes, parts, last, saves: saves.count - call.saves, far: saves.far - call.far }, state2));
 }
+var endText = (call, kind, name, message, payload, bytes) => replyText({ __proto__: null, kind, rev: revision(), ran: call.ran, name, message, payload, bytes, parts: 0, last: "", saves: 0, far: 0 }, "");
 
 // src/shim/context.js
 var maxInteractions = 5;
@@ -986,6 +984,46 @@ function askToSubmit(signal, accept, reject) {
 	});
 	return stopped;
 }
+
+// src/shim/epochs.js
+var highest = 0;
+var ends = new NativeMap();
+var length = 0;
+var most3 = { ends: 64, length: 256 * 1024 };
+var gone = () => "gone";
+var past = () => goneText("epoch", "the page has another owner");
+var nobody = freeze({
+	__proto__: null,
+	watch: () => "",
+	call: past,
+	wait: past,
+	answer: gone,
+	remind: gone,
+	abort: gone,
+	shutdown: gone,
+	fault: gone,
+	outcome: gone
+});
+function owned(epoch, shim2) {
+	if (epoch < highest) return nobody;
+	highest = epoch;
+	return shim2;
+}
+function keepEnd(callID, end2) {
+	if (highest === 0) return;
+	drop(mapGet(ends, callID) ?? "", callID);
+	const text = end2();
+	mapSet(ends, callID, text);
+	length += text.length;
+	mapForEach(ends, (oldest, id) => {
+		if (length > most3.length || mapSize(ends) > most3.ends) drop(oldest, id);
+	});
+}
+function drop(text, callID) {
+	mapDelete(ends, callID);
+	length -= text.length;
+}
+var outcomeOf = (callID) => mapHas(inFlight, callID) ? "running" : mapGet(ends, callID) ?? "unknown";
 
 // src/shim/formdom.js
 var [getAttribute2, hasAttribute, localName, matches, closest, find2, classList] = members(
@@ -1414,12 +1452,12 @@ var [eventSubmitter] = members("SubmitEvent", "submitter");
 var declined = "The form is filled in, and was not submitted: a person said no.";
 var updated = "Tool execution cancelled, since tool definition was updated";
 var calls = new NativeWeakMap();
-var ends = new NativeWeakMap();
+var ends2 = new NativeWeakMap();
 var attended = false;
 function attend() {
 	attended = true;
 }
-var formEnd = (value) => weakGet(ends, value) ?? null;
+var formEnd = (value) => weakGet(ends2, value) ?? null;
 var isWaiting = (signal) => weakGet(calls, signal)?.waiting ?? false;
 function watchSubmits() {
 	const extra = {
@@ -1517,7 +1555,7 @@ function finish(call, error, value) {
 }
 function finishAs(call, kind, message) {
 	const value = { __proto__: null, kind, message };
-	weakSet(ends, value, value);
+	weakSet(ends2, value, value);
 	finish(call, void 0, value);
 }
 function cancelForm(form, reason2) {
@@ -2434,13 +2472,15 @@ function endWithError(call, error, prefix) {
 function end(call, kind, name, message = "", payload = "", bytes = 0) {
 	if (call.done) return;
 	call.done = true;
-	if (mapGet(inFlight, keyOf(call)) === call) mapDelete(inFlight, keyOf(call));
+	const began = mapGet(inFlight, keyOf(call)) === call;
+	if (began) mapDelete(inFlight, keyOf(call));
 	if (call.reject !== null) {
 		if (kind === "ok") call.resolve?.(payload);
 		else if (kind === "submitted") call.resolve?.(null);
 		else call.reject();
 		return;
 	}
+	if (began) keepEnd(call.id, () => endText(call, kind, name, message, payload, bytes));
 	say(call, kind, name, message, payload, bytes);
 	closeParts(call);
 }
@@ -2463,10 +2503,10 @@ var after = {
 	registerTool(owner, args, result) {
 		const tool = mirror(owner, args[0]);
 		if (tool === null) return result;
-		const drop = () => count(() => remove(tool.name, tool));
+		const drop2 = () => count(() => remove(tool.name, tool));
 		const signal = args[1]?.signal;
-		if (isObject(signal)) addEventListener(signal, "abort", drop);
-		return retire(result, drop);
+		if (isObject(signal)) addEventListener(signal, "abort", drop2);
+		return retire(result, drop2);
 	},
 	unregisterTool(owner, args, result) {
 		const name = toText(isObject(args[0]) ? args[0].name : args[0], "");
@@ -2562,9 +2602,9 @@ function caller(owner, name) {
 	const method = owner.callTool;
 	return typeof method === "function" ? (input) => apply(method, owner, [{ name, arguments: input }]) : void 0;
 }
-function retire(result, drop) {
+function retire(result, drop2) {
 	const dropped = (method, self) => (...args) => {
-		drop();
+		drop2();
 		return apply(method, self, args);
 	};
 	if (typeof result === "function") return dropped(result, void 0);
@@ -2572,7 +2612,7 @@ function retire(result, drop) {
 		const value = dropped(result.unregister, result);
 		defineProperty(result, "unregister", { __proto__: null, writable: true, configurable: true, value });
 	} else if (typeof result?.then === "function") {
-		promiseThen(result, nothing, drop);
+		promiseThen(result, nothing, drop2);
 	}
 	return result;
 }
@@ -2960,6 +3000,8 @@ shim = freeze({
 	shutdown: abortAll,
 	attend,
 	fault,
+	own: (epoch) => owned(epoch, shim),
+	outcome: outcomeOf,
 	host: { __proto__: null, registrar, wait, find, failed, problem, context: () => targets.context, adapt: null, saves }
 });
 return shim;

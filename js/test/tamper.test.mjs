@@ -95,5 +95,5 @@ test('nothing that the page can reach holds the name or the object', async () =>
   assert.ok(!page.run('frames').includes(name));
   assert.equal(page.run(`Reflect.ownKeys(globalThis).some((k) => /^_[0-9a-f]{32}$/.test(String(k)))`), false);
   assert.equal(page.run(`[document.modelContext.registerTool, agent.provideContext, ModelContext].every((f) => !Function.prototype.toString.call(f).includes('${name}'))`), true);
-  assert.deepEqual(page.run(`Reflect.ownKeys(${name}).join() + Object.isFrozen(${name}) + Object.getPrototypeOf(${name})`), 'watch,call,wait,answer,remind,abort,shutdown,attend,fault,hosttruenull');
+  assert.deepEqual(page.run(`Reflect.ownKeys(${name}).join() + Object.isFrozen(${name}) + Object.getPrototypeOf(${name})`), 'watch,call,wait,answer,remind,abort,shutdown,attend,fault,own,outcome,hosttruenull');
 });

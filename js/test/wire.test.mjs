@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import test from 'node:test';
 import vm from 'node:vm';
-import { openPage, parseReply } from '../testpage/page.mjs';
+import { name as pageName, openPage, parseReply } from '../testpage/page.mjs';
 
 const wire = new URL('../../shim/testdata/wire/', import.meta.url);
 const read = (name) => JSON.parse(readFileSync(new URL(name, wire), 'utf8'));
@@ -40,6 +40,8 @@ async function replies() {
   page.run(`tool('yields', async function* () { yield { message: 'é 😀', progress: 0.5, total: 2 }; yield '\\ud800'; throw new Error('broke') })`);
   await add('parts', 'yields', {}, { id: 'y' });
   texts.push(['error, with a part that was not told', await page.evaluate('wait', 'y', 1e9)]);
+  page.evaluate('own', 7);
+  texts.push(['gone, because the page has another owner', page.run(`${pageName}.own(6).call('old', 1, '{}', 1, 0)`)]);
   return texts;
 }
 
@@ -56,11 +58,18 @@ test('replies.json is what the shim says', async () => {
 });
 
 test('expressions.json calls the shim with the arguments that Go meant', () => {
-  for (const { expression, method, args } of read('expressions.json')) {
+  for (const { expression, method, args, epoch = 0 } of read('expressions.json')) {
     const seen = [];
-    const fake = new Proxy({}, { get: (_, name) => (...given) => seen.push([name, given]) });
+    let owner = 0;
+    const fake = new Proxy({}, {
+      get: (_, name) => (...given) => {
+        if (name !== 'own') return seen.push([name, given]);
+        [owner] = given;
+        return fake;
+      },
+    });
     const name = /^'use strict';(_[0-9a-f]{32})\./.exec(expression)[1];
     vm.runInNewContext(expression, { [name]: fake });
-    assert.deepEqual(JSON.parse(JSON.stringify(seen)), [[method, args]]);
+    assert.deepEqual([JSON.parse(JSON.stringify(seen)), owner], [[[method, args]], epoch]);
   }
 });

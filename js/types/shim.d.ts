@@ -12,6 +12,8 @@ interface Shim {
   readonly abort: (callID: string, reason: string) => boolean | Promise<boolean>;
   readonly shutdown: (reason: string) => number | Promise<number>;
   readonly attend: () => void;
+  readonly own?: (epoch: number) => object;
+  readonly outcome?: (callID: string) => string;
   readonly host: AdapterHost;
 }
 

@@ -18,8 +18,8 @@
 //	```
 //
 // The lines with - must be in the file once, one after another; those with + take their
-// place. A section may have several mutations; each must fail its test. -check only looks
-// whether tests and texts are there.
+// place. A section may have several mutations; each must fail its test. A test of the page script is
+// a file of js/test, which Node runs. -check only looks whether tests and texts are there.
 package main
 
 import (
@@ -89,6 +89,7 @@ func fail(err error) {
 
 var (
 	testLine     = regexp.MustCompile("^Test: `(\\./[^`]+)` (Test[A-Za-z0-9_]+)(.*)$")
+	scriptLine   = regexp.MustCompile("^Test: `(js/test/[^`]+\\.test\\.mjs)`$")
 	mutationLine = regexp.MustCompile("^Mutation: `([^`]+)`$")
 )
 
@@ -98,7 +99,7 @@ func read(text string) (all []mutation, err error) {
 	inside := false
 	for n, line := range strings.Split(text, "\n") {
 		id, heading := strings.CutPrefix(line, "## ")
-		test, file := testLine.FindStringSubmatch(line), mutationLine.FindStringSubmatch(line)
+		test, script, file := testLine.FindStringSubmatch(line), scriptLine.FindStringSubmatch(line), mutationLine.FindStringSubmatch(line)
 		switch {
 		case heading && inside:
 			return nil, fmt.Errorf("line %d: the mutation of %s before it does not end", n+1, now.id)
@@ -106,6 +107,8 @@ func read(text string) (all []mutation, err error) {
 			now = mutation{id: id}
 		case test != nil:
 			now.pkg, now.test, now.flags = test[1], test[2], strings.Fields(test[3])
+		case script != nil:
+			now.pkg, now.test, now.flags = "", script[1], nil
 		case file != nil:
 			now.file, now.old, now.new = file[1], "", ""
 		case line == "```diff":
@@ -133,6 +136,10 @@ func (m *mutation) look(root string) error {
 	}
 	if n := strings.Count(string(text), m.old); n != 1 {
 		return fmt.Errorf("%s: the text is %d times in %s, not once:\n%s", m.id, n, m.file, m.old)
+	}
+	if m.pkg == "" {
+		_, err = os.Stat(filepath.Join(root, m.test))
+		return err
 	}
 	tests, err := filepath.Glob(filepath.Join(root, m.pkg, "*_test.go"))
 	if err != nil || len(tests) == 0 {
@@ -202,15 +209,19 @@ func (m *mutation) apply(root string) (caught bool, said string, err error) {
 	if err := write(strings.Replace(string(text), m.old, m.new, 1)); err != nil {
 		return false, "", err
 	}
-	args := append([]string{"test", "-count=1", "-timeout", patience.String(), "-run", "^" + m.test + "$", m.pkg}, m.flags...)
-	cmd := exec.CommandContext(context.Background(), "go", args...)
+	args := append([]string{"go", "test", "-count=1", "-timeout", patience.String(), "-run", "^" + m.test + "$", m.pkg}, m.flags...)
+	failed := "--- FAIL"
+	if m.pkg == "" {
+		args, failed = []string{"node", "--test", "--test-reporter=tap", m.test}, "\nnot ok"
+	}
+	cmd := exec.CommandContext(context.Background(), args[0], args[1:]...)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "PAGETOOLS_NIGHTLY=1") // whichever gate has the test
 	out, err := cmd.CombinedOutput()
 	switch {
 	case err == nil:
 		return false, "the test passes", nil
-	case !bytes.Contains(out, []byte("--- FAIL")) && !bytes.Contains(out, []byte("panic:")):
+	case !bytes.Contains(out, []byte(failed)) && !bytes.Contains(out, []byte("panic:")):
 		return false, string(out), nil // it does not compile, or there is no browser
 	}
 	return true, "", nil

@@ -47,6 +47,8 @@ type call struct {
 	watches, leads bool
 	native         *formCall // set when it went through the browser's own WebMCP
 
+	waited bool // the page was asked what the call says next
+
 	saves, far int64 // the links that it clicked and that save something, and something of a server
 
 	// left is a dialog that the call has given up, and that is another's to answer.
@@ -167,7 +169,7 @@ func (c *call) listen(ctx context.Context) error {
 	defer cancel()
 	ch, err := c.doc.send(bounded, shim.Wait(c.of.name, c.id, c.doc.revision.Load()))
 	if err == nil {
-		c.ch = ch
+		c.ch, c.waited = ch, true
 	}
 	return err
 }
@@ -238,6 +240,15 @@ func (c *call) ended(ctx context.Context, said *shim.Reply) answer {
 	case shim.Invalid, shim.TooLarge: // of a result in parts there may be more, which is not wanted
 		if aborted, err := c.doc.send(ctx, shim.Abort(c.of.name, c.id, "")); err == nil {
 			c.of.leaves(aborted)
+		}
+	case shim.Gone:
+		switch {
+		case said.Name == shim.PastEpoch && !c.waited:
+			return failed(otherOwner())
+		case said.Name == shim.PastEpoch:
+			return failed(bridge.LostNode())
+		case c.waited: // it began: the page knows no more of it
+			return failed(navigatedError(nil))
 		}
 	case shim.Aborted:
 		if c.of.closing.Load() {

@@ -178,8 +178,9 @@ type scriptError struct{ description string }
 func (e *scriptError) Error() string { return "the page script failed: " + e.description }
 
 // missing reports whether the document has no page script under the name, so
-// that the expression did nothing.
+// that the expression did nothing. An owner's name is as shim.As returns it.
 func (e *scriptError) missing(name string) bool {
+	name, _, _ = strings.Cut(name, ".")
 	return strings.HasPrefix(e.description, "ReferenceError: "+name+" ")
 }
 

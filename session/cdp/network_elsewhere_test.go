@@ -45,8 +45,8 @@ func engineElsewhere(t *testing.T, o RemoteOptions) *Engine {
 	return e
 }
 
-// TestProxyElsewhere: the proxy may be another process's that has the key. Errors say what the browser knows of
-// what went wrong there, and whether it reaches the proxy.
+// TestProxyElsewhere: the proxy may be another process's that has the key. What went wrong there is said as far
+// as the browser knows it, and a proxy that it does not reach is named.
 func TestProxyElsewhere(t *testing.T) {
 	t.Parallel()
 	keys := [][]byte{make([]byte, 32)}

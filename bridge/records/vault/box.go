@@ -240,8 +240,8 @@ func (v vault) update(ctx context.Context, key string, change func(data []byte) 
 	return err
 }
 
-// list returns all boxes whose keys are a prefix and one word, by their keys.
-func (v vault) list(ctx context.Context, prefix string) ([]box, error) {
+// firsts returns the first records of all boxes whose keys are a prefix and one word, by their keys.
+func (v vault) firsts(ctx context.Context, prefix string) (map[string]records.Record, error) {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	changes, err := v.o.Records.Watch(watching, prefix)
@@ -259,6 +259,15 @@ func (v vault) list(ctx context.Context, prefix string) ([]box, error) {
 	}
 	if !whole {
 		return nil, cmp.Or(ctx.Err(), errors.New("listing what is kept: the engine did not tell all"))
+	}
+	return firsts, nil
+}
+
+// list returns all boxes whose keys are a prefix and one word, by their keys.
+func (v vault) list(ctx context.Context, prefix string) ([]box, error) {
+	firsts, err := v.firsts(ctx, prefix)
+	if err != nil {
+		return nil, err
 	}
 	all := make([]box, 0, len(firsts))
 	for _, key := range slices.Sorted(maps.Keys(firsts)) {

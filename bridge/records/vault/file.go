@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +27,30 @@ type File struct {
 // NewFile returns the file of that name.
 func NewFile(o Options, name string) *File {
 	return &File{vault: vault{o}, key: "l." + o.Name("file", name), held: map[string]bool{}}
+}
+
+// NewMarks returns the file in which a node keeps the marks of its audit, under the name of the node.
+func NewMarks(o Options, node string) *File {
+	return &File{vault: vault{o}, key: marksPrefix + node, held: map[string]bool{}}
+}
+
+// marksPrefix begins the keys of such files.
+const marksPrefix = "m."
+
+// MarkedNodes returns the names of the nodes that keep marks, sorted.
+func MarkedNodes(ctx context.Context, o Options) (names []string, err error) {
+	err = patiently(ctx, "listing marks of audits", func(ctx context.Context) error {
+		firsts, err := vault{o}.firsts(ctx, marksPrefix)
+		names = nil
+		for key := range firsts {
+			if name := key[len(marksPrefix):]; name == strings.ToLower(name) { // others are no nodes
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		return err
+	})
+	return names, err
 }
 
 // Read returns the file and its revision; 0 where there is none.

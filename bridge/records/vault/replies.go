@@ -40,6 +40,7 @@ const (
 	stateBegun   = "begun"   // it may have run
 	stateDone    = "done"    // the reply follows
 	stateLost    = "lost"    // it ran, and the reply is not kept
+	stateDead    = "dead"    // it began, and its node has ended; in no record
 )
 
 // entry stands in the box of a key before the reply, in JSON and a line feed.
@@ -155,6 +156,8 @@ func (r *Replies) try(ctx context.Context, c *claim) (bridge.ReplyState, error) 
 		return bridge.ReplyState{Status: bridge.ReplyOtherBody, Claim: e.Claim}, nil
 	case e.State == stateDone:
 		return bridge.ReplyState{Status: bridge.ReplyFinished, Claim: e.Claim, Reply: reply}, nil
+	case e.State == stateDead:
+		return bridge.ReplyState{Status: bridge.ReplyNodeLost, Claim: e.Claim}, nil
 	case e.State == stateLost:
 		return bridge.ReplyState{Status: bridge.ReplyUnknown, Claim: e.Claim}, nil
 	}
@@ -162,7 +165,7 @@ func (r *Replies) try(ctx context.Context, c *claim) (bridge.ReplyState, error) 
 }
 
 // judge reports whether a claim is one of a node that can never begin the call. One that began with a node
-// that has ended is lost.
+// that has ended is dead.
 func (r *Replies) judge(ctx context.Context, e *entry) (free bool, err error) {
 	if e.State != stateClaimed && e.State != stateBegun {
 		return false, nil
@@ -182,7 +185,9 @@ func (r *Replies) judge(ctx context.Context, e *entry) (free bool, err error) {
 	case e.State == stateClaimed:
 		return true, nil
 	}
-	e.State = stateLost
+	if e.State = stateDead; e.By == r.o.Self() {
+		e.State = stateLost // this node lives
+	}
 	return false, nil
 }
 

@@ -181,7 +181,7 @@ func TestNodes(t *testing.T) {
 	w.kill("A")
 	wants(t, "done, and its node has ended", b, "done", bridge.ReplyFinished)
 	for range 2 {
-		wants(t, "begun, and its node has ended", b, "begun", bridge.ReplyUnknown)
+		wants(t, "begun, and its node has ended", b, "begun", bridge.ReplyNodeLost)
 	}
 	mine := wants(t, "claimed, and its node has ended", b, "claimed", bridge.ReplyClaimed)
 	wants(t, "taken over", w.node("C"), "claimed", bridge.ReplyInFlight)
@@ -460,7 +460,7 @@ func once(t *testing.T, seed uint64, careless bool) (harm int) {
 			ran[key].Add(1)
 			pause(roll(40))
 			_ = at.Finish(t.Context(), s.Claim, fmt.Appendf(nil, "%d by %d", key, client))
-		case bridge.ReplyInFlight, bridge.ReplyUnknown, bridge.ReplyOtherBody:
+		case bridge.ReplyInFlight, bridge.ReplyUnknown, bridge.ReplyNodeLost, bridge.ReplyOtherBody:
 		}
 	}
 	var all sync.WaitGroup

@@ -243,7 +243,7 @@ func TestTwoNodes(t *testing.T) {
 	counts("after that", two, "s", 1)
 	repeats("a key of a node that was killed", two, first)
 	for range 2 {
-		if r := keyed(two, "key-of-buy", begins); r.Status != http.StatusInternalServerError || !strings.Contains(string(r.Body), `"outcome":"unknown"`) {
+		if r := keyed(two, "key-of-buy", begins); r.Status != http.StatusBadGateway || !strings.Contains(string(r.Body), `"reason":"NODE_LOST","outcome":"unknown"`) {
 			t.Errorf("a key whose call had begun: %d %s", r.Status, r.Body)
 		}
 	}

@@ -5,14 +5,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/bridge/store/postgres/postgrestest"
 	"github.com/pagetools/pagetools/e2e/suite"
 )
@@ -292,4 +295,66 @@ func TestReadable(t *testing.T) {
 	if words := readable(`{"v":1,"box":"` + base64.StdEncoding.EncodeToString([]byte("nothing of that")) + `"}`); words != nil {
 		t.Errorf("%q are found in what has none", words)
 	}
+}
+
+// TestMarksOfNodes: each node gives the others the checkpoints of its audit to keep. A folder that was put back
+// as it was shows at audit verify --cluster, and not in the folder; a whole one does not.
+func TestMarksOfNodes(t *testing.T) {
+	t.Parallel()
+	c := newNodes(t)
+	desk, shop := pageOfVault(t)
+	config := vaultConfig(desk, shop)
+	one, two := c.start(t, "a", config, suite.Start), c.start(t, "b", config, suite.Start)
+	calls := func(n *node) {
+		t.Helper()
+		suite.AsksFor(t, n.Server, suite.AgentToken, "shop", "", "inc", "{}").OK(t)
+	}
+	verify := func(code int, says string, args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), suite.Pagetools(t), append([]string{"audit", "verify"}, args...)...)
+		if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != code || !strings.Contains(string(out), says) {
+			t.Errorf("audit verify %s: exit %d, without %q\n%s", args, cmd.ProcessState.ExitCode(), says, out)
+		}
+	}
+	calls(one)
+	stop := func(n *node) {
+		t.Helper()
+		if err := n.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
+	stop(one)
+	before := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(before, os.DirFS(one.data)); err != nil {
+		t.Fatal(err)
+	}
+	one = c.start(t, "a", config, suite.Start)
+	for range 3 {
+		calls(one)
+	}
+	calls(two)
+	from := []string{"--cluster=" + c.engine.URLs()[0], "--cluster-key-file", c.secret}
+	verify(0, "a:\n", "--cluster", "--data-dir", two.data)
+	verify(0, "b:\n", from...)
+	if gatetest.IsNightly() && !suite.Within(90*time.Second, func() bool { return strings.Contains(bucketsOf(t, c), "$KV.PT_KEEP.m.b ") }) {
+		t.Error("a node that lives keeps no marks")
+	}
+	stop(one)
+	verify(4, "the node a does not answer: its audit was not verified", from...)
+
+	if err := os.RemoveAll(one.data); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(one.data, os.DirFS(before)); err != nil {
+		t.Fatal(err)
+	}
+	verify(0, "records are as they were written", "--data-dir", one.data) // the control: the folder does not show it
+	one = c.start(t, "a", config, suite.Start)
+	calls(one)
+	verify(1, "pagetools: a: record 6 of the audit is missing", "--cluster", "--data-dir", two.data)
+	verify(1, "pagetools: a: record 6 of the audit is missing", from...)
+	verify(0, "records are as they were written", "--data-dir", two.data)
+	stop(one) // what it keeps now does not hide it
+	c.start(t, "a", config, suite.Start)
+	verify(1, "pagetools: a: record 6 of the audit is missing", from...)
 }

@@ -7,6 +7,7 @@ import { besideAsking, makeContext } from './context.js';
 import { describe, domError } from './errors.js';
 import { global } from './dom.js';
 import { encode, isObject, methodOf } from './encode.js';
+import { keepEnd } from './epochs.js';
 import { formEnd, isWaiting } from './formrun.js';
 import {
   NativeAbortController, NativePromise, addEventListener, apply, asyncIterator, controllerAbort, controllerSignal, jsonParse, jsonStringify,
@@ -15,7 +16,7 @@ import {
 import { closed, closeParts, collect } from './parts.js';
 import { beginFaults } from './problems.js';
 import { find, inFlight } from './registry.js';
-import { say, tell } from './replies.js';
+import { endText, say, tell } from './replies.js';
 import { saves } from './saves.js';
 import { ToolActivatedEvent, ToolCancelEvent, announce } from './dialects/events.js';
 import { askListeners } from './dialects/toolcall.js';
@@ -216,13 +217,15 @@ function endWithError(call, error, prefix) {
 function end(call, kind, name, message = '', payload = '', bytes = 0) {
   if (call.done) return;
   call.done = true;
-  if (mapGet(inFlight, keyOf(call)) === call) mapDelete(inFlight, keyOf(call));
+  const began = mapGet(inFlight, keyOf(call)) === call;
+  if (began) mapDelete(inFlight, keyOf(call));
   if (call.reject !== null) {
     if (kind === 'ok') call.resolve?.(payload);
     else if (kind === 'submitted') call.resolve?.(null);
     else call.reject();
     return;
   }
+  if (began) keepEnd(call.id, () => endText(call, kind, name, message, payload, bytes));
   say(call, kind, name, message, payload, bytes);
   closeParts(call);
 }

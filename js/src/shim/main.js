@@ -11,6 +11,7 @@ import { ModelContext, checkThis, claim, inactiveContext, share } from './dialec
 import { LegacyMethods } from './dialects/provide.js';
 import { ModelContextTesting } from './dialects/testing.js';
 import { global, windowOrigin } from './dom.js';
+import { outcomeOf, owned } from './epochs.js';
 import { attend, watchSubmits } from './formrun.js';
 import { watchForms } from './forms.js';
 import { join } from './frames.js';
@@ -52,5 +53,6 @@ readManifest();
 
 shim = freeze({
   __proto__: null, watch, call: startCall, wait: awaitCall, answer: answerCall, remind: remindCall, abort: abortCall, shutdown: abortAll, attend, fault,
+  own: (/** @type {number} */ epoch) => owned(epoch, shim), outcome: outcomeOf,
   host: { __proto__: null, registrar, wait, find, failed, problem, context: () => targets.context, adapt: null, saves },
 });

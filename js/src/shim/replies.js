@@ -31,12 +31,7 @@ export function stopCall(call, what) {
 export function awaitCall(callID, knownRev) {
   return own(new NativePromise((resolve) => {
     const call = mapGet(asked, callID);
-    if (call === undefined) {
-      const message = 'there is no such call';
-      /** @type {Reply} */
-      const reply = { __proto__: null, kind: 'gone', rev: revision(), ran: false, name: '', message, payload: '', bytes: 0, parts: 0, last: '', saves: 0, far: 0 };
-      return resolve(replyText(reply, ''));
-    }
+    if (call === undefined) return resolve(goneText('', 'there is no such call'));
     call.knownRev = knownRev;
     call.resolve = resolve;
     const { kept } = call;
@@ -45,6 +40,14 @@ export function awaitCall(callID, knownRev) {
     else report(call);
   }));
 }
+
+/**
+ * goneText is the reply of what did not reach a tool.
+ * @param {string} name
+ * @param {string} message
+ */
+export const goneText = (name, message) =>
+  replyText({ __proto__: null, kind: 'gone', rev: revision(), ran: false, name, message, payload: '', bytes: 0, parts: 0, last: '', saves: 0, far: 0 }, '');
 
 /** How long the parts of a result are not told again, in milliseconds: the newest counts. */
 const rest = 50;
@@ -133,3 +136,15 @@ export function say(call, kind, name, message = '', payload = '', bytes = 0) {
   }
   resolve(replyText({ __proto__: null, kind, rev, ran: call.ran, name, message, payload, bytes, parts, last, saves: saves.count - call.saves, far: saves.far - call.far }, state));
 }
+
+/**
+ * endText is the reply of a call that ended, without the state.
+ * @param {Call} call
+ * @param {ReplyKind} kind
+ * @param {string} name
+ * @param {string} message
+ * @param {string} payload
+ * @param {number} bytes
+ */
+export const endText = (call, kind, name, message, payload, bytes) =>
+  replyText({ __proto__: null, kind, rev: revision(), ran: call.ran, name, message, payload, bytes, parts: 0, last: '', saves: 0, far: 0 }, '');
