@@ -12,6 +12,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/records"
 	"github.com/pagetools/pagetools/bridge/records/recordstest"
 	"github.com/pagetools/pagetools/bridge/store/jetstream/natstest"
+	"github.com/pagetools/pagetools/bridge/store/postgres/postgrestest"
 	"github.com/pagetools/pagetools/transport/cluster/key"
 )
 
@@ -105,6 +106,63 @@ func TestOneVault(t *testing.T) {
 			t.Errorf("the engine shows the key: %v", err)
 		}
 	})
+}
+
+// TestLoginsInPostgres: so it is in PostgreSQL, and the engine has nothing of them.
+func TestLoginsInPostgres(t *testing.T) {
+	t.Parallel()
+	engine, database := natstest.Start(t, natstest.Newest(t), natstest.Options{}), postgrestest.Start(t, postgrestest.Quick...)
+	o := ClusterOptions{Servers: engine.URLs(), Memory: database.Address(), Keys: key.Keys{Now: key.New()}}
+	store, err := OpenRecords(t.Context(), &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	if _, _, err := OpenLogins(t.Context(), &o); err == nil {
+		t.Fatal("whoever logs in makes tables")
+	}
+	memory, err := openMemory(t.Context(), &o, "a", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(memory.Close)
+	at, err := url.Parse("https://api.example/v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // kept, and found
+		s, end, err := OpenLogins(t.Context(), &o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scheme := oauth.Scheme{Name: "key", Object: []byte(`{"type":"http","scheme":"bearer"}`)}
+		keeper := oauth.New(oauth.Options{Store: s})
+		if all, err := keeper.Status(); err != nil || len(all) == 0 {
+			err = keeper.Keep(t.Context(), oauth.Target{Principal: "agent", Resource: at}, scheme, "s3cret")
+			if err != nil {
+				t.Error(err)
+			}
+		} else if all[0].Principal != "agent" || all[0].Damaged {
+			t.Errorf("%+v", all)
+		}
+		end()
+	}
+	text := database.Query(`SELECT key || ' ' || encode(value, 'escape') FROM pagetools_records`)
+	if !strings.Contains(text, "l.") || !strings.Contains(text, `"box"`) {
+		t.Errorf("the control: %s", text)
+	}
+	for _, secret := range []string{"s3cret", "agent", "api.example"} {
+		if strings.Contains(text, secret) {
+			t.Errorf("%s is in PostgreSQL", secret)
+		}
+	}
+	if _, err := store.Get(t.Context(), vaultKeyRecord); err != nil {
+		t.Errorf("the engine does not say that the vault is elsewhere: %v", err)
+	}
+	o.Memory = ""
+	if _, _, err := OpenLogins(t.Context(), &o); !errors.Is(err, ErrOtherVault) {
+		t.Errorf("in the engine: %v", err)
+	}
 }
 
 // TestLoginsOfCluster: a login that is kept from outside of a cluster counts at all nodes, and the engine

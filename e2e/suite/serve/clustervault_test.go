@@ -22,7 +22,7 @@ import (
 
 // telling are words that callers, pages and people say, and which no engine may keep readable.
 var telling = []string{"caller-of-the-tests", "argument-of-the-tests", "result-of-the-tests", "session-of-the-tests", "key-of-the-tests",
-	"question-of-the-tests", "login-of-the-tests", suite.AgentToken, "desk", "words-of-a-description"}
+	"question-of-the-tests", suite.AgentToken, "desk", "words-of-a-description"}
 
 // vaulted has a tool that asks a person, one that the operator has asked about, and one that changes the
 // page's list.
