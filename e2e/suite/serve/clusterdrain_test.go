@@ -25,7 +25,7 @@ func TestDrainedNode(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t)
 	shop, visited := pageOf(t, draining)
-	one := c.start(t, "a", clusterCallers, suite.Start, "--drain-time", "6s", "shop="+shop)
+	one := c.start(t, "a", clusterCallers, suite.Start, "--drain-time", "15s", "shop="+shop)
 	two := c.start(t, "b", clusterCallers, suite.Start, "shop="+shop)
 	counts := func(why string, n *node, session string, want float64) {
 		t.Helper()
