@@ -300,7 +300,7 @@ func TestSettings(t *testing.T) {
 	server.Query(`ALTER DATABASE postgres SET synchronous_commit = off`)
 	server.Query(`ALTER DATABASE postgres SET default_transaction_isolation = serializable`)
 	s := connect(t, server.Address()+"&synchronous_commit=off&options=-csynchronous_commit%3Doff")
-	for name, want := range map[string]string{"synchronous_commit": "on", "transaction_isolation": "read committed", "application_name": "pagetools a"} {
+	for name, want := range map[string]string{"synchronous_commit": "on", "transaction_isolation": "read committed", "jit": "off", "application_name": "pagetools a"} {
 		rows, err := s.ask(t.Context(), "asking", "SELECT current_setting('"+name+"')")
 		if err != nil || rows[0][0] != want {
 			t.Errorf("%s is %v, %v", name, rows, err)
