@@ -13,6 +13,7 @@ import (
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
+	"github.com/pagetools/pagetools/session/cdp/endpoint"
 	"github.com/pagetools/pagetools/transport"
 )
 
@@ -46,6 +47,42 @@ func folder(t *testing.T) *Target {
 // browser says which browser tests start.
 func browser() cdp.LocalOptions {
 	return cdp.LocalOptions{Options: chrome.Options{Path: gatetest.Browser(), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1"}}
+}
+
+// TestPlacesOfBrowsers: a node says that it has free what its browsers have: nothing, when none can be
+// reached. One engine has their places.
+func TestPlacesOfBrowsers(t *testing.T) {
+	t.Parallel()
+	all := []endpoint.Endpoint{{Name: "a", URL: "http://127.0.0.1:1", Max: 3}, {Name: "b", URL: "http://127.0.0.1:1", Max: 4}}
+	start := func(sites ...Site) (*App, error) {
+		return Start(t.Context(), Options{Remote: cdp.RemoteOptions{Endpoints: all}, Manager: session.Options{MaxSessions: 5}, Sites: sites})
+	}
+	a, err := start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if p := a.Pool(); p.Limit != 5 {
+		t.Errorf("before they are asked, there is room for %d", p.Limit)
+	}
+	if _, free := a.room(); free != 5 {
+		t.Errorf("and %d are free", free)
+	}
+	if _, err := a.StartBrowser(t.Context()); err == nil {
+		t.Error("a browser is there")
+	}
+	if _, free := a.room(); free != 0 {
+		t.Errorf("without a browser %d are free", free)
+	}
+	if states := a.load().Endpoints; len(states) != 2 || states["a"] != "down" || states["b"] != "down" {
+		t.Errorf("they are %v", states)
+	}
+	one, two := Site{Target: folder(t)}, Site{Target: folder(t), Engine: Native}
+	two.Name = "other"
+	if b, err := start(one, two); err == nil {
+		_ = b.Close()
+		t.Error("two engines have the places of one")
+	}
 }
 
 // TestStart serves a folder, opens it and calls its tool, as the command and the test

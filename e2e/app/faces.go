@@ -74,7 +74,10 @@ func (a *App) load() transport.Load {
 // room counts the sessions that have a page, and the pages that there is room for.
 func (a *App) room() (sessions, free int) {
 	p := a.Pool()
-	return len(session.SessionsOf(a.Manager).All()), max(0, p.Limit-p.Held)
+	if free = max(0, p.Limit-p.Held); a.hasPool() && a.Engine != nil {
+		free = min(free, a.Engine.Room()) // without a browser one call learns that there is none
+	}
+	return len(session.SessionsOf(a.Manager).All()), free
 }
 
 // Pool counts the pages, for operators.

@@ -117,6 +117,9 @@ func TestWebDriver(t *testing.T) {
 			}
 		})
 	}
+	if _, err := (&Endpoint{WebDriver: "http://127.0.0.1:1/secret"}).Claim(t.Context(), quiet); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("nobody there: %v", err)
+	}
 	d := driver{base: mustParse(t, "https://me:secret@grid.example:4444/hub")}
 	for said, want := range map[string]string{
 		"ws://localhost:4444/session/x/se/cdp":    "wss://me:secret@grid.example:4444/session/x/se/cdp",
