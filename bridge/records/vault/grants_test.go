@@ -175,9 +175,17 @@ func TestConsentWithoutEngine(t *testing.T) {
 		if all, err := g.All(ctx); len(all) != 1 || err != nil {
 			t.Errorf("all are %v, %v", all, err)
 		}
+		no(t, "known", k.SetKnown(ctx, "bank", []bridge.KnownTool{{Tool: "pay"}}))
+		if all, err := k.Known(ctx, "bank"); len(all) != 1 || err != nil {
+			t.Errorf("known are %v, %v", all, err)
+		}
 		w.fails(func(string, recordstest.Op) recordstest.Fault { return recordstest.Fail })
+		began := time.Now()
 		if all, err := g.All(ctx); len(all) != 1 || err != nil {
 			t.Errorf("what was read last is %v, %v", all, err)
+		}
+		if all, err := k.Known(ctx, "bank"); len(all) != 1 || err != nil || all[0].Tool != "pay" || time.Since(began) > 100*time.Millisecond {
+			t.Errorf("what was read last of a site is %v, %v, after %v", all, err, time.Since(began))
 		}
 		_, found, err := g.Find(ctx, given.GrantUse)
 		if found {

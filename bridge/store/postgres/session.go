@@ -129,6 +129,9 @@ func clean(ctx context.Context, doing string, err error) error {
 
 // why says what an error is, in words that have no part of an address.
 func why(err error) string {
+	if errors.Is(err, errDown) {
+		return err.Error()
+	}
 	if refused := pq.As(err); refused != nil {
 		return fmt.Sprintf("the server says %s (%s)", cmp.Or(refused.Code.Name(), "error"), refused.Code)
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lib/pq"
@@ -20,6 +21,8 @@ const (
 	defaultTimeout = 2 * time.Second
 	// most limits the connections of a store, besides one that listens.
 	most = 8
+	// pause sets for how long operations fail at once after one that was not answered. Then one tries.
+	pause = time.Second
 	// idle sets for how long a connection that nobody uses is kept: what is between may have forgotten it.
 	idle = 30 * time.Second
 )
@@ -42,6 +45,7 @@ type Store struct {
 	close   context.CancelFunc
 	slots   chan struct{} // one for each statement under way
 	warning string
+	down    atomic.Int64 // when one may try again, in ns; 0: the server answers
 
 	mu     sync.Mutex
 	unused []*session
@@ -248,10 +252,33 @@ func (s *Store) Sweep(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
+// errDown says that the server did not answer a moment ago.
+var errDown = errors.New("it did not answer a moment ago")
+
+// isDown reports whether it makes no sense to ask the server now. Of those that ask after the pause, one may.
+func (s *Store) isDown() bool {
+	until := s.down.Load()
+	now := time.Now()
+	return until != 0 && (now.UnixNano() < until || !s.down.CompareAndSwap(until, now.Add(s.timeout).UnixNano()))
+}
+
+// note notes whether the server answered an operation that began then. Whoever gives up early says nothing.
+func (s *Store) note(ctx context.Context, began time.Time, err error) {
+	switch {
+	case err == nil, pq.As(err) != nil:
+		s.down.Store(0)
+	case ctx.Err() == nil, time.Since(began) >= s.timeout/2:
+		s.down.Store(time.Now().Add(pause).UnixNano())
+	}
+}
+
 // ask sends a statement, once, within the time of an operation.
-func (s *Store) ask(ctx context.Context, doing, statement string, args ...driver.Value) ([][]driver.Value, error) {
+func (s *Store) ask(ctx context.Context, doing, statement string, args ...driver.Value) (rows [][]driver.Value, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, clean(ctx, doing, err)
+	}
+	if s.isDown() {
+		return nil, clean(ctx, doing, errDown)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -262,26 +289,28 @@ func (s *Store) ask(ctx context.Context, doing, statement string, args ...driver
 		return nil, clean(ctx, doing, ctx.Err())
 	}
 	defer func() { <-s.slots }()
+	defer func(began time.Time) {
+		s.note(ctx, began, err)
+		if err != nil {
+			err = clean(ctx, doing, err)
+		}
+	}(time.Now())
 	on := s.take()
-	var err error
 	if on == nil {
 		if on, err = s.to.connect(ctx); err != nil {
-			return nil, clean(ctx, doing, err)
+			return nil, err
 		}
 	}
-	rows, err := on.ask(ctx, statement, args...)
+	rows, err = on.ask(ctx, statement, args...)
 	if err == nil && ctx.Err() == nil {
 		s.put(on)
 		return rows, nil
 	}
 	_ = on.conn.Close()
-	if err == nil {
-		return rows, nil
-	}
-	if pq.As(err) == nil && ctx.Err() == nil { // so are the others, then
+	if err != nil && pq.As(err) == nil && ctx.Err() == nil { // so are the others, then
 		s.drop()
 	}
-	return nil, clean(ctx, doing, err)
+	return rows, err
 }
 
 // take returns a connection that nobody uses, or nil.

@@ -134,17 +134,14 @@ func (s *Store) listen(ctx context.Context) (*listener, error) {
 	}()
 	select {
 	case m := <-done:
-		if m.err != nil {
-			return nil, clean(ctx, "listening", m.err)
-		}
-		return m.l, nil
+		return m.l, m.err
 	case <-ctx.Done():
 		go func() {
 			if m := <-done; m.err == nil {
 				m.l.end()
 			}
 		}()
-		return nil, clean(ctx, "listening", ctx.Err())
+		return nil, ctx.Err()
 	}
 }
 
@@ -162,9 +159,14 @@ func (s *Store) join(ctx context.Context, w *watching) (*listener, error) {
 	if l != nil && l.add(w) {
 		return l, nil
 	}
+	if s.isDown() {
+		return nil, clean(ctx, "listening", errDown)
+	}
+	began := time.Now()
 	l, err := s.listen(ctx)
+	s.note(ctx, began, err)
 	if err != nil {
-		return nil, err
+		return nil, clean(ctx, "listening", err)
 	}
 	s.mu.Lock()
 	s.hears = l
