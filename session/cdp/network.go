@@ -76,6 +76,9 @@ func (n *reaching) intercept(s *settings) []wire.Command {
 	if n.silent {
 		patterns = append(patterns, &fetch.RequestPattern{ResourceType: network.ResourceTypeDocument, RequestStage: fetch.RequestStageResponse})
 	}
+	if n.grant != nil {
+		patterns = append(patterns, &fetch.RequestPattern{URLPattern: egress.Home + "*", RequestStage: fetch.RequestStageResponse})
+	}
 	if patterns == nil {
 		return nil
 	}
@@ -106,7 +109,13 @@ func (n *reaching) requestPaused(o *owner, from *wire.Session, msg *cdproto.Mess
 	if !ok || ev.Request == nil {
 		return
 	}
-	if ev.ResponseStatusCode != 0 || ev.ResponseErrorReason != "" {
+	came := ev.ResponseStatusCode != 0 || ev.ResponseErrorReason != ""
+	if came && ev.Request.URL == egress.Home && ev.ResponseStatusCode != http.StatusNoContent {
+		fail(from, ev.RequestID, network.ErrorReasonAborted) // or an error takes the place of the page
+		go n.logInAgain(from)                                // ends with the page
+		return
+	}
+	if came {
 		if n.documentCame(o, &ev); n.between != nil {
 			go n.between.answered(from, &ev) // ends with the response, or with the page
 		} else {
@@ -203,6 +212,15 @@ var logins = map[string]bool{"basic": true, "digest": true, "ntlm": true, "negot
 func (n *reaching) logIn(of *wire.Session) {
 	if n.grant != nil {
 		_, _ = of.Send(context.Background(), page.CommandNavigate, page.NavigateParams{URL: egress.Home})
+	}
+}
+
+// logInAgain is logIn after one that failed.
+func (n *reaching) logInAgain(of *wire.Session) {
+	select {
+	case <-time.After(time.Second):
+		n.logIn(of)
+	case <-of.Gone():
 	}
 }
 

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/session/egress"
@@ -122,12 +125,30 @@ func TestNetworkKilled(t *testing.T) {
 	})
 }
 
+// TestLogInFails: a page stays as it is when its browser cannot ask for the credential.
+func TestLogInFails(t *testing.T) {
+	t.Parallel()
+	e, proxy := proxiedElsewhere(t, folders(t), false)
+	base := site(t, map[string]http.HandlerFunc{"/": html(`<script>tool('here', () => 'here')</script>`)})
+	p := showPageWith(t, e, named(base), base+"/")
+	before := p.find("here").ID
+	if err := proxy.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := cdp.Call(t.Context(), p.target, page.Navigate, page.NavigateParams{URL: egress.Home}); err != nil || got.ErrorText == "" {
+		t.Fatalf("the control: %+v, %v", got, err)
+	}
+	if got := p.must("here", "{}"); got != `"here"` || p.find("here").ID != before {
+		t.Errorf("afterwards: %s", got)
+	}
+}
+
 func networkKilled(t *testing.T, e *Engine, browser func() int) {
 	t.Helper()
 	e.times = quick
 	e.times.pingEvery = 500 * time.Millisecond // it dies before anybody looks
 	base := site(t, map[string]http.HandlerFunc{
-		"/":     html(`<script>tool('ask', () => fetch('/word?' + Math.random()).then((r) => r.ok ? r.text() : Promise.reject(r.status)))</script>`),
+		"/":     html(`<script>tool('ask', () => fetch('/word?' + Math.random(), {signal: AbortSignal.timeout(2000)}).then((r) => r.ok ? r.text() : Promise.reject(r.status)))</script>`),
 		"/word": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "word") },
 	})
 	p := showPageWith(t, e, named(base), base+"/")
@@ -148,7 +169,7 @@ func networkKilled(t *testing.T, e *Engine, browser func() int) {
 	ctx, cancel := context.WithTimeout(t.Context(), hang)
 	defer cancel()
 	for {
-		got, err := p.callWithin(5*time.Second, "ask", "{}")
+		got, err := p.callWithin(hang, "ask", "{}") // which the page itself gives up before
 		if err == nil && got == `"word"` {
 			break
 		}
