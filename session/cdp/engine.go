@@ -160,11 +160,17 @@ const (
 
 // Open makes a tab in a browser context of its own.
 func (e *Engine) Open(ctx context.Context, o session.TabOptions) (session.Tab, error) {
-	b, err := e.instance(ctx, true)
-	if err != nil {
-		return nil, openError(ctx, err)
+	for first := true; ; first = false {
+		b, err := e.instance(ctx, true)
+		if err != nil {
+			return nil, openError(ctx, err)
+		}
+		t, err := e.open(ctx, b, o, nil)
+		if err == nil || !first || len(e.slots) == 1 || b.alive() || ctx.Err() != nil {
+			return t, err
+		}
+		// Its browser was lost, and nothing ran: there are others.
 	}
-	return e.open(ctx, b, o, nil)
 }
 
 // open makes a tab in a browser, in which a place is reserved, or attaches to one.
