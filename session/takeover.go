@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -62,7 +63,7 @@ func openLasting(m *Manager, w *waiter, ses *session, by Takeovers) {
 		is.page, err = opensFor(ctx, m, w)
 	}
 	if err == nil {
-		err = keep(ctx, m, ses, &is, by)
+		err = keep(ctx, ses, &is, by)
 	}
 	if err != nil && is.page != nil {
 		is.page.close()
@@ -87,7 +88,7 @@ type lasting struct {
 const keepTime = 10 * time.Second
 
 // keep keeps what the next process needs of a page.
-func keep(ctx context.Context, m *Manager, ses *session, is *lasting, by Takeovers) error {
+func keep(ctx context.Context, ses *session, is *lasting, by Takeovers) error {
 	ctx, cancel := context.WithTimeout(ctx, keepTime)
 	defer cancel()
 	var text []byte
@@ -224,8 +225,11 @@ func (p *Page) detach() {
 func (s Sessions) Dispose(ctx context.Context, site string, page []byte) error {
 	of := s.m.sites.Load().named[site]
 	var is kept
-	if of == nil || json.Unmarshal(page, &is) != nil {
+	if of == nil {
 		return nil
+	}
+	if err := json.Unmarshal(page, &is); err != nil {
+		return fmt.Errorf("reading what was kept of a page: %w", err)
 	}
 	if e, ok := engineOf(s.m, of).(Reattacher); ok {
 		return e.Dispose(ctx, is.Tab)

@@ -104,6 +104,15 @@ func Pagetools(t *testing.T) string {
 	return path
 }
 
+// PagesEnd returns the configuration of a node of a cluster, unless it has browsers, with the shared browser, in which its pages end
+// with it. The node needs OwnBrowser, too.
+func PagesEnd(config string) string {
+	if at := os.Getenv("PAGETOOLS_BROWSER_URL"); at != "" && !strings.Contains(config, "browsers:") {
+		config += fmt.Sprintf("browsers: [{name: shared, url: %q, max: 40, reattach: never}]\n", at)
+	}
+	return config
+}
+
 // OwnBrowser is the argument with which a command starts a browser of its own: tests about
 // browsers and about the network of pages have it.
 const OwnBrowser = "--browser-url="

@@ -286,7 +286,7 @@ func (o *owner) attached(from *wire.Session, ev *cdptarget.EventAttachedToTarget
 		}
 		child.Begin(commands)
 		if !ev.WaitingForDebugger { // it was there before us, and reports no documents
-			go o.survey(context.Background(), child, false)
+			go func() { _ = o.survey(context.Background(), child, false) }() // ends with the page; a target that is gone shows nothing
 		}
 	default:
 		child.Begin(o.setup.settings.frame()) // its tools are too many, its settings are not

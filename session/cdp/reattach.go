@@ -39,6 +39,14 @@ func readHandle(text []byte) (h handle, err error) {
 // keeps reports whether a tab outlives this process.
 func (b *instance) keeps(o session.TabOptions) bool { return b.reattaches && o.Owner.Epoch > 0 }
 
+// ownerOf returns the owner of a tab that outlives this process.
+func (b *instance) ownerOf(o session.TabOptions) (owner session.Owner) {
+	if b.keeps(o) {
+		owner = o.Owner
+	}
+	return owner
+}
+
 // placeOf makes a place for a tab, or attaches to the one that there is. After an error, there may be one all the
 // same.
 func (b *instance) placeOf(ctx context.Context, o session.TabOptions, h *handle) (at place, name string, err error) {

@@ -121,10 +121,7 @@ func newTab(b *instance, at place, name string, o session.TabOptions, set *setti
 	target, in, id := at.target, at.in, at.id
 	work := tasks{queue: make(chan task), gone: target.Gone()}
 	t := &tab{browser: b, target: target, at: at, context: in, id: id, origin: origin.Of(o.Origin),
-		pass: o.Pass, shown: &documents{}, name: name}
-	if b.keeps(o) {
-		t.owned = o.Owner
-	}
+		pass: o.Pass, shown: &documents{}, name: name, owned: b.ownerOf(o)}
 	as := shim.As(name, t.owned.Epoch)
 	own := &owner{target: target, events: make(chan session.Event), tasks: work}
 	out := &own.out

@@ -191,7 +191,7 @@ func withoutVault(t *testing.T, c *nodes, n *node, gate *postgrestest.Gate) {
 	run(1, "postgres, takes writes", append([]string{"cluster", "status", "--cluster-memory", gate.Address()}, engine...)...)
 	run(1, "which was not looked at", append([]string{"cluster", "status"}, engine...)...)
 	run(0, "postgres takes writes", append([]string{"doctor", "--cluster-memory", gate.Address()}, engine...)...)
-	run(2, "other nodes of the cluster keep consent", "serve", "--config", n.config, "--data-dir", filepath.Join(c.folder, "d"), engine[0], engine[1], engine[2], engine[3],
+	run(2, "other nodes of the cluster keep consent", "serve", suite.OwnBrowser, "--config", n.config, "--data-dir", filepath.Join(c.folder, "d"), engine[0], engine[1], engine[2], engine[3],
 		"--node", "d", "--peer-listen", "127.0.0.1:0", "--listen", "127.0.0.1:0", "--console-listen", "off")
 	run(2, "must be nats, or the address", append([]string{"cluster", "status", "--cluster-memory", strings.Replace(gate.Address(), "postgres:", "mysql:", 1)}, engine...)...)
 
