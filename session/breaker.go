@@ -98,7 +98,7 @@ func opensFor(ctx context.Context, m *Manager, w *waiter) (*Page, error) {
 		e.Message += " It is left alone for now. " + bridge.TryAgain(e.Retry)
 		return nil, e
 	}
-	page, err := m.openPage(ctx, w.site, w.caller.Name, w.options, w.site.compiled(), false)
+	page, err := openOwned(ctx, m, w.site, w.caller.Name, w.options, w.owner, w.site.compiled(), false)
 	if w.options == nil && ctx.Err() == nil {
 		noteReach(m, w.site, err)
 	}

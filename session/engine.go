@@ -60,6 +60,19 @@ type TabOptions struct {
 	// Bytes counts what the tab's documents declare, until the tab is gone; see Declared.
 	// Nil counts nothing.
 	Bytes *policy.Account
+	// Owner lets another process go on with the tab when this one has ended, where the engine can; see
+	// Reattacher. The zero value makes a tab that ends with this process.
+	Owner Owner
+}
+
+// Owner owns a tab that outlives its process.
+type Owner struct {
+	// Epoch counts the owners of the tab, from 1; 0 is none. What an owner of an earlier epoch says to the
+	// page does nothing.
+	Epoch int64
+	// Holds reports whether the tab is still this process's. Where it is not, Tab.Close leaves it as it
+	// is, because another process may have it.
+	Holds func() bool
 }
 
 // Surface is the interface that pages meet in another host: what is not in it is hidden.
@@ -117,6 +130,29 @@ type Tab interface {
 	Events() <-chan Event
 	// Close ends the tab and forgets its browser context. It is idempotent.
 	Close(ctx context.Context) error
+}
+
+// Reattacher is an Engine some of whose tabs outlive the process that uses them. It is optional, and safe for
+// concurrent use.
+type Reattacher interface {
+	// Reattaches reports whether any of its tabs may.
+	Reattaches() bool
+	// Attach goes on with a tab as its next owner, o.Owner, whose epoch must be above all before. Detachable.Handle
+	// has returned handle, and o is as when the tab was opened: settings are made again, and
+	// what the page has stored stays. The tab then reports what it shows, as a new one does. After an error,
+	// which is a *bridge.Error, the tab is closed.
+	Attach(ctx context.Context, handle []byte, o TabOptions) (Tab, error)
+	// Dispose closes a tab that no process has.
+	Dispose(ctx context.Context, handle []byte) error
+}
+
+// Detachable is a Tab that another process can go on with. It is optional.
+type Detachable interface {
+	// Handle returns what Reattacher.Attach needs, up to 1 KiB of JSON; nil for a tab that ends with this
+	// process.
+	Handle() []byte
+	// Detach ends the tab here, and leaves it as it is.
+	Detach(ctx context.Context) error
 }
 
 // Photographer is a Tab that can show what a person would see in it.

@@ -12,13 +12,21 @@ func (m *Manager) claim(w *waiter, ses *session, name bridge.SessionName) {
 	defer cancel(nil)
 	defer context.AfterFunc(w.site.life, func() { cancel(context.Cause(w.site.life)) })()
 	home, err := m.o.Homes.Open(ctx, name)
+	by := lasts(m, w.site)
+	if all, ok := m.o.Homes.(Takeovers); by == nil && err == nil && ok && all.Inherited(home) != nil {
+		by = all // whose page cannot be attached to here
+	}
 	m.with(func(st *state) {
 		if err != nil {
 			st.opened(w, ses, nil, bridge.NoHome(name, err))
 			return
 		}
-		ses.home = home
-		st.openOwn(w, ses)
+		if ses.home = home; by == nil {
+			st.openOwn(w, ses)
+			return
+		}
+		st.makeRoomFor(w.site)
+		m.background.Go(func() { openLasting(m, w, ses, by) }) // ends as openPage does
 	})
 }
 
@@ -35,5 +43,31 @@ func (st *state) closeSession(ses *session) {
 			bridge.Free(m.o.Homes, ses.home, m.o.Log)
 		}
 		m.with(func(st *state) { st.closing-- })
+	})
+}
+
+// begin begins a session whose page is there.
+func begin(st *state, ses *session, page *Page) {
+	ses.page, ses.uses, ses.calls = page, 1, 1
+	m := st.manager
+	m.changed(ses.key.site) // its caller sees its list from now on
+	othersOf(m)
+	m.background.Go(func() { m.watchSession(ses) })
+}
+
+// watchSession removes a session when its page dies, or when it has lasted as long as it was to
+// last.
+func (m *Manager) watchSession(ses *session) {
+	ended := false
+	select {
+	case <-ses.page.dead:
+	case <-ses.until:
+		ended = true
+	}
+	m.with(func(st *state) {
+		if ses.ended = ses.ended || ended; st.sessions[ses.key] == ses && ses.holders == 0 {
+			st.remove(ses, !ended)
+			st.next()
+		}
 	})
 }

@@ -198,7 +198,8 @@ type Manager struct {
 	life       context.Context //nolint:containedctx // of background work, which outlives the call that caused it; ends in Close
 	stop       context.CancelCauseFunc
 	background sync.WaitGroup
-	done       chan struct{} // closed when Close began and no page is left
+	leaving    sync.WaitGroup // of sessions that other processes go on with
+	done       chan struct{}  // closed when Close began and no page is left
 }
 
 var (
@@ -419,6 +420,7 @@ func (m *Manager) Drain(ctx context.Context) {
 func (m *Manager) Close() error {
 	m.stop(draining())
 	m.with(func(st *state) { st.draining = true; st.refuseQueued(draining()); st.closeAll() })
+	m.leaving.Wait() // an engine closes the tabs that it has
 	err := m.closeEngines()
 	<-m.done
 	m.with(func(st *state) {

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -332,35 +331,22 @@ func (m *Manager) openForAll(s *site, prev *bridge.Catalog) (*Page, error) {
 // patient one is looked at for longer before it counts as opened.
 func (m *Manager) openPage(ctx context.Context, s *site, caller string, o *pageOptions,
 	prev *bridge.Catalog, patient bool) (*Page, error) {
+	return openOwned(ctx, m, s, caller, o, Owner{}, prev, patient)
+}
+
+// openOwned is openPage for a page with an owner.
+func openOwned(ctx context.Context, m *Manager, s *site, caller string, o *pageOptions, owner Owner,
+	prev *bridge.Catalog, patient bool) (*Page, error) {
 	if !m.o.fits(1) && !m.dropAllSpares() {
 		return nil, noMemory()
 	}
-	options, address := s.Tab, s.URL
-	options.Await, options.Origin, options.Origins = s.WaitFor.Await, s.Origin, s.Origins
-	options.Adapters = *s.adapters.Load()
-	if s.Network != nil {
-		options.Network = s.Network(caller)
-	}
-	options.Bytes = policy.NewAccount(m.o.Limits.PageBytes, m.o.Bytes)
-	switch {
-	case o != nil:
-		options.Config, address = o.config, o.url
-	case s.Login != nil:
-		options.Config = &pageconfig.Config{Settings: pageconfig.Settings{Login: s.Login}}
-	}
-	tab, err := cmp.Or(s.Engine, m.o.Engine).Open(ctx, options)
+	options, address := tabOptions(m, s, caller, o)
+	options.Owner = owner
+	tab, err := engineOf(m, s).Open(ctx, options)
 	if err != nil {
 		return nil, err
 	}
-	limits := m.o.Limits
-	limits.ForbidParams = s.ForbidParams
-	page := newPage(tab, append([]string{s.Origin}, s.Origins...), s.WaitFor, patient, limits,
-		func() { m.changed(s.Name) }, m.o.Log.With("site", s.Name))
-	page.over = s.over
-	m.background.Go(func() {
-		defer options.Bytes.Close()
-		page.own(prev)
-	})
+	page := ownPage(m, tab, s, options, prev, patient)
 	bounded, cancel := context.WithTimeout(ctx, m.o.Navigation)
 	defer cancel()
 	err = tab.Load(bounded, address)
@@ -373,6 +359,38 @@ func (m *Manager) openPage(ctx context.Context, s *site, caller string, o *pageO
 		return nil, e
 	}
 	return page, nil
+}
+
+// tabOptions returns those of a page of the site for a caller, and the address that it opens.
+func tabOptions(m *Manager, s *site, caller string, o *pageOptions) (options TabOptions, address string) {
+	options, address = s.Tab, s.URL
+	options.Await, options.Origin, options.Origins = s.WaitFor.Await, s.Origin, s.Origins
+	options.Adapters = *s.adapters.Load()
+	if s.Network != nil {
+		options.Network = s.Network(caller)
+	}
+	options.Bytes = policy.NewAccount(m.o.Limits.PageBytes, m.o.Bytes)
+	switch {
+	case o != nil:
+		options.Config, address = o.config, o.url
+	case s.Login != nil:
+		options.Config = &pageconfig.Config{Settings: pageconfig.Settings{Login: s.Login}}
+	}
+	return options, address
+}
+
+// ownPage makes the page of a tab, which was opened with the options, and starts its owner.
+func ownPage(m *Manager, tab Tab, s *site, options TabOptions, prev *bridge.Catalog, patient bool) *Page {
+	limits := m.o.Limits
+	limits.ForbidParams = s.ForbidParams
+	page := newPage(tab, append([]string{s.Origin}, s.Origins...), s.WaitFor, patient, limits,
+		func() { m.changed(s.Name) }, m.o.Log.With("site", s.Name))
+	page.over = s.over
+	m.background.Go(func() {
+		defer options.Bytes.Close()
+		page.own(prev)
+	})
+	return page
 }
 
 // notLoaded returns the error of a page that did not come within bounded, which is shorter than

@@ -32,6 +32,7 @@ type state struct {
 	spares   map[*site]*spares
 	fresh    map[*Page]held // pages of calls without a session
 	draining bool
+	leaving  bool // sessions whose pages outlive this process are left to others
 	closed   bool
 	over     bool // closed, and no page is left
 	idle     []func()
@@ -46,10 +47,13 @@ type session struct {
 	caller  bridge.Caller // that it was opened for, with their credential
 	options *pageOptions  // that the page was opened with
 	home    int64         // its epoch in Homes; 0: none
-	holders int           // calls that hold the page, or wait while it opens
-	beside  bool          // they only read: others that do may join them
-	lost    bool          // the error of one of them reported that the page is gone
-	evicted bool          // its page was closed under the calls that hold it
+	// lasts says that another process can go on with the page, and attached that this one did.
+	lasts, attached bool
+
+	holders int  // calls that hold the page, or wait while it opens
+	beside  bool // they only read: others that do may join them
+	lost    bool // the error of one of them reported that the page is gone
+	evicted bool // its page was closed under the calls that hold it
 	uses    int
 	calls   int
 	created time.Time
@@ -79,7 +83,8 @@ type waiter struct {
 	key     key // id is empty for a fresh page
 	caller  bridge.Caller
 	options *pageOptions
-	beside  bool // it may have the page beside others that may, too
+	beside  bool  // it may have the page beside others that may, too
+	owner   Owner // of the page that is opened for it
 	grant   chan grant
 
 	until <-chan struct{} // ends the session that is opened for it
@@ -243,6 +248,8 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 		err = w.site.left()
 	case w.caller.IsRevoked():
 		err = bridge.Revoked()
+	case err == nil && beganAnyway(st, w, ses, page):
+		return
 	case w.ctx.Err() != nil:
 		err = waitEnded(w.ctx)
 	}
@@ -269,11 +276,7 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 	w.site.using++
 	st.active = time.Now()
 	if ses != nil {
-		ses.page, ses.uses, ses.calls = page, 1, 1
-		m := st.manager
-		m.changed(ses.key.site) // its caller sees its list from now on
-		othersOf(m)
-		m.background.Go(func() { m.watchSession(ses) })
+		begin(st, ses, page)
 	} else if page != w.site.lent {
 		st.fresh[page] = held{w.key.caller, time.Now()}
 	}
@@ -281,23 +284,6 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 	if ses != nil {
 		st.admit(ses)
 	}
-}
-
-// watchSession removes a session when its page dies, or when it has lasted as long as it was to
-// last.
-func (m *Manager) watchSession(ses *session) {
-	ended := false
-	select {
-	case <-ses.page.dead:
-	case <-ses.until:
-		ended = true
-	}
-	m.with(func(st *state) {
-		if ses.ended = ses.ended || ended; st.sessions[ses.key] == ses && ses.holders == 0 {
-			st.remove(ses, !ended)
-			st.next()
-		}
-	})
 }
 
 // move sends the calls that waited for a session that is gone through acquire
@@ -392,6 +378,11 @@ func (st *state) handOver(ses *session) {
 	if ses.holders > 0 {
 		return
 	}
+	if st.leaving && ses.lasts {
+		leave(st, ses)
+		st.next()
+		return
+	}
 	m := st.manager
 	idle := m.o.FirstIdle
 	if ses.uses > 1 {
@@ -484,7 +475,11 @@ func (st *state) checkIdle() {
 func (st *state) closeAll() {
 	st.closed = true
 	for _, ses := range st.sessions {
-		if ses.holders == 0 {
+		switch {
+		case ses.holders > 0:
+		case st.leaving && ses.lasts && !ses.page.isDead():
+			leave(st, ses)
+		default:
 			st.remove(ses, false)
 		}
 	}

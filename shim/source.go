@@ -358,10 +358,15 @@ func appendLiteral(b, s []byte) []byte {
 	return append(b, '\'')
 }
 
-// checkName panics unless NewName could have made the name: anything else would be code.
-func checkName(name string) {
+// IsName reports whether NewName could have made the name: anything else would be code.
+func IsName(name string) bool {
 	const digits = "0123456789abcdef"
-	if len(name) != 33 || name[0] != '_' || strings.Trim(name[1:], digits) != "" {
+	return len(name) == 33 && name[0] == '_' && strings.Trim(name[1:], digits) == ""
+}
+
+// checkName panics unless the name is one.
+func checkName(name string) {
+	if !IsName(name) {
 		panic("shim: the name is not one of NewName's")
 	}
 }

@@ -13,9 +13,10 @@ type ClusterLoad struct {
 	// LeaseAge is the time since this node renewed its lease; 0 where it has none.
 	LeaseAge time.Duration
 	// LeasesLostTotal counts the lives of this node that others declared dead, DeathsDeclaredTotal those of
-	// others that this one did, ExpiredTotal the sessions that it took over and whose pages were lost,
-	// and RateBatchesTotal the batches of calls that it took from rates.
-	LeasesLostTotal, DeathsDeclaredTotal, ExpiredTotal, RateBatchesTotal int64
+	// others that this one did, and RateBatchesTotal the batches of calls that it took from rates.
+	LeasesLostTotal, DeathsDeclaredTotal, RateBatchesTotal int64
+	// TakeoversTotal counts the pages of sessions that it took over, by result: attached, expired, fresh.
+	TakeoversTotal map[string]int64
 }
 
 // recordBuckets are seconds: from one server on this machine to one that does not answer.
@@ -49,8 +50,11 @@ func (m *Metrics) AddCluster(load func() ClusterLoad, meter *ClusterMeter) (obse
 		func(l ClusterLoad) int64 { return l.LeasesLostTotal })
 	counter("pagetools_cluster_deaths_declared_total", "Nodes that this one declared dead.", nil,
 		func(l ClusterLoad) int64 { return l.DeathsDeclaredTotal })
-	counter("pagetools_cluster_takeovers_total", "Sessions of nodes that ended and that this one took over, by result (expired: the page was lost).",
-		prometheus.Labels{"result": "expired"}, func(l ClusterLoad) int64 { return l.ExpiredTotal })
+	for _, result := range []string{"attached", "expired", "fresh"} {
+		counter("pagetools_cluster_takeovers_total", "Pages of sessions that another node had and this one took over, by result (attached: the page goes on; "+
+			"expired: it was lost; fresh: the session had none of the site).",
+			prometheus.Labels{"result": result}, func(l ClusterLoad) int64 { return l.TakeoversTotal[result] })
+	}
 	counter("pagetools_cluster_rate_batches_total", "Batches of calls that this node took from rates.", nil,
 		func(l ClusterLoad) int64 { return l.RateBatchesTotal })
 	return func(op string, d time.Duration, failed bool) {

@@ -347,6 +347,7 @@ func (a *App) newEngine(native bool, sites []Site) (*cdp.Engine, error) {
 	}
 	if remote := a.o.Remote; a.isRemote() {
 		remote.Native, remote.Words, remote.Log, remote.Proxy = native, a.o.Words, a.o.Log, a.Proxy
+		_, remote.Reattach = a.homes().(session.Takeovers)
 		return cdp.NewRemote(remote)
 	}
 	if err := chrome.Clean(""); err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -72,7 +71,7 @@ type Cluster struct {
 	vault   *measured // what must not be lost with this node: in memory, or in store where that is nil
 	memory  *postgres.Store
 	meter   *transport.ClusterMeter
-	expired atomic.Int64
+	took    tookOver
 	node    *lease.Node
 	life    *heldLife
 	// catalogs say which node opens the page of a site.
@@ -81,7 +80,8 @@ type Cluster struct {
 	dir      *directory.Directory
 	ending   atomic.Bool         // sessions that are closed were to go on
 	app      atomic.Pointer[App] // nil until Serve
-	ended    chan struct{}       // closed when other nodes took this one for dead
+	log      *slog.Logger
+	ended    chan struct{} // closed when other nodes took this one for dead
 	stop     context.CancelFunc
 	run      sync.WaitGroup
 }
@@ -127,7 +127,7 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{Identity: id, keys: o.Keys, store: store, records: &measured{Records: store}, meter: transport.NewClusterMeter(), ended: make(chan struct{})}
+	c := &Cluster{Identity: id, keys: o.Keys, store: store, records: &measured{Records: store}, meter: transport.NewClusterMeter(), log: o.Log, ended: make(chan struct{})}
 	if err = c.openVault(ctx, o); err != nil {
 		c.closeStores()
 		return nil, err
@@ -164,10 +164,12 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 		c.closeStores()
 		return nil, err
 	}
-	c.dir = directory.New(directory.Options{Records: c.records, Sealer: o.Keys.Sealer(key.Records), Dead: c.isDead})
+	dispose := func(ctx context.Context, box []byte) { disposeIn(ctx, c, box) }
+	c.dir = directory.New(directory.Options{Records: c.records, Sealer: o.Keys.Sealer(key.Records), Dead: c.isDead, Dispose: dispose})
 	namer := o.Keys.Namers()[0]
 	c.nodes = nodesOf{c.node, o.Name}
-	c.Homes = &homes{nodes: c.nodes, dir: c.dir, namer: namer, expired: &c.expired, ending: &c.ending, held: map[string]*heldHome{}, epochs: map[int64]string{}}
+	c.Homes = &homes{nodes: c.nodes, dir: c.dir, namer: namer, took: &c.took, ending: &c.ending, dispose: dispose,
+		held: map[string]*heldHome{}, opened: map[int64]*openedPage{}}
 	c.Cluster = cluster.New(cluster.Options{Identity: id, Nodes: c.nodes, Directory: sessionsIn{c.dir}, Namer: namer,
 		Keys: c.replies.Home, Owner: c.owner, Place: c.place, Meter: c.meter, Tickets: tickets{c.records, c.node}, Log: o.Log})
 	running, stop := context.WithCancel(context.Background())
@@ -265,173 +267,4 @@ func (s sessionsIn) Home(ctx context.Context, key string) (string, int64, error)
 		return "", 0, cluster.ErrNone
 	}
 	return id, epoch, err
-}
-
-// homes are the homes of sessions in the directory, which knows no sites: a node has the pages of a
-// caller's session on all sites.
-type homes struct {
-	nodes nodesOf
-	dir   *directory.Directory
-	namer key.Namer
-	// expired counts sessions whose pages were lost with their nodes.
-	expired *atomic.Int64
-	// ending says that callers must be told of sessions that are closed.
-	ending *atomic.Bool
-
-	mu     sync.Mutex
-	held   map[string]*heldHome
-	epochs map[int64]string // the keys of what was opened, and not closed
-	last   int64
-}
-
-// heldHome is a session that this node has, or is about to have.
-type heldHome struct {
-	turn  chan struct{} // 1: who changes the record
-	entry directory.Entry
-	pages int
-	users int // of this
-}
-
-var _ bridge.Homes = (*homes)(nil)
-
-// Routed says that the nodes pass the requests of a session on to its home.
-func (h *homes) Routed() bool { return true }
-
-// Here names this process.
-func (h *homes) Here() string { return h.nodes.Self().ID }
-
-// Lives is about processes of a data folder: a node has none beside it.
-func (h *homes) Lives(string) bool { return false }
-
-// enter waits for the turn to change a session.
-func (h *homes) enter(ctx context.Context, key string) (*heldHome, error) {
-	h.mu.Lock()
-	is := h.held[key]
-	if is == nil {
-		is = &heldHome{turn: make(chan struct{}, 1)}
-		h.held[key] = is
-	}
-	is.users++
-	h.mu.Unlock()
-	select {
-	case is.turn <- struct{}{}:
-		return is, nil
-	case <-ctx.Done():
-		h.leave(key, is)
-		return nil, fmt.Errorf("waiting for a session: %w", context.Cause(ctx))
-	}
-}
-
-func (h *homes) leave(key string, is *heldHome) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if is.users--; is.users == 0 && is.pages == 0 {
-		delete(h.held, key)
-	}
-}
-
-// Open makes a session this node's own. The page of one whose home has ended is lost: its caller is
-// told once.
-func (h *homes) Open(ctx context.Context, s bridge.SessionName) (int64, error) {
-	key := h.namer.Name(s.Caller, s.ID)
-	is, err := h.enter(ctx, key)
-	if err != nil {
-		return 0, err
-	}
-	defer h.leave(key, is)
-	defer func() { <-is.turn }()
-	if is.pages == 0 {
-		if is.entry, err = h.take(ctx, key); err != nil {
-			return 0, unknownHome(err)
-		}
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	is.pages++
-	h.last++
-	h.epochs[h.last] = key
-	return h.last, nil
-}
-
-// take makes this node the home of a session.
-func (h *homes) take(ctx context.Context, key string) (directory.Entry, error) {
-	self := h.Here()
-	e, err := h.dir.Open(ctx, key, self, nil)
-	if err == nil || !errors.Is(err, directory.ErrTaken) || e.Key == "" || e.Home == self {
-		return e, unlessOurs(err, e, self)
-	}
-	if !e.Expired {
-		if e, err = h.dir.Take(ctx, e, self); err != nil {
-			return e, unlessOurs(err, e, self)
-		}
-	}
-	if _, err := h.dir.Remove(ctx, e); err != nil {
-		return e, fmt.Errorf("ending a session of a node that has ended: %w", err)
-	}
-	h.expired.Add(1)
-	return e, bridge.Errorf(bridge.SessionExpired, "", bridge.NotRun,
-		"The node of pagetools that had this session has ended, and the page with it. The next call starts a new one.")
-}
-
-// unlessOurs returns the error for a session that another node has.
-func unlessOurs(err error, e directory.Entry, self string) error {
-	switch {
-	case err == nil, errors.Is(err, directory.ErrTaken) && e.Home == self && !e.Expired:
-		return nil
-	case errors.Is(err, directory.ErrTaken):
-		return bridge.ErrElsewhere
-	}
-	return err
-}
-
-// unknownHome returns the error of a session of which nobody can know now who has it.
-func unknownHome(err error) error {
-	if _, ok := errors.AsType[*bridge.Error](err); ok || errors.Is(err, bridge.ErrElsewhere) {
-		return err
-	}
-	e := bridge.Errorf(bridge.InternalError, bridge.NoQuorum, bridge.NotRun,
-		"It cannot be found out now which node of pagetools has this session. Nothing ran.").With(err)
-	e.Retry = bridge.QuorumRetry
-	return e
-}
-
-// Elsewhere reports whether another node has the session.
-func (h *homes) Elsewhere(ctx context.Context, s bridge.SessionName) (bool, error) {
-	id, _, err := h.dir.Home(ctx, h.namer.Name(s.Caller, s.ID))
-	switch {
-	case errors.Is(err, records.ErrNone):
-		return false, nil
-	case err != nil:
-		return false, unknownHome(err)
-	}
-	n, known := h.nodes.Find(id)
-	return id != "" && id != h.Here() && known && !n.IsDead(), nil
-}
-
-// Close ends what Open opened.
-func (h *homes) Close(ctx context.Context, epoch int64) error {
-	h.mu.Lock()
-	key, ok := h.epochs[epoch]
-	delete(h.epochs, epoch)
-	h.mu.Unlock()
-	if !ok {
-		return nil
-	}
-	is, err := h.enter(ctx, key)
-	if err != nil {
-		return err
-	}
-	defer h.leave(key, is)
-	defer func() { <-is.turn }()
-	h.mu.Lock()
-	is.pages--
-	last := is.pages == 0
-	h.mu.Unlock()
-	switch {
-	case last && h.ending.Load():
-		_, err = h.dir.Expire(ctx, is.entry)
-	case last:
-		_, err = h.dir.Remove(ctx, is.entry)
-	}
-	return err
 }

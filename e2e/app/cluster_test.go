@@ -1,7 +1,10 @@
 package app
 
 import (
+	"context"
 	"errors"
+	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -23,7 +26,7 @@ func TestUnknownHome(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := &homes{nodes: nodesOf{node, "a"}, dir: directory.New(directory.Options{Records: r, Sealer: keys.Sealer(key.Records)}),
-		namer: keys.Namers()[0], held: map[string]*heldHome{}, epochs: map[int64]string{}}
+		namer: keys.Namers()[0], held: map[string]*heldHome{}, opened: map[int64]*openedPage{}}
 	name := bridge.SessionName{Caller: "agent", Site: "shop", ID: "s"}
 	fault = recordstest.Fail
 	_, opened := a.Open(t.Context(), name)
@@ -40,4 +43,80 @@ func TestUnknownHome(t *testing.T) {
 	if err := unknownHome(bridge.ErrElsewhere); !errors.Is(err, bridge.ErrElsewhere) {
 		t.Errorf("of another node: %v", err)
 	}
+}
+
+// TestTakeovers: what a node kept of the pages of a session is the next one's, by site and with the next epoch. A page
+// that ended with its node is told once; who has the session last closes what nobody went on with.
+func TestTakeovers(t *testing.T) {
+	t.Parallel()
+	all := records.NewMemory()
+	keys := key.Keys{Now: key.New()}
+	var disposed []string
+	var took tookOver
+	start := func(name string) *homes {
+		node, err := lease.Join(t.Context(), lease.Options{Records: all, About: func() lease.Facts { return lease.Facts{Node: name} }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dead := func(ctx context.Context, id string) (bool, error) {
+			is, err := node.Ask(ctx, id)
+			return is == lease.Dead, err
+		}
+		return &homes{nodes: nodesOf{node, name}, dir: directory.New(directory.Options{Records: all, Sealer: keys.Sealer(key.Records), Dead: dead}),
+			namer: keys.Namers()[0], took: &took, ending: &atomic.Bool{}, held: map[string]*heldHome{}, opened: map[int64]*openedPage{},
+			dispose: func(_ context.Context, box []byte) { disposed = append(disposed, string(box)) }}
+	}
+	a, b := start("a"), start("b")
+	on := func(site string) bridge.SessionName { return bridge.SessionName{Caller: "agent", Site: site, ID: "s"} }
+	open := func(h *homes, site string, epoch int64, inherits, keeps string) int64 {
+		t.Helper()
+		opened, err := h.Open(t.Context(), on(site))
+		if err != nil {
+			t.Fatalf("%s: %v", site, err)
+		}
+		if is := h.Owner(opened); is.Epoch != epoch || !is.Holds() || string(h.Inherited(opened)) != inherits {
+			t.Errorf("%s: epoch %d, inherited %s", site, is.Epoch, h.Inherited(opened))
+		}
+		var page []byte
+		if keeps != "" {
+			page = []byte(keeps)
+		}
+		if err := h.Keep(t.Context(), opened, page); err != nil {
+			t.Fatalf("%s: %v", site, err)
+		}
+		return opened
+	}
+	shop, mail, plain := open(a, "shop", 1, "", `{"p":1}`), open(a, "mail", 1, "", `{"p":2}`), open(a, "plain", 1, "", "")
+	if _, err := b.Open(t.Context(), on("shop")); !errors.Is(err, bridge.ErrElsewhere) {
+		t.Errorf("a session of a living node: %v", err)
+	}
+	for _, opened := range []int64{shop, mail, plain} {
+		if err := a.Leave(t.Context(), opened); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opened := open(b, "shop", 2, `{"p":1}`, `{"p":3}`)
+	fresh := open(b, "other", 2, "", `{"p":4}`)
+	for i := range 2 {
+		again, err := b.Open(t.Context(), on("plain"))
+		if e, _ := errors.AsType[*bridge.Error](err); (i == 0) != (e != nil && e.Code == bridge.SessionExpired) {
+			t.Errorf("a page that ended with its node, asked for the %d. time: %v", i+1, err)
+		} else if err == nil {
+			if err := b.Close(t.Context(), again); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for _, opened := range []int64{fresh, opened} {
+		if err := b.Close(t.Context(), opened); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{`{"mail":{"p":2}}`}; !slices.Equal(disposed, want) {
+		t.Errorf("disposed of %q, and not %q", disposed, want)
+	}
+	if attached, expired, fresh := took.attached.Load(), took.expired.Load(), took.fresh.Load(); attached != 1 || expired != 1 || fresh != 2 {
+		t.Errorf("attached %d, expired %d, fresh %d", attached, expired, fresh)
+	}
+	open(b, "shop", 1, "", "") // anew
 }

@@ -10,12 +10,13 @@ import (
 )
 
 // Retire takes nothing new: other nodes get what begins, and the pages of sites. It returns when the
-// sessions of this node and its calls have ended, or with ctx; at once where there is no other node.
+// sessions of this node and its calls have ended or were left to other nodes with their pages, or with ctx; at once where there is no other node.
 func (c *Cluster) Retire(ctx context.Context, a *App) {
 	a.draining.Store(true)
 	c.node.Renew()
 	c.catalogs.LetGo()
 	if _, others := c.place(); others {
+		session.SessionsOf(a.Manager).Leave()
 		a.awaitQuiet(ctx)
 	}
 	c.ending.Store(true)

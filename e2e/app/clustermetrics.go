@@ -66,7 +66,8 @@ func (c *Cluster) measure(m *transport.Metrics) {
 	observe := m.AddCluster(func() transport.ClusterLoad {
 		lost, declared := c.node.Counts()
 		l := transport.ClusterLoad{Nodes: map[string]int{}, LeaseAge: c.node.Life().Age(), LeasesLostTotal: lost, DeathsDeclaredTotal: declared,
-			ExpiredTotal: c.expired.Load(), RateBatchesTotal: c.batches.Load()}
+			TakeoversTotal:   map[string]int64{"attached": c.took.attached.Load(), "expired": c.took.expired.Load(), "fresh": c.took.fresh.Load()},
+			RateBatchesTotal: c.batches.Load()}
 		own := stateAlive
 		if a := c.app.Load(); a != nil && a.draining.Load() {
 			own = stateDraining

@@ -15,6 +15,8 @@ const (
 	sweepTime  = time.Minute
 	// sessionAge sets for how long a caller can learn that a session ended with its node.
 	sessionAge = 24 * time.Hour
+	// sessionIdle sets how long the page of a session waits in its browser for the next node.
+	sessionIdle = 15 * time.Minute
 )
 
 // housekeeper does what some node must do from time to time, and looks whether nodes agree.
@@ -26,8 +28,9 @@ type housekeeper struct {
 	config  func() string
 	differs func(node string)
 	sweep   func(ctx context.Context, age time.Duration) (int, error)
-	// tidy removes the records of sessions that no node has had for that long.
-	tidy func(ctx context.Context, age time.Duration) (int, error)
+	// tidy closes the pages of sessions that no node has had for the idle time, and removes the records after
+	// the age.
+	tidy func(ctx context.Context, idle, age time.Duration) (int, error)
 	log  *slog.Logger
 
 	told   map[string]string // the digest of each life that differs
@@ -96,7 +99,7 @@ func (h *housekeeper) clean(ctx context.Context) {
 		h.log.Debug("cluster: marks of what was deleted are removed", slog.Int("marks", n))
 	}
 	h.failed = err != nil
-	if n, err = h.tidy(ctx, sessionAge); err != nil || n > 0 {
+	if n, err = h.tidy(ctx, sessionIdle, sessionAge); err != nil || n > 0 {
 		h.log.Debug("cluster: sessions of nodes that ended are removed", slog.Int("sessions", n), slog.Any("error", err))
 	}
 }

@@ -49,7 +49,7 @@ func TestOneNodeSweeps(t *testing.T) {
 					swept[id]++
 					return 3, fails
 				},
-				tidy: func(_ context.Context, age time.Duration) (int, error) {
+				tidy: func(_ context.Context, _, age time.Duration) (int, error) {
 					mu.Lock()
 					defer mu.Unlock()
 					if tidied[id]++; age != 24*time.Hour {

@@ -62,6 +62,8 @@ type instance struct {
 	network atomic.Int64
 	// attended is true when somebody can be at its windows.
 	attended bool
+	// reattaches is true when another connection can attach to its tabs.
+	reattaches bool
 	// guest says that a person uses the browser; nil: it is there for us.
 	guest *guest
 
@@ -222,7 +224,7 @@ func (b *instance) newTarget(ctx context.Context, o session.TabOptions) (place, 
 	}
 	var id cdp.BrowserContextID
 	if !b.keepsProfile {
-		params := cdptarget.CreateBrowserContextParams{DisposeOnDetach: new(true)}
+		params := cdptarget.CreateBrowserContextParams{DisposeOnDetach: new(!b.keeps(o))}
 		if b.proxy != nil && b.process == nil { // without <-loopback> loopback addresses go round it
 			params.ProxyServer, params.ProxyBypassList = b.proxy.Address(), "<-loopback>"
 		}

@@ -328,6 +328,9 @@ func (c *call) giveUp(ctx context.Context) bridge.Step {
 		}
 		return a.Step
 	}
+	if !c.of.owns() {
+		return left.Step()
+	}
 	revive(c.doc.target)
 	// What was interrupted may be the abort itself: the tool still has to hear it.
 	again, cancelAgain := farewell()
@@ -367,6 +370,8 @@ type invoker interface {
 // script is the invoker through the page script: one evaluation is one call.
 type script struct {
 	name     string // of the page script
+	epoch    int64  // of the page's owner; 0 is none
+	as       string // the name, as the owner of the epoch has it
 	attended bool   // somebody can be at the page
 }
 
@@ -376,16 +381,21 @@ func (x *script) invoke(ctx context.Context, c *call, inv session.Invocation) br
 	if forms := c.doc.forms.Load(); forms != nil && (*forms)[inv.Tool] {
 		c.watchForm(ctx)
 	}
-	text := shim.Call(x.name, c.id, inv.Tool, inv.Input, inv.MaxBytes, c.doc.revision.Load())
+	text := shim.Call(x.as, c.id, inv.Tool, inv.Input, inv.MaxBytes, c.doc.revision.Load())
 	ch, err := c.doc.send(ctx, text)
 	return c.dispatched(ctx, ch, err)
 }
 
 func (x *script) commands() []wire.Command {
+	source := shim.Source(x.name)
 	if x.attended {
-		return []wire.Command{addScript(shim.SourceAttended(x.name))}
+		source = shim.SourceAttended(x.name)
 	}
-	return []wire.Command{addScript(shim.Source(x.name))}
+	commands := []wire.Command{addScript(source)}
+	if x.epoch > 0 {
+		commands = append(commands, addScript(shim.Own(x.name, x.epoch)))
+	}
+	return commands
 }
 
 // addScript puts a script into every document before its own ones.

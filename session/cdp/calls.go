@@ -79,6 +79,7 @@ type calls struct {
 	traffic     *traffic     // the owner's
 	submissions *submissions // the owner's
 	closing     atomic.Bool  // we close the page
+	owner       session.Owner
 
 	mu    sync.Mutex
 	list  []*call
@@ -232,6 +233,9 @@ func (cs *calls) hand(d *dialog) bool {
 	return len(to) > 0
 }
 
+// owns reports whether the page is still this process's: where it is not, its scripts are left alone.
+func (cs *calls) owns() bool { return cs.owner.Holds == nil || cs.owner.Holds() }
+
 // pulse asks a page that was silent, or that never had a call, whether it lives.
 func (cs *calls) pulse(ctx context.Context, d *document) *bridge.Error {
 	if d.target.Lively(cs.times.silence) {
@@ -248,7 +252,7 @@ func (cs *calls) pulse(ctx context.Context, d *document) *bridge.Error {
 	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return session.Stopped(ctx, bridge.NotRun)
 	case bounded.Err() != nil:
-		if ctx.Err() == nil && cs.inFlight() == 0 { // else another call may be at work, and has its own deadline
+		if ctx.Err() == nil && cs.inFlight() == 0 && cs.owns() { // else another call may be at work, and has its own deadline
 			revive(d.target)
 		}
 		return bridge.Errorf(bridge.InternalError, bridge.PageHung, bridge.NotRun,

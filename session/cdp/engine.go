@@ -49,8 +49,11 @@ type RemoteOptions struct {
 	// Native offers pages the browser's own WebMCP in place of ours. The browser
 	// must have been started with --enable-features=WebMCP.
 	Native bool
-	Words  text.Words // as in chrome.Options
-	Log    *slog.Logger
+	// Reattach makes tabs with an Owner outlive this process, at endpoints with an address whose browsers
+	// let another connection attach to them, and not with Native.
+	Reattach bool
+	Words    text.Words // as in chrome.Options
+	Log      *slog.Logger
 }
 
 // Engine opens tabs in browsers. It implements session.Engine.
@@ -157,10 +160,21 @@ const (
 
 // Open makes a tab in a browser context of its own.
 func (e *Engine) Open(ctx context.Context, o session.TabOptions) (session.Tab, error) {
-	b, err := e.instance(ctx, true)
-	if err != nil {
-		return nil, openError(ctx, err)
+	for first := true; ; first = false {
+		b, err := e.instance(ctx, true)
+		if err != nil {
+			return nil, openError(ctx, err)
+		}
+		t, err := e.open(ctx, b, o, nil)
+		if err == nil || !first || len(e.slots) == 1 || b.alive() || ctx.Err() != nil {
+			return t, err
+		}
+		// Its browser was lost, and nothing ran: there are others.
 	}
+}
+
+// open makes a tab in a browser, in which a place is reserved, or attaches to one.
+func (e *Engine) open(ctx context.Context, b *instance, o session.TabOptions, h *handle) (session.Tab, error) {
 	opened := make(chan *tab, 1)
 	failed := make(chan error, 1)
 	go func() { // ends within openTime of its turn
@@ -176,7 +190,7 @@ func (e *Engine) Open(ctx context.Context, o session.TabOptions) (session.Tab, e
 		// so who leaves does not stop the work: its result is closed.
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), openTime)
 		defer cancel()
-		t, err := openTab(bounded, b, o, &e.parsed, func(t *tab) { e.release(b, t) })
+		t, err := openTab(bounded, b, o, h, &e.parsed, func(t *tab) { e.release(b, t); e.disposeLost(t) })
 		if err != nil {
 			e.release(b, nil)
 			failed <- err
@@ -236,8 +250,8 @@ func (e *Engine) release(b *instance, t *tab) {
 	e.tell()
 }
 
-// closeTabs closes the tabs of a browser that are at work, so that their tools hear of it, and all of
-// them in a browser that outlives us with what we opened in it.
+// closeTabs closes the tabs of a browser that are at work, so that their tools hear of it, and those that
+// outlive us.
 func (e *Engine) closeTabs(b *instance) {
 	ctx, cancel := farewell()
 	if b.guest != nil { // what is not closed in time stays there
@@ -250,7 +264,7 @@ func (e *Engine) closeTabs(b *instance) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for t := range b.tabs {
-		if t.calls.atWork() || b.guest != nil {
+		if t.calls.atWork() || b.guest != nil || t.owned.Epoch > 0 {
 			wg.Go(func() { _ = t.Close(ctx) })
 		}
 	}

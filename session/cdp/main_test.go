@@ -293,6 +293,8 @@ func helperProcess() (code int, mine bool) {
 		return 0, false
 	case "browser":
 		return helperBrowser(), true
+	case "owner":
+		return helperOwner(), true
 	}
 	return 2, true
 }

@@ -328,7 +328,6 @@ func (b *instance) leaveTab(ctx context.Context, at place) {
 	if errors.Is(reason, wire.ErrCrashed) || errors.Is(reason, wire.ErrFlood) || errors.Is(reason, errKilled) {
 		b.guest.fail(at)
 	}
-	_, _ = cdp.Call(ctx, b.root, cdptarget.DetachFromTarget, // of a tab that is gone, nothing is left
-		cdptarget.DetachFromTargetParams{SessionID: at.target.ID()})
+	_ = b.detach(ctx, at.target) // of a tab that is gone, nothing is left
 	b.guest.free(at.id, at.target)
 }

@@ -285,6 +285,9 @@ func (o *owner) attached(from *wire.Session, ev *cdptarget.EventAttachedToTarget
 			commands = append(commands, o.traffic.enable())
 		}
 		child.Begin(commands)
+		if !ev.WaitingForDebugger { // it was there before us, and reports no documents
+			go o.survey(context.Background(), child, false)
+		}
 	default:
 		child.Begin(o.setup.settings.frame()) // its tools are too many, its settings are not
 	}

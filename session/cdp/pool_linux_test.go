@@ -196,6 +196,44 @@ func TestPoolLost(t *testing.T) {
 	}
 }
 
+// TestPoolLostWhileOpening: a tab whose browser is lost while it opens, opens in another one.
+func TestPoolLostWhileOpening(t *testing.T) {
+	t.Parallel()
+	dir := folders(t)
+	host, _ := browserIn(t, dir, false)
+	e := pool(t, endpoint.Endpoint{Name: "a", URL: "http://" + host, Max: 4}, endpoint.Endpoint{Name: "b", URL: "http://" + somebodysBrowser(t, false), Max: 4})
+	if _, err := e.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	awaitState(t, e, "a", "running")
+	awaitState(t, e, "b", "running")
+	all := processes(filepath.Join(dir, "data"))
+	signal(t, sigStop, all...)
+	came := make(chan error, 1)
+	go func() {
+		w, err := e.Open(t.Context(), session.TabOptions{})
+		if err == nil {
+			err = w.Close(t.Context())
+		}
+		came <- err
+	}()
+	late := time.After(hang)
+	for tabsOf(e)["a"] == 0 { // it has a place there, and waits
+		select {
+		case <-time.After(time.Millisecond):
+		case <-late:
+			t.Fatalf("tabs: %v", tabsOf(e))
+		}
+	}
+	signal(t, sigKill, all...)
+	if err := <-came; err != nil {
+		t.Error(err)
+	}
+	if n := e.Counts().Lost[LostEnded]; n != 1 {
+		t.Errorf("%d browsers were lost", n)
+	}
+}
+
 // TestPoolBusy: an endpoint that says that it is busy is left alone for as long as it says, or for longer
 // each time, and the tab opens elsewhere at once.
 func TestPoolBusy(t *testing.T) {

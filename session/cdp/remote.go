@@ -24,7 +24,7 @@ func NewRemote(o RemoteOptions) (*Engine, error) {
 	}
 	e := newEngine(o.Log)
 	for _, at := range o.Endpoints {
-		s := &slot{name: at.Name, max: at.Max}
+		s := &slot{name: at.Name, max: at.Max, reattach: o.Reattach && !o.Native && !at.Once && at.URL != ""}
 		if at.Name != "" {
 			s.startTime, s.first, s.last = claimTime, firstRest, lastRest
 		}
@@ -35,6 +35,12 @@ func NewRemote(o RemoteOptions) (*Engine, error) {
 			b, err := e.claim(ctx, at)
 			if err != nil {
 				return nil, err
+			}
+			if s.reattach {
+				_, b.reattaches, err = e.reattaches(ctx, b.claim)
+				if err != nil || !b.reattaches {
+					e.log.Warn("browser: its pages end with this process", append(s.named(), "error", err)...)
+				}
 			}
 			b.native, b.words = o.Native, o.Words
 			b.confine(o.Proxy)

@@ -242,11 +242,10 @@ type setup struct {
 
 // scripted are the commands for a target that gets the page script.
 func (s *setup) scripted() []wire.Command {
-	return append([]wire.Command{
-		{Method: page.CommandEnable, Params: page.EnableParams{}},
-		{Method: inspector.CommandEnable},
-		{Method: cdptarget.CommandSetAutoAttach, Params: wire.AutoAttach(frameType, "worker")},
-	}, s.invoker...)
+	commands := append([]wire.Command{{Method: page.CommandEnable, Params: page.EnableParams{}}}, s.invoker...)
+	return append(commands,
+		wire.Command{Method: inspector.CommandEnable},
+		wire.Command{Method: cdptarget.CommandSetAutoAttach, Params: wire.AutoAttach(frameType, "worker")})
 }
 
 // page are the commands for a page, or a window of it.

@@ -12,9 +12,11 @@ import (
 type slot struct {
 	name    string // of the endpoint; "" for the only one
 	connect func(ctx context.Context) (*instance, error)
-	max     int           // tabs at once; zero means any number
-	recycle int           // tabs after which another browser takes over; zero means never
-	age     time.Duration // after which one does; zero means any
+	// reattach says that tabs may outlive this process, if the browser lets them.
+	reattach bool
+	max      int           // tabs at once; zero means any number
+	recycle  int           // tabs after which another browser takes over; zero means never
+	age      time.Duration // after which one does; zero means any
 	// startTime bounds how long a browser may take to start, or to let us in; zero means 20 s.
 	startTime time.Duration
 	// first and last bound the time between starts that failed; zero means 100 ms, and 5 s.

@@ -49,28 +49,31 @@ type tab struct {
 	reaching *reaching
 	saver    *saver // nil: the page saves nothing
 
+	name  string        // of the page script
+	owned session.Owner // zero: the tab ends with this process
+
 	closed   sync.Once
 	closeErr error
 }
 
 var _ session.Tab = (*tab)(nil)
 
-// openTab makes a page, prepares it and starts its owner. onClose runs once,
+// openTab makes a page, or attaches to one, prepares it and starts its owner. onClose runs once,
 // when the tab is closed. parsed has what is known of adapters.
-func openTab(ctx context.Context, b *instance, o session.TabOptions, parsed *sync.Map,
+func openTab(ctx context.Context, b *instance, o session.TabOptions, h *handle, parsed *sync.Map,
 	onClose func(*tab)) (*tab, error) {
 	set, err := newSettings(b, o)
 	if err != nil {
 		return nil, err
 	}
-	at, err := b.newTarget(ctx, o)
+	at, name, err := b.placeOf(ctx, o, h)
 	if err != nil {
 		bounded, cancel := farewell()
 		defer cancel()
 		_ = b.dispose(bounded, at)
 		return nil, err
 	}
-	t := newTab(b, at, o, set)
+	t := newTab(b, at, name, o, set)
 	if t.onClose = onClose; at.theirs != "" {
 		t.reaching.leave = t.leave
 	}
@@ -79,39 +82,56 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions, parsed *syn
 	}
 	err = t.parse(ctx, o.Adapters, parsed)
 	if err == nil {
-		t.owner.setup.invoker = append(t.owner.setup.invoker, adapterScripts(t.calls.name, o, parsed)...)
-		err = t.prepare(ctx, o.Await.Idle)
+		t.owner.setup.invoker = append(t.owner.setup.invoker, adapterScripts(t.name, o, parsed)...)
+		err = t.prepare(ctx, o.Await.Idle, h == nil)
 	}
 	if err == nil && t.probe != nil {
 		err = t.probe.Open(ctx)
 	}
-	if err != nil {
-		at.target.Fail(errOurs)
-		bounded, cancel := farewell()
-		defer cancel()
-		_ = b.dispose(bounded, at)
-		t.reaching.end()
-		if errors.Is(err, errNoWebMCP) {
-			err = fmt.Errorf("%w: %s", err, b.words.Of("use a newer one, or the engine shim"))
+	if err == nil {
+		go t.owner.own()
+		if h == nil {
+			return t, nil
 		}
-		return nil, fmt.Errorf("preparing a page: %w", err)
+		if err = t.takeOver(ctx); err == nil {
+			return t, nil
+		}
+		go func() { // up to the last, so that its owner ends
+			for range t.Events() {
+				continue
+			}
+		}()
 	}
-	go t.owner.own()
-	return t, nil
+	bounded, cancel := farewell()
+	defer cancel()
+	if at.target.Fail(errOurs); errors.Is(err, errNewerOwner) {
+		_ = b.detach(bounded, at.target)
+	} else {
+		_ = b.dispose(bounded, at)
+	}
+	t.reaching.end()
+	if errors.Is(err, errNoWebMCP) {
+		err = fmt.Errorf("%w: %s", err, b.words.Of("use a newer one, or the engine shim"))
+	}
+	return nil, fmt.Errorf("preparing a page: %w", err)
 }
 
 // newTab makes a tab and its owner, which does not run yet.
-func newTab(b *instance, at place, o session.TabOptions, set *settings) *tab {
-	name, target, in, id := shim.NewName(), at.target, at.in, at.id
+func newTab(b *instance, at place, name string, o session.TabOptions, set *settings) *tab {
+	target, in, id := at.target, at.in, at.id
 	work := tasks{queue: make(chan task), gone: target.Gone()}
 	t := &tab{browser: b, target: target, at: at, context: in, id: id, origin: origin.Of(o.Origin),
-		pass: o.Pass, shown: &documents{}}
+		pass: o.Pass, shown: &documents{}, name: name}
+	if b.keeps(o) {
+		t.owned = o.Owner
+	}
+	as := shim.As(name, t.owned.Epoch)
 	own := &owner{target: target, events: make(chan session.Event), tasks: work}
 	out := &own.out
 	own.frames = newFrames(target, id, t.shown, out, session.NewDeclared(o))
 	hold := time.NewTimer(time.Hour)
 	hold.Stop() // until the load event waits for somebody
-	own.watcher = &watcher{name: name, frames: own.frames, out: out, tasks: work, hold: hold, large: make(chan struct{}, 1)}
+	own.watcher = &watcher{name: as, frames: own.frames, out: out, tasks: work, hold: hold, large: make(chan struct{}, 1)}
 	own.watcher.adapters, own.watcher.words = o.Adapters, b.words
 	own.traffic = &traffic{frames: own.frames, did: map[string]int64{}}
 	own.quota = &quota{off: b.keepsProfile, known: map[string]bool{}, left: maxStored}
@@ -120,14 +140,14 @@ func newTab(b *instance, at place, o session.TabOptions, set *settings) *tab {
 		Await: o.Await, page: target, frame: cdp.FrameID(id), watcher: own.watcher, tasks: work,
 		stop: func() {}, doc: own.frames.top.doc,
 	}
-	t.calls = &calls{name: name, times: b.times, tasks: work, watcher: own.watcher,
+	t.calls = &calls{name: as, owner: t.owned, times: b.times, tasks: work, watcher: own.watcher,
 		traffic: own.traffic, submissions: own.submissions}
 	own.moves = &moves{frames: own.frames, watcher: own.watcher, tasks: work, stop: func() {}}
 	own.dialogs = &dialogs{page: target, calls: t.calls, out: out, traffic: own.traffic, theirs: at.theirs != ""}
 	if b.native {
 		t.invoker = newNative(name, b.attended, own.watcher)
 	} else {
-		t.invoker = &script{name: name, attended: b.attended}
+		t.invoker = &script{name: name, epoch: t.owned.Epoch, as: as, attended: b.attended}
 	}
 	own.invoker, own.watcher.invoker = t.invoker, t.invoker
 	refuse := func(r session.Refused) {
@@ -180,7 +200,8 @@ func (t *tab) recycled() {
 }
 
 // prepare sends what every page needs before it shows anything, in one go.
-func (t *tab) prepare(ctx context.Context, idle bool) error {
+// The page of another owner before us has cookies and items already: it is not fresh.
+func (t *tab) prepare(ctx context.Context, idle, fresh bool) error {
 	commands := append(t.owner.setup.page(), t.owner.quota.bound(t.origin)...)
 	commands = append(commands,
 		wire.Command{Method: page.CommandSetLifecycleEventsEnabled,
@@ -199,6 +220,9 @@ func (t *tab) prepare(ctx context.Context, idle bool) error {
 		}
 		if err := t.invoker.ready(ctx, t.target); err != nil {
 			return err
+		}
+		if !fresh {
+			return nil
 		}
 		if t.pass != nil {
 			err := t.browser.setCookies(ctx, t.context, t.origin, []pageconfig.Cookie{*t.pass})
@@ -295,6 +319,9 @@ func (t *tab) Events() <-chan session.Event { return t.owner.events }
 
 // Close ends the page and forgets its browser context.
 func (t *tab) Close(ctx context.Context) error {
+	if holds := t.owned.Holds; holds != nil && !holds() {
+		return t.Detach(ctx)
+	}
 	t.closed.Do(func() {
 		if t.calls.closing.Store(true); t.calls.inFlight() > 0 {
 			t.abortAll(ctx, "pagetools closed the page.")

@@ -32,7 +32,7 @@ func onConn(t *testing.T, f func(t *testing.T, say func(string), a *wire.Session
 func TestStateOfTheNextDocument(t *testing.T) {
 	t.Parallel()
 	onConn(t, func(t *testing.T, say func(string), a *wire.Session) {
-		p := newTab(&instance{tabs: map[*tab]bool{}}, place{target: a, id: "F"}, session.TabOptions{}, nil)
+		p := newTab(&instance{tabs: map[*tab]bool{}}, place{target: a, id: "F"}, shim.NewName(), session.TabOptions{}, nil)
 		s := p.owner
 		before := s.frames.top.doc
 		before.id, before.origin = "one", "https://trusted.test"
@@ -63,7 +63,7 @@ func TestStateOfTheNextDocument(t *testing.T) {
 func TestQueueOfATab(t *testing.T) {
 	t.Parallel()
 	onConn(t, func(t *testing.T, say func(string), a *wire.Session) {
-		s := newTab(&instance{tabs: map[*tab]bool{}}, place{target: a, id: "F"}, session.TabOptions{}, nil).owner
+		s := newTab(&instance{tabs: map[*tab]bool{}}, place{target: a, id: "F"}, shim.NewName(), session.TabOptions{}, nil).owner
 		for i := range 1000 {
 			s.out.emit(session.ToolsChanged{Revision: int64(i)})
 		}

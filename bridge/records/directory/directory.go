@@ -19,6 +19,8 @@ type Options struct {
 	Sealer  records.Sealer
 	// Dead reports whether a life of a node has ended for good, or that nobody can know.
 	Dead func(ctx context.Context, id string) (bool, error)
+	// Dispose closes the pages of a session that no node has, by its box; Tidy calls it. nil closes none.
+	Dispose func(ctx context.Context, box []byte)
 }
 
 // Directory knows the homes of sessions. Safe for concurrent use. One node does not change the record

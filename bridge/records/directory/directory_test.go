@@ -34,7 +34,10 @@ func (w *world) fails(f recordstest.Fault, only string) {
 	w.fault, w.only = f, only
 }
 
-func (w *world) node() *directory.Directory {
+func (w *world) node() *directory.Directory { return w.nodeThat(nil) }
+
+// nodeThat is a node that disposes of pages so.
+func (w *world) nodeThat(disposes func(context.Context, []byte)) *directory.Directory {
 	faulty := &recordstest.Faulty{Records: w.memory, Fault: func(op recordstest.Op) recordstest.Fault {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -46,7 +49,7 @@ func (w *world) node() *directory.Directory {
 		}
 		return w.fault
 	}}
-	return directory.New(directory.Options{Records: faulty, Sealer: recordstest.Sealer{}, Dead: func(_ context.Context, id string) (bool, error) {
+	return directory.New(directory.Options{Records: faulty, Sealer: recordstest.Sealer{}, Dispose: disposes, Dead: func(_ context.Context, id string) (bool, error) {
 		if id == "UNKNOWN" {
 			return false, recordstest.ErrFault
 		}

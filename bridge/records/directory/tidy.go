@@ -14,12 +14,14 @@ import (
 type idle struct {
 	revision uint64
 	since    time.Time
+	boxed    bool // its pages may be there
 }
 
 // Tidy removes the records of sessions that no node has, because they expired or their homes are dead, and
-// that have been so for that long in the eyes of this directory. One node of a cluster calls it from time to
+// that have been so for an age in the eyes of this directory. Before, when they have been so for the
+// idle time, it has their pages closed: they expire. One node of a cluster calls it from time to
 // time, and not twice at once.
-func (d *Directory) Tidy(ctx context.Context, age time.Duration) (removed int, err error) {
+func (d *Directory) Tidy(ctx context.Context, idleTime, age time.Duration) (removed int, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	all, err := d.o.Records.Watch(ctx, keyOf(""))
@@ -30,6 +32,7 @@ func (d *Directory) Tidy(ctx context.Context, age time.Duration) (removed int, e
 	for r := range all {
 		if r.IsMark() {
 			d.idle = seen
+			d.abandon(ctx, idleTime)
 			return d.removeIdle(ctx, age)
 		}
 		var is form
@@ -43,7 +46,7 @@ func (d *Directory) Tidy(ctx context.Context, age time.Duration) (removed int, e
 		if was := d.idle[key]; was.revision == r.Revision {
 			seen[key] = was
 		} else {
-			seen[key] = idle{r.Revision, time.Now()}
+			seen[key] = idle{r.Revision, time.Now(), is.State == stateOpen && len(is.Box) > 0}
 		}
 	}
 	return 0, errors.New("the engine did not list the sessions to the end")
@@ -55,6 +58,22 @@ func (d *Directory) isIdle(ctx context.Context, is form) (bool, error) {
 		return true, nil
 	}
 	return d.o.Dead(ctx, is.Home)
+}
+
+// abandon closes the pages of sessions that have been idle for that long.
+func (d *Directory) abandon(ctx context.Context, age time.Duration) {
+	for key, is := range d.idle {
+		if !is.boxed || d.o.Dispose == nil || time.Since(is.since) < age {
+			continue
+		}
+		e, err := d.Find(ctx, key)
+		if err != nil || e.revision != is.revision {
+			continue // it is looked at again
+		}
+		if _, err := d.Expire(ctx, e); err == nil { // so that nobody goes on with them
+			d.o.Dispose(ctx, e.Box)
+		}
+	}
 }
 
 // removeIdle removes those that have been idle for that long.

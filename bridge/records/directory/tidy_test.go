@@ -1,10 +1,13 @@
 package directory_test
 
 import (
+	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge/records/directory"
 	"github.com/pagetools/pagetools/bridge/records/recordstest"
 )
 
@@ -17,7 +20,7 @@ func TestTidy(t *testing.T) {
 		d := w.node()
 		tidy := func(why string, want int) {
 			t.Helper()
-			if n, err := d.Tidy(t.Context(), 24*time.Hour); n != want || err != nil {
+			if n, err := d.Tidy(t.Context(), 15*time.Minute, 24*time.Hour); n != want || err != nil {
 				t.Errorf("%s: %d removed, want %d, %v", why, n, want, err)
 			}
 		}
@@ -53,7 +56,7 @@ func TestTidy(t *testing.T) {
 		}
 		<-time.After(2 * time.Hour)
 		w.fails(recordstest.Fail, "delete")
-		if n, err := d.Tidy(t.Context(), 24*time.Hour); n != 0 || err == nil {
+		if n, err := d.Tidy(t.Context(), 15*time.Minute, 24*time.Hour); n != 0 || err == nil {
 			t.Errorf("%d removed, and %v", n, err)
 		}
 		w.fails(recordstest.None, "")
@@ -64,8 +67,56 @@ func TestTidy(t *testing.T) {
 			}
 		}
 		w.fails(recordstest.Fail, "watch")
-		if _, err := d.Tidy(t.Context(), time.Hour); err == nil {
+		if _, err := d.Tidy(t.Context(), time.Hour, time.Hour); err == nil {
 			t.Error("without the engine")
+		}
+	})
+}
+
+// TestTidyDisposes: the pages of a session that no node has had for the idle time are closed, once, when nobody can go
+// on with them any more; those of sessions that a node has or took are not.
+func TestTidyDisposes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		var disposed []string
+		var d *directory.Directory
+		d = w.nodeThat(func(ctx context.Context, box []byte) {
+			if e, err := d.Find(ctx, "dead"); err != nil || !e.Expired {
+				t.Errorf("it can still be taken over: %+v, %v", e, err)
+			}
+			disposed = append(disposed, string(box))
+		})
+		for key, home := range map[string]string{"lives": "A", "dead": "B", "taken": "B"} {
+			if _, err := d.Open(t.Context(), key, home, []byte("page of "+key)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.dead["B"] = true
+		tidy := func() {
+			t.Helper()
+			if n, err := d.Tidy(t.Context(), 15*time.Minute, 24*time.Hour); n != 0 || err != nil {
+				t.Errorf("%d removed, %v", n, err)
+			}
+		}
+		tidy()
+		<-time.After(14 * time.Minute)
+		if tidy(); len(disposed) != 0 {
+			t.Errorf("too early: %q", disposed)
+		}
+		e, err := d.Find(t.Context(), "taken")
+		if err == nil {
+			_, err = d.Take(t.Context(), e, "A")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(2 * time.Minute)
+		for range 2 {
+			if tidy(); !slices.Equal(disposed, []string{"page of dead"}) {
+				t.Errorf("disposed of %q", disposed)
+			}
+			<-time.After(time.Hour)
 		}
 	})
 }

@@ -106,13 +106,14 @@ func newNodes(t *testing.T) *nodes {
 	return c
 }
 
-// start starts a node with a configuration file, and more arguments.
+// start starts a node with a configuration file, and more arguments. Its browser is its own: in one that all tests
+// share, the pages of a node outlive it.
 func (c *nodes) start(t *testing.T, name, config string, begin begins, args ...string) *node {
 	t.Helper()
 	file := suite.WriteFile(t, name+".yaml", config)
 	s, err := begin(suite.Pagetools(t), "", suite.TempDir(t), append([]string{"serve", "--config", file, "--data-dir", filepath.Join(c.folder, name), "--approval", "auto",
 		"--warm", "0", "--console-listen", "127.0.0.1:0", "--cluster", c.engine.URLs()[0], "--cluster-key-file", c.secret, "--node", name,
-		"--peer-listen", "127.0.0.1:0", "--lease", "2s"}, append(c.args, args...)...)...)
+		"--peer-listen", "127.0.0.1:0", "--lease", "2s", suite.OwnBrowser}, append(c.args, args...)...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
