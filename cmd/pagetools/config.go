@@ -63,7 +63,7 @@ func printConfig(w io.Writer, c *config.Config) error {
 	var all []configValue
 	for _, s := range c.Settings() {
 		v := configValue{Name: s.Key, Value: strings.Join(s.Values, " "), From: s.From}
-		if s.Is("secret") && v.Value != "" {
+		if s.Is("secret") && v.Value != "" && !c.IsDefault(s.Key) {
 			v.Value = "(set)"
 		}
 		if s.Key == "data-dir" && v.Value == "" {

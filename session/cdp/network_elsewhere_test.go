@@ -125,7 +125,7 @@ func TestNetworkKilled(t *testing.T) {
 	})
 }
 
-// TestLogInFails: a page stays as it is when its browser cannot ask for the credential.
+// TestLogInFails: a page stays there when its browser cannot ask for the credential.
 func TestLogInFails(t *testing.T) {
 	t.Parallel()
 	e, proxy := proxiedElsewhere(t, folders(t), false)

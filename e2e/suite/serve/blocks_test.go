@@ -78,7 +78,7 @@ var notRunHere = map[string]string{
 }
 
 // notRunKinds are kinds of blocks that no program here reads, with the reason.
-var notRunKinds = map[string]string{"nginx": "there is no nginx here"}
+var notRunKinds = map[string]string{"nginx": "there is no nginx here", "sql": "TestVaultOfNodes runs it"}
 
 // runnable returns the commands of a block that can be run here, and what it left out.
 func runnable(text string) (commands string, left []string) {

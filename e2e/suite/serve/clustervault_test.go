@@ -18,6 +18,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/bridge/store/postgres/postgrestest"
 	"github.com/pagetools/pagetools/e2e/suite"
+	"github.com/pagetools/pagetools/e2e/suite/docs"
 )
 
 // telling are words that callers, pages and people say, and which no engine may keep readable.
@@ -51,7 +52,8 @@ func TestVaultOfNodes(t *testing.T) {
 		server := postgrestest.Start(t)
 		gate := server.Gate()
 		c := newNodes(t)
-		c.args = []string{"--cluster-memory", gate.Address()}
+		address := documented(t, server, gate)
+		c.args = []string{"--cluster-memory", address}
 		desk, shop := pageOfVault(t)
 		server.Kill()
 		one := c.start(t, "a", vaultConfig(desk, shop), func(path, dir, tmp string, args ...string) (*suite.Server, error) {
@@ -59,8 +61,8 @@ func TestVaultOfNodes(t *testing.T) {
 		})
 		two := c.start(t, "b", vaultConfig(desk, shop), suite.Start)
 		three := vaultOfNodes(t, c, one, two, vaultConfig(desk, shop))
-		withoutVault(t, c, three, gate)
-		text := server.Query(`SELECT key || ' ' || encode(value, 'escape') FROM pagetools_records`)
+		withoutVault(t, c, three, address, gate.Silence)
+		text := server.QueryIn("documented", `SELECT key || ' ' || encode(value, 'escape') FROM pagetools_records`)
 		nothingTelling(t, text, "m.VAULT")
 		nothingTelling(t, bucketsOf(t, c), "m.VAULT")
 		for _, n := range []*node{one, two, three} {
@@ -69,6 +71,26 @@ func TestVaultOfNodes(t *testing.T) {
 			}
 		}
 	})
+}
+
+// documented makes the role and the database as the document says, under another name, and returns their
+// address through the gate.
+func documented(t *testing.T, server *postgrestest.Server, gate *postgrestest.Gate) string {
+	t.Helper()
+	n := 0
+	for _, b := range blocksOf(docs.Documents(t)["docs/operate.md"]) {
+		if b.lang != "sql" {
+			continue
+		}
+		for line := range strings.Lines(strings.NewReplacer("pagetools", "documented", "'PASSWORD'", "'"+postgrestest.Password+"'").Replace(b.text)) {
+			server.Query(line)
+			n++
+		}
+	}
+	if n == 0 {
+		t.Fatal("docs/operate.md does not say how a database is made")
+	}
+	return strings.NewReplacer("pagetools:", "documented:", "/postgres?", "/documented?").Replace(gate.Address())
 }
 
 func pageOfVault(t *testing.T) (desk, shop string) {
@@ -170,9 +192,9 @@ func vaultOfNodes(t *testing.T, c *nodes, one, two *node, config string) (three 
 
 // withoutVault: while PostgreSQL says nothing, calls with a key are refused, a person is asked again, and
 // the rest goes on. cluster status and doctor say so, without its address.
-func withoutVault(t *testing.T, c *nodes, n *node, gate *postgrestest.Gate) {
+func withoutVault(t *testing.T, c *nodes, n *node, address string, silence func() (mend func())) {
 	t.Helper()
-	_, host, _ := strings.Cut(gate.Address(), "@")
+	_, host, _ := strings.Cut(address, "@")
 	host, _, _ = strings.Cut(host, "/")
 	run := func(code int, says string, args ...string) {
 		t.Helper()
@@ -188,14 +210,14 @@ func withoutVault(t *testing.T, c *nodes, n *node, gate *postgrestest.Gate) {
 	// One node has ended, so that the status is not good in any case.
 	engine := []string{"--cluster", c.engine.URLs()[0], "--cluster-key-file", c.secret}
 	run(1, "postgres, takes writes", "cluster", "status", "--data-dir", n.data)
-	run(1, "postgres, takes writes", append([]string{"cluster", "status", "--cluster-memory", gate.Address()}, engine...)...)
+	run(1, "postgres, takes writes", append([]string{"cluster", "status", "--cluster-memory", address}, engine...)...)
 	run(1, "which was not looked at", append([]string{"cluster", "status"}, engine...)...)
-	run(0, "postgres takes writes", append([]string{"doctor", "--cluster-memory", gate.Address()}, engine...)...)
+	run(0, "postgres takes writes", append([]string{"doctor", "--cluster-memory", address}, engine...)...)
 	run(2, "other nodes of the cluster keep consent", "serve", suite.OwnBrowser, "--config", n.config, "--data-dir", filepath.Join(c.folder, "d"), engine[0], engine[1], engine[2], engine[3],
 		"--node", "d", "--peer-listen", "127.0.0.1:0", "--listen", "127.0.0.1:0", "--console-listen", "off")
-	run(2, "must be nats, or the address", append([]string{"cluster", "status", "--cluster-memory", strings.Replace(gate.Address(), "postgres:", "mysql:", 1)}, engine...)...)
+	run(2, "must be nats, or the address", append([]string{"cluster", "status", "--cluster-memory", strings.Replace(address, "postgres:", "mysql:", 1)}, engine...)...)
 
-	mend := gate.Silence()
+	mend := silence()
 	refused := func(why, key string) {
 		t.Helper()
 		r := n.keyed(t, key, `{"action":"inc","request":{}}`)
@@ -215,8 +237,8 @@ func withoutVault(t *testing.T, c *nodes, n *node, gate *postgrestest.Gate) {
 		t.Error("nobody is asked again")
 	}
 	run(1, "postgres, TAKES NO WRITES", "cluster", "status", "--data-dir", n.data)
-	run(1, "the vault takes no writes", append([]string{"cluster", "status", "--cluster-memory", gate.Address()}, engine...)...)
-	run(4, "vault", append([]string{"doctor", "--cluster-memory", gate.Address()}, engine...)...)
+	run(1, "the vault takes no writes", append([]string{"cluster", "status", "--cluster-memory", address}, engine...)...)
+	run(4, "vault", append([]string{"doctor", "--cluster-memory", address}, engine...)...)
 	if r := n.As(t, suite.AgentToken, http.MethodGet, n.URL+"/metrics", ""); strings.Contains(string(r.Body), postgrestest.Password) ||
 		!regexp.MustCompile(`pagetools_cluster_records_errors_total\{op="get"\} [1-9]`).Match(r.Body) {
 		t.Error("/metrics shows the password, or does not count what PostgreSQL did not answer")

@@ -191,10 +191,14 @@ func (s *Server) Restart() {
 	}
 }
 
-// Query has an operator ask something, and returns what psql prints: a line for each row.
-func (s *Server) Query(statement string) string {
+// Query has an operator ask something, and returns what psql prints: a line for each row. It asks the database
+// of Address.
+func (s *Server) Query(statement string) string { return s.QueryIn("postgres", statement) }
+
+// QueryIn is Query, of another database.
+func (s *Server) QueryIn(database, statement string) string {
 	s.t.Helper()
-	cmd := s.command(s.t.Context(), "psql", "--no-psqlrc", "-v", "ON_ERROR_STOP=1", "-Atc", statement, s.Address())
+	cmd := s.command(s.t.Context(), "psql", "--no-psqlrc", "-v", "ON_ERROR_STOP=1", "-Atc", statement, strings.Replace(s.Address(), "/postgres?", "/"+database+"?", 1))
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
