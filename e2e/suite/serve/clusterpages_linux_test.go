@@ -5,6 +5,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/pagetools/pagetools/e2e/suite"
 )
@@ -52,6 +53,7 @@ func TestPagesOutliveNodes(t *testing.T) {
 			suite.Eventually(t, suite.ReplyWithin, "the call runs", func() bool { return visits.of("/began") == 1 })
 			_ = one.Cmd.Process.Kill()
 			<-one.Ended
+			died := time.Now()
 			if r := <-lost; r.Status != http.StatusBadGateway || !strings.Contains(string(r.Body), `"reason":"NODE_LOST","outcome":"unknown"`) {
 				t.Errorf("the call that was under way: %d %s", r.Status, r.Body)
 			}
@@ -71,7 +73,9 @@ func TestPagesOutliveNodes(t *testing.T) {
 				}
 				return
 			}
+			t.Logf("the call that was under way: 502 after %v", time.Since(died))
 			counts("the next call", two, 3)
+			t.Logf("the next call went on in the page after %v", time.Since(died))
 			if got := asks(two, "over").OK(t); got != 1.0 || visits.of("/began") != 1 {
 				t.Errorf("the call that was under way ended %v times, and began %d times", got, visits.of("/began"))
 			}
