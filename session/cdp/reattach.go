@@ -210,7 +210,7 @@ func (e *Engine) Check(ctx context.Context, at endpoint.Endpoint) (version strin
 		return "", false, err
 	}
 	defer c.Release()
-	if c.Once {
+	if c.Once || c.Rented { // what another one claims is another browser
 		b, err := e.dial(ctx, c)
 		if err != nil {
 			return "", false, err
