@@ -91,7 +91,7 @@ func TestKeys(t *testing.T) {
 		}
 		m.Kill(a.ID)
 		for range 2 {
-			b.keyed(waits).wants(t, "its node has ended", 500, `"unknown"`)
+			b.keyed(waits).wants(t, "its node has ended", 502, `"NODE_LOST"`, `"unknown"`)
 		}
 		if b.ran.Load() != 0 {
 			t.Error("it ran again")
