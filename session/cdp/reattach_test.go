@@ -179,6 +179,9 @@ func inBoth(t *testing.T, test func(t *testing.T, host string, whole bool)) {
 	shell := gatetest.Browser() != os.Getenv("PAGETOOLS_EXECUTABLE_PATH") && !gatetest.IsNightly()
 	for name, whole := range map[string]bool{"day": false, "whole": true} {
 		t.Run(name, func(t *testing.T) {
+			if whole {
+				needsWhole(t)
+			}
 			t.Parallel()
 			test(t, somebodysBrowser(t, whole), whole || !shell)
 		})

@@ -13,7 +13,7 @@ var (
 	testBody    = regexp.MustCompile(`(?ms)^func (Test\w+)\(t \*testing\.T\) \{\n(.*?)^\}`)
 	skipsByDay  = regexp.MustCompile(`(?m)\A(?:#.*\n)*(?:env .*\n)?\[!nightly\] skip$`)
 	leftToGates = map[string]*regexp.Regexp{ // to a target of the Makefile with such a variable
-		"WHOLE":   regexp.MustCompile(`\b(?:needsWhole|inBothKinds)\(t\b`),
+		"WHOLE":   regexp.MustCompile(`\b(?:needsWhole|inBothKinds|inBoth)\(t\b`),
 		"LANDING": regexp.MustCompile(`\bgatetest\.Landing\(t\)`),
 	}
 )
