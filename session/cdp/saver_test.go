@@ -269,7 +269,7 @@ func TestSavesOfForms(t *testing.T) {
 			return s.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage(`{"q":"v"}`), MaxBytes: 1 << 20, Files: room(new(atomic.Int64))})
 		}
 		step := call()
-		for errors.Is(step.Err, session.ErrGone) && ctx.Err() == nil { // the browser registers a form again when it has its fields
+		for step.Err != nil && errors.Is(step.Err, session.ErrGone) && ctx.Err() == nil { // the browser registers a form again when it has its fields
 			step = call()
 		}
 		cancel()
