@@ -114,14 +114,11 @@ func verifyAudits(ctx context.Context, p *program, servers string) error {
 	}
 	l := nodeAudits{Nodes: []nodeAudit{}, Silent: []string{}}
 	if clustered(p.conf) {
-		nodes, done, err := p.clusterPeers(ctx)
+		nodes, done, err := p.livingPeers(ctx)
 		if err != nil {
 			return err
 		}
 		defer done()
-		if len(nodes) == 0 {
-			return terminal.Unreachable("no node of the cluster lives")
-		}
 		l.merge(askAudits(ctx, nodes))
 		l.settle()
 	} else if err := p.askNode(ctx, 2*auditPatience, http.MethodGet, clusterAuditPath, nil, &l); err != nil {

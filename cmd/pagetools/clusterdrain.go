@@ -159,6 +159,16 @@ func (p *program) clusterPeers(ctx context.Context) (map[string]http.RoundTrippe
 	return nodes, done, nil
 }
 
+// livingPeers is clusterPeers, and an error where there is none.
+func (p *program) livingPeers(ctx context.Context) (map[string]http.RoundTripper, func(), error) {
+	nodes, done, err := p.clusterPeers(ctx)
+	if err == nil && len(nodes) == 0 {
+		done()
+		err = terminal.Unreachable("no node of the cluster lives")
+	}
+	return nodes, done, err
+}
+
 // askNode asks the node of the data directory.
 func (p *program) askNode(ctx context.Context, patience time.Duration, method, path string, body, into any) error {
 	a := &approver{p: p, patience: patience}

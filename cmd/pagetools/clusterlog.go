@@ -121,14 +121,11 @@ func clusterLog(ctx context.Context, p *program, f bridge.CallFilter, servers st
 	var l nodeLog
 	var err error
 	if clustered(p.conf) {
-		nodes, done, failed := p.clusterPeers(ctx)
+		nodes, done, failed := p.livingPeers(ctx)
 		if failed != nil {
 			return failed
 		}
 		defer done()
-		if len(nodes) == 0 {
-			return terminal.Unreachable("no node of the cluster lives")
-		}
 		l = askLogs(ctx, nodes, f)
 		l.newest(f.Limit)
 	} else {

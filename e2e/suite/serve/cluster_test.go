@@ -95,15 +95,22 @@ type begins func(path, dir, tmp string, args ...string) (*suite.Server, error)
 func newNodes(t *testing.T) *nodes {
 	t.Helper()
 	c := &nodes{engine: natstest.Start(t, natstest.Newest(t), natstest.Options{}), folder: t.TempDir()}
-	c.secret = filepath.Join(c.folder, "cluster.key")
+	c.secret = clusterKey(t, c.folder)
+	return c
+}
+
+// clusterKey makes the key of a cluster, and returns its file in the folder.
+func clusterKey(t *testing.T, folder string) string {
+	t.Helper()
 	made, err := exec.CommandContext(t.Context(), suite.Pagetools(t), "cluster", "key").Output()
+	secret := filepath.Join(folder, "cluster.key")
 	if err == nil {
-		err = os.WriteFile(c.secret, made, 0o600)
+		err = os.WriteFile(secret, made, 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return secret
 }
 
 // start starts a node with a configuration file, and more arguments. The pages of its browser end with it, unless the

@@ -40,14 +40,7 @@ func TestNodesWithEngines(t *testing.T) {
 	t.Parallel()
 	path := "PATH=" + filepath.Dir(natstest.Newest(t).Path) + string(os.PathListSeparator) + os.Getenv("PATH")
 	folder := t.TempDir()
-	secret := filepath.Join(folder, "cluster.key")
-	made, err := exec.CommandContext(t.Context(), suite.Pagetools(t), "cluster", "key").Output()
-	if err == nil {
-		err = os.WriteFile(secret, made, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret := clusterKey(t, folder)
 	shop, _ := pageOf(t, `let n = 0; document.modelContext.registerTool({name: 'inc', description: 'Counts.', execute: () => ++n});`)
 	ports, names := []int{enginePort(t), enginePort(t), enginePort(t)}, []string{"a", "b", "c"}
 	peers := fmt.Sprintf("a=127.0.0.1:%d,b=127.0.0.1:%d,c=127.0.0.1:%d", ports[0], ports[1], ports[2])
