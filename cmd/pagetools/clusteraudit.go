@@ -114,7 +114,7 @@ func verifyAudits(ctx context.Context, p *program, servers string) error {
 	}
 	l := nodeAudits{Nodes: []nodeAudit{}, Silent: []string{}}
 	if clustered(p.conf) {
-		nodes, done, err := p.livingPeers(ctx)
+		nodes, done, err := livingPeers(ctx, p)
 		if err != nil {
 			return err
 		}

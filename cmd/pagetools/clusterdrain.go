@@ -160,7 +160,7 @@ func (p *program) clusterPeers(ctx context.Context) (map[string]http.RoundTrippe
 }
 
 // livingPeers is clusterPeers, and an error where there is none.
-func (p *program) livingPeers(ctx context.Context) (map[string]http.RoundTripper, func(), error) {
+func livingPeers(ctx context.Context, p *program) (map[string]http.RoundTripper, func(), error) {
 	nodes, done, err := p.clusterPeers(ctx)
 	if err == nil && len(nodes) == 0 {
 		done()

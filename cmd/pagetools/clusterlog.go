@@ -121,7 +121,7 @@ func clusterLog(ctx context.Context, p *program, f bridge.CallFilter, servers st
 	var l nodeLog
 	var err error
 	if clustered(p.conf) {
-		nodes, done, failed := p.livingPeers(ctx)
+		nodes, done, failed := livingPeers(ctx, p)
 		if failed != nil {
 			return failed
 		}
