@@ -11,6 +11,7 @@ import (
 	"net/http/httptrace"
 	"net/http/httputil"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -361,15 +362,17 @@ func (p *passing) send(at place) (err error) {
 	var connected atomic.Bool // from then on, the node may have got it
 	out := p.r.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}))
 	if len(p.body) > 0 {
-		out.Body = io.NopCloser(bytes.NewReader(p.body))
 		out.ContentLength, out.TransferEncoding = int64(len(p.body)), nil
 	}
-	proxy := &httputil.ReverseProxy{Transport: p.c.wayTo(at.node), FlushInterval: -1,
+	proxy := &httputil.ReverseProxy{Transport: p.c.wayTo(at.node), BufferPool: copies{}, // what comes in parts is flushed at once
 		Rewrite: func(x *httputil.ProxyRequest) {
 			x.Out.URL.Scheme, x.Out.URL.Host, x.Out.URL.RawQuery = "https", at.node.Name+"."+domain, x.In.URL.RawQuery
 			x.Out.Host = x.In.Host
 			x.Out.Header.Set(HopHeader, h.String())
 			sendOnce(x.Out.Header)
+			if len(p.body) > 0 { // in memory, which net/http sends together with the headers
+				x.Out.Body = io.NopCloser(bytes.NewReader(p.body))
+			}
 		},
 		ModifyResponse: func(resp *http.Response) error {
 			took, ok := tookOf(resp.Header)
@@ -397,3 +400,14 @@ func (p *passing) send(at place) (err error) {
 	}
 	return fmt.Errorf("%w: %w", errSent, err)
 }
+
+// copies implements httputil.BufferPool.
+type copies struct{}
+
+var copying = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+// Get returns a buffer.
+func (copies) Get() []byte { return copying.Get().(*[32 << 10]byte)[:] }
+
+// Put takes a buffer back.
+func (copies) Put(b []byte) { copying.Put((*[32 << 10]byte)(b)) }
