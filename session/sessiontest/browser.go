@@ -111,7 +111,7 @@ func (e *Engine) Attach(ctx context.Context, handle []byte, o session.TabOptions
 	past, bad := o.Owner.Epoch < p.epoch, p.bare || p.hung || p.doc == nil
 	p.mu.Unlock()
 	switch {
-	case past:
+	case past, o.Owner.Holds != nil && !o.Owner.Holds():
 		return nil, lost(bridge.NotRun)
 	case bad, err != nil, ctx.Err() != nil:
 		p.die(bridge.BrowserLost, "The page was not attached to.")
