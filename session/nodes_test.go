@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"sync"
@@ -128,14 +129,14 @@ func (n *node) Owner(id int64) session.Owner {
 	}}
 }
 
-func (n *node) Keep(_ context.Context, id int64, page []byte) error {
+func (n *node) Keep(ctx context.Context, id int64, page []byte) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	o := n.opened[id]
 	r := n.all[o.key]
 	switch {
-	case n.broken != nil:
-		return n.broken
+	case n.broken != nil || ctx.Err() != nil:
+		return cmp.Or(n.broken, ctx.Err())
 	case r.home != n.here || r.epoch != o.epoch:
 		return bridge.ErrElsewhere
 	}
