@@ -75,6 +75,13 @@ type Owner struct {
 	Holds func() bool
 }
 
+// OtherOwner returns the error of what an owner before the newest asks of a tab: nothing happened.
+func OtherOwner() *bridge.Error {
+	e := bridge.Errorf(bridge.InternalError, bridge.NoQuorum, bridge.NotRun, "Another node of pagetools has this session by now. Nothing ran.")
+	e.Retry = bridge.QuorumRetry
+	return e
+}
+
 // Surface is the interface that pages meet in another host: what is not in it is hidden.
 type Surface struct {
 	// Objects carry modelContext: document, navigator.

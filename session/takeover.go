@@ -15,7 +15,8 @@ import (
 type Takeovers interface {
 	// Owner returns who owns the page of a session.
 	Owner(opened int64) Owner
-	// Inherited returns what the process before kept of the page; nil is nothing.
+	// Inherited returns what the process before kept of the page; nil is nothing. Where this process had the
+	// page already when it opened the session again, it is nothing, too.
 	Inherited(opened int64) []byte
 	// Keep keeps what the next process needs, up to 16 KiB; nil says that the page ends with this process.
 	Keep(ctx context.Context, opened int64, page []byte) error
@@ -65,11 +66,18 @@ func openLasting(m *Manager, w *waiter, ses *session, by Takeovers) {
 	if err == nil {
 		err = keep(ctx, ses, &is, by)
 	}
-	if err != nil && is.page != nil {
+	home := ses.home
+	switch {
+	case err == nil || is.page == nil:
+	case is.attached: // what was kept of it stands, and its state must not go untold
+		is.page.leave(m, by, home)
+		is.page, home = nil, 0
+	default:
 		is.page.close()
 		is.page = nil
 	}
 	m.with(func(st *state) {
+		ses.home = home
 		ses.options, ses.created, ses.lasts, ses.attached = is.options, is.created, is.lasts, is.attached
 		st.opened(w, ses, is.page, err)
 	})
@@ -119,6 +127,9 @@ func attach(m *Manager, w *waiter, owner Owner, text []byte) (lasting, error) {
 		ctx, cancel := context.WithTimeout(w.site.life, m.o.Navigation)
 		defer cancel()
 		is.page, err = attachPage(ctx, m, w, is.options, owner, was.Tab)
+	}
+	if err != nil && !owner.Holds() { // another process may have it
+		return is, OtherOwner()
 	}
 	if err != nil {
 		m.o.Log.Warn("session: its page is lost", "site", w.site.Name, "error", err)
@@ -198,26 +209,26 @@ func leave(st *state, ses *session) {
 	othersOf(m)
 	st.hold(ses.key.caller, -1)
 	st.closing++
-	m.leaving.Go(func() { // ends within the bounds of detach and of Leave
+	m.leaving.Go(func() { // ends within the bounds of Page.leave
 		ses.watchers.end()
-		ses.page.detach()
-		ctx, cancel := context.WithTimeout(context.Background(), keepTime)
-		defer cancel()
 		if by, ok := m.o.Homes.(Takeovers); ok {
-			if err := by.Leave(ctx, ses.home); err != nil {
-				m.o.Log.Warn("session: other processes have it when this one has ended", "error", err)
-			}
+			ses.page.leave(m, by, ses.home)
 		}
 		m.with(func(st *state) { st.closing-- })
 	})
 }
 
-// detach leaves the tab as it is.
-func (p *Page) detach() {
+// leave leaves the page of a session as it is, and the session to the next process.
+func (p *Page) leave(m *Manager, by Takeovers, home int64) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	if tab, ok := p.tab.(Detachable); ok {
 		_ = tab.Detach(ctx)
+	}
+	ctx, cancel = context.WithTimeout(context.Background(), keepTime)
+	defer cancel()
+	if err := by.Leave(ctx, home); err != nil {
+		m.o.Log.Warn("session: other processes have it when this one has ended", "error", err)
 	}
 }
 

@@ -97,6 +97,9 @@ func TestTakeovers(t *testing.T) {
 	}
 	opened := open(b, "shop", 2, `{"p":1}`, `{"p":3}`)
 	fresh := open(b, "other", 2, "", `{"p":4}`)
+	if err := b.Close(t.Context(), open(b, "shop", 2, "", `{"p":5}`)); err != nil { // that page has ended here, and is not the next one's
+		t.Fatal(err)
+	}
 	for i := range 2 {
 		again, err := b.Open(t.Context(), on("plain"))
 		if e, _ := errors.AsType[*bridge.Error](err); (i == 0) != (e != nil && e.Code == bridge.SessionExpired) {

@@ -156,13 +156,14 @@ func (h *homes) Open(ctx context.Context, s bridge.SessionName) (int64, error) {
 	}
 	self, epoch := h.Here(), is.entry.Epoch
 	opened := &openedPage{key: key, site: s.Site, owner: session.Owner{Epoch: epoch, Holds: func() bool { return h.Here() == self && h.nodes.Holds() }}}
-	if isKept(page) {
-		opened.inherited, opened.waits = page, is.took
-	} else if is.took {
-		h.took.fresh.Add(1)
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	switch had := h.hasOther(opened); {
+	case isKept(page) && !had: // else it ended here
+		opened.inherited, opened.waits = page, is.took
+	case !isKept(page) && is.took:
+		h.took.fresh.Add(1)
+	}
 	is.pages++
 	h.last++
 	h.opened[h.last] = opened

@@ -160,6 +160,11 @@ func (t *tab) takeOver(ctx context.Context) error {
 	return t.owner.survey(ctx, t.target, true)
 }
 
+// isOthers reports whether a tab to which we attach is another process's by now.
+func isOthers(h *handle, o session.TabOptions) bool {
+	return h != nil && o.Owner.Holds != nil && !o.Owner.Holds()
+}
+
 // errNewerOwner says that a page is another process's.
 var errNewerOwner = errors.New("the page has a newer owner")
 

@@ -70,7 +70,9 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions, h *handle, 
 	if err != nil {
 		bounded, cancel := farewell()
 		defer cancel()
-		_ = b.dispose(bounded, at)
+		if !isOthers(h, o) {
+			_ = b.dispose(bounded, at)
+		}
 		return nil, err
 	}
 	t := newTab(b, at, name, o, set)
@@ -104,7 +106,7 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions, h *handle, 
 	}
 	bounded, cancel := farewell()
 	defer cancel()
-	if at.target.Fail(errOurs); errors.Is(err, errNewerOwner) {
+	if at.target.Fail(errOurs); errors.Is(err, errNewerOwner) || isOthers(h, o) {
 		_ = b.detach(bounded, at.target)
 	} else {
 		_ = b.dispose(bounded, at)
