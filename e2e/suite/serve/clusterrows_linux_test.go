@@ -202,7 +202,9 @@ func cardOfNodes(t *testing.T, one, two *node) {
 // filesOfNodes: a file that a call saved is had through the other node, over HTTP and MCP.
 func filesOfNodes(t *testing.T, one, two *node) {
 	t.Helper()
-	var saved struct{ Details struct{ Files []struct{ ID string } } }
+	var saved struct {
+		Details struct{ Files []struct{ ID string } }
+	}
 	r := suite.AsksFor(t, one.Server, suite.AgentToken, "shop", "", "save", "{}")
 	if err := json.Unmarshal(r.Body, &saved); err != nil || len(saved.Details.Files) != 1 {
 		t.Fatalf("a call that saves: %d %s", r.Status, r.Body)
