@@ -92,10 +92,7 @@ func (c *Cluster) find(ctx context.Context, w *want, caller string) (p place, er
 	if n, here := c.claimant(ctx, w, caller); here || n.ID != "" {
 		return place{node: n, why: "key"}, nil
 	}
-	session := w.session
-	if w.batch != "" && !c.isShared(w.site) {
-		session = w.batch
-	}
+	session := w.sessionUnder(c.o.Owner)
 	if session != "" && caller != "" && c.o.Directory != nil {
 		p.key = c.o.Namer.Name(caller, session)
 		id, epoch, err := c.o.Directory.Home(ctx, p.key)
@@ -152,15 +149,6 @@ func (c *Cluster) begins(p place) place {
 		}
 	}
 	return p
-}
-
-// isShared reports whether calls of a site without a session share a page.
-func (c *Cluster) isShared(site string) bool {
-	if c.o.Owner == nil {
-		return false
-	}
-	_, shared := c.o.Owner(site)
-	return shared
 }
 
 // findShared returns the node that has the page of a site, where calls without a session share one.
