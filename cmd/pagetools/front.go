@@ -61,8 +61,22 @@ func (f *front) wait(guards transport.Options) {
 	e := bridge.Errorf(bridge.InternalError, bridge.NoQuorum, bridge.NotRun,
 		"This node of pagetools is starting, and the engine of its cluster does not answer. Nothing ran.")
 	e.Retry = bridge.QuorumRetry
+	if guards.Verifier != nil {
+		guards.Verifier = waits{e}
+	}
 	h := transport.Guard(transport.Waiting(e), guards)
 	if f.handler.CompareAndSwap(nil, &h) {
 		f.listen()
 	}
 }
+
+// waits verifies no token: nobody can yet.
+type waits struct{ why *bridge.Error }
+
+// Verify implements transport.Verifier.
+func (w waits) Verify(*http.Request, string) (bridge.Caller, *transport.Refusal) {
+	return bridge.Caller{}, &transport.Refusal{Error: w.why}
+}
+
+// Challenge implements transport.Verifier.
+func (w waits) Challenge(*http.Request) string { return "Bearer" }
