@@ -98,8 +98,11 @@ func (s *lives) live(ctx context.Context) (err error) {
 		s.front = newFront(s.agents.lend(), p.log)
 	}
 	front := s.front
-	defer func() { _ = front.Close() }()
+	defer front.end()
 	if who.plan.node, err = s.join(ctx, again, func() { front.wait(guards) }); err != nil {
+		if again && ctx.Err() != nil {
+			return nil // there is nothing to drain
+		}
 		return err
 	}
 	defer who.plan.node.leave(p)
