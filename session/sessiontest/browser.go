@@ -49,6 +49,9 @@ type page struct {
 // Another returns an engine over the same browser, as another process has it.
 func (e *Engine) Another() *Engine { return &Engine{browser: e.browser} }
 
+// Has reports whether the page of a handle is there.
+func (b *browser) Has(handle []byte) bool { return b.find(handle) != nil }
+
 // Pages returns how many pages the browser has.
 func (b *browser) Pages() int {
 	b.mu.Lock()
