@@ -159,7 +159,7 @@ func (c *cluster) breaks(err error) {
 	c.broken = err
 }
 
-// start starts a node over the browser of another world, whose pages are those of the sites.
+// start starts a node over the browser of another world, which shows the pages of the sites.
 func (c *cluster) start(t *testing.T, here string, of *sessiontest.Engine, change func(*session.Options)) *world {
 	t.Helper()
 	w := &world{t: t, engine: of.Another(), began: time.Now()}
@@ -190,7 +190,7 @@ func (c *cluster) node(here string) *node {
 
 const mailAddress = "https://mail.test/"
 
-// counting is a document whose state is how often `count` ran in it.
+// counting is a document that counts how often `count` ran in it.
 func counting(d *sessiontest.Document) {
 	n := 0
 	d.Register(sessiontest.Tool{Name: "count", Run: func(*sessiontest.Call) (json.RawMessage, error) {

@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 	"net/url"
 	"strings"
@@ -65,6 +67,13 @@ func KeyOf(h http.Header) (string, *bridge.Error) {
 		return "", Malformed("The header " + KeyHeader + " must hold one key of 1 to 255 visible characters.")
 	}
 	return key, nil
+}
+
+// BatchSession returns the session that a batch under a key makes for itself: the same at every node, so
+// that the same batch again goes on in the same page.
+func BatchSession(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return "batch-" + hex.EncodeToString(sum[:16])
 }
 
 // ResumeOf returns the token of the call that is resumed, or "".

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -24,6 +25,8 @@ type want struct {
 	name string
 	// session is the caller's name for its state; "" is none.
 	session string
+	// batch is the session that a batch makes for itself, where its site has one for each; "" is none.
+	batch string
 	// key is the caller's name for the call; "" is none.
 	key string
 	// site names the site of the request, where it has one.
@@ -79,7 +82,21 @@ func wantOf(r *http.Request, body []byte) (w want, ok bool) {
 	if first := at(0); w.calls && !w.resumes && first != "mcp" { // which has no keys
 		w.key, _ = transport.KeyOf(r.Header)
 	}
+	if w.key != "" && w.session == "" && at(2) == "batch" {
+		w.batch = transport.BatchSession(w.key)
+	}
 	return w, true
+}
+
+// sessionUnder returns the session of a request, where owner knows the sites whose calls without one share a
+// page: a batch makes none for itself there.
+func (w *want) sessionUnder(owner func(site string) (id string, shared bool)) string {
+	if w.batch != "" && owner != nil {
+		if _, shared := owner(w.site); shared {
+			return w.session
+		}
+	}
+	return cmp.Or(w.session, w.batch)
 }
 
 // sessionIn returns ?sessionId=, where the faces take it.
@@ -139,7 +156,7 @@ func (w *want) mcp(r *http.Request, body []byte) {
 		return
 	}
 	message := membersOf(body, "method", "params")
-	params := membersOf(message["params"], "requestState", "taskId", "arguments", "uri")
+	params := membersOf(message["params"], "requestState", "taskId", "arguments", "uri", "notifications")
 	method := textOf(message["method"])
 	w.calls = message == nil || method == "tools/call" // what cannot be read may be a call, as a batch is
 	w.resumes = message != nil && method == ""
@@ -153,6 +170,11 @@ func (w *want) mcp(r *http.Request, body []byte) {
 		}
 	}
 	w.resumes = w.resumes || w.name != "" && method != "tasks/get"
+	for _, id := range elementsOf(membersOf(params["notifications"], "taskIds")["taskIds"]) {
+		if w.name == "" { // of several nodes' tasks, a stream follows those of the first one
+			w.name = textOf(id)
+		}
+	}
 	if id, ok := strings.CutPrefix(textOf(params["uri"]), fileScheme); ok && w.name == "" {
 		w.name = id
 	}

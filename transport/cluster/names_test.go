@@ -16,6 +16,7 @@ const token = "K3X7QAABAAAAAAAAAAAAAAAAAAAAAAAAAA"
 func TestWhatRequestsWant(t *testing.T) {
 	resume := []string{transport.ResumeHeader, token}
 	mcp := []string{"Mcp-Session-Id", token}
+	keyed := []string{transport.KeyHeader, "K"}
 	call := func(params string) string {
 		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`
 	}
@@ -35,6 +36,9 @@ func TestWhatRequestsWant(t *testing.T) {
 		{"POST", "/webtools/shop", `{"payload":{}}`, resume, want{site: "shop", name: token, calls: true, resumes: true}},
 		{"POST", "/webtools/shop/batch", `{"sessionId":"s","steps":[{"id":"a","request":{}}]}`, nil, want{site: "shop", session: "s", calls: true}},
 		{"POST", "/webtools/shop/batch", `{"steps":[{"id":"a","request":{}},{"id":"b","config":{"resume":"` + token + `"}}]}`, nil, want{site: "shop", name: token, calls: true, resumes: true}},
+		{"POST", "/webtools/shop/batch", `{"steps":[{"id":"a","request":{}}]}`, keyed, want{site: "shop", key: "K", batch: transport.BatchSession("K"), calls: true}},
+		{"POST", "/webtools/shop/batch", `{"sessionId":"s","steps":[]}`, keyed, want{site: "shop", key: "K", session: "s", calls: true}},
+		{"POST", "/webtools/shop", `{"request":{}}`, keyed, want{site: "shop", key: "K", calls: true}},
 		{"POST", "/webtools/shop", `{"sessionId":"K3X7QAABbatch-X","request":{}}`, nil, want{site: "shop", session: "K3X7QAABbatch-X", name: "K3X7QAABbatch-X", calls: true}},
 		{"POST", "/webtools/shop", `{"sessionId":"K3X7QAABmine","request":{}}`, nil, want{site: "shop", session: "K3X7QAABmine", calls: true}},
 		{"POST", "/webtools/shop", `{"sessionId":"s","sessionId":"t","request":{}}`, nil, want{site: "shop", calls: true}},
@@ -58,6 +62,8 @@ func TestWhatRequestsWant(t *testing.T) {
 		{"POST", "/mcp", call(`{"name":"pagetools_card","arguments":{"ticket":"` + token + `"}}`), nil, want{session: "mcp", name: token, calls: true, resumes: true}},
 		{"POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"taskId":"` + token + `"}}`, nil, want{session: "mcp", name: token}},
 		{"POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tasks/cancel","params":{"taskId":"` + token + `"}}`, nil, want{session: "mcp", name: token, resumes: true}},
+		{"POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"taskIds":["` + token + `","other"]}}}`, nil, want{session: "mcp", name: token}},
+		{"POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"taskIds":7}}}`, nil, want{session: "mcp"}},
 		{"POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"pagetools://files/` + token + `"}}`, nil, want{session: "mcp", name: token}},
 		{"POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"https://x/` + token + `"}}`, nil, want{session: "mcp"}},
 		{"POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`, nil, want{session: "mcp"}},

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -131,12 +129,8 @@ func (run *batchRun) calls() []*bridge.Call {
 	session, c := run.session, run.around
 	shares := slices.ContainsFunc(run.face.b.Sites(c.Caller), func(s bridge.Site) bool { return s.Name == c.Site && (s.Shared || s.API) })
 	if run.until = make(chan struct{}); session == "" && !shares {
-		run.own = bridge.NodeOf(run.face.b) + "batch-"
-		if run.key == "" {
-			run.own += rand.Text()
-		} else { // the same batch again goes on in the same page
-			sum := sha256.Sum256([]byte(run.key))
-			run.own += hex.EncodeToString(sum[:16])
+		if run.own = transport.BatchSession(run.key); run.key == "" {
+			run.own = bridge.NodeOf(run.face.b) + "batch-" + rand.Text()
 		}
 		session = run.own
 	}

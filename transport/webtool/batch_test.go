@@ -471,7 +471,7 @@ func TestBatchHandles(t *testing.T) {
 }
 
 // TestBatchCarriesItsNode: the session that a batch makes for itself begins, in a cluster, with the
-// node that has it.
+// node that has it. Under a key it has one name at all nodes, which the directory finds.
 func TestBatchCarriesItsNode(t *testing.T) {
 	t.Parallel()
 	for want, node := range map[string]func() string{"batch-": nil, "K3X7QAABbatch-": func() string { return "K3X7QAAB" }} {
@@ -481,6 +481,10 @@ func TestBatchCarriesItsNode(t *testing.T) {
 			if session, _ := e.Details["sessionId"].(string); !strings.HasPrefix(session, want) {
 				t.Errorf("the session is %q", session)
 			}
+		}
+		e := w.post(t, "/webtools/shop/batch", steps("", `{"asks":1}`), transport.KeyHeader+": K").wantError(t, 409, bridge.InputRequired, "", bridge.Unknown)
+		if session := e.Details["sessionId"]; session != transport.BatchSession("K") {
+			t.Errorf("under a key the session is %q", session)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,21 +12,30 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
-// mcpNow makes a request of MCP 2026-07-28 to call the tool ask of the site shop, and returns its result.
-func (n *node) mcpNow(t *testing.T, more map[string]any) map[string]any {
+// ask makes a request of MCP 2026-07-28 about the site shop, for a client that declares these capabilities.
+func (n *node) ask(t *testing.T, method string, can, params map[string]any) suite.Reply {
 	t.Helper()
 	const version = "2026-07-28"
-	params := map[string]any{"name": "ask", "arguments": map[string]any{}, "_meta": map[string]any{"io.modelcontextprotocol/protocolVersion": version,
-		"io.modelcontextprotocol/clientInfo":         map[string]string{"name": "t", "version": "1"},
-		"io.modelcontextprotocol/clientCapabilities": map[string]any{"elicitation": map[string]any{"form": map[string]any{}}}}}
-	for key, value := range more {
-		params[key] = value
-	}
-	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+	params = maps.Clone(params)
+	params["_meta"] = map[string]any{"io.modelcontextprotocol/protocolVersion": version,
+		"io.modelcontextprotocol/clientInfo": map[string]string{"name": "t", "version": "1"}, "io.modelcontextprotocol/clientCapabilities": can}
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := mcpPost(t, n.Server, http.MethodPost, "/mcp/shop", string(body), "MCP-Protocol-Version", version, "Mcp-Method", "tools/call", "Mcp-Name", "ask")
+	header := []string{"MCP-Protocol-Version", version, "Mcp-Method", method}
+	for _, name := range []string{"name", "uri", "taskId"} {
+		if named, ok := params[name].(string); ok {
+			header = append(header, "Mcp-Name", named)
+		}
+	}
+	return mcpPost(t, n.Server, http.MethodPost, "/mcp/shop", string(body), header...)
+}
+
+// rpc is ask, and returns the result.
+func (n *node) rpc(t *testing.T, method string, can, params map[string]any) map[string]any {
+	t.Helper()
+	r := n.ask(t, method, can, params)
 	text := r.Body
 	for line := range bytes.Lines(r.Body) { // the reply is the last event of a stream
 		if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok {
@@ -39,6 +49,9 @@ func (n *node) mcpNow(t *testing.T, more map[string]any) map[string]any {
 	return read.Result
 }
 
+// forms are the capabilities of a client that asks its person.
+var forms = map[string]any{"elicitation": map[string]any{"form": map[string]any{}}}
+
 // TestNamesOfNodes: what a client or a person got from one node goes on through the other: the state of a
 // call of MCP that asks, a call that outlives its request, and a question at a terminal.
 func TestNamesOfNodes(t *testing.T) {
@@ -47,7 +60,8 @@ func TestNamesOfNodes(t *testing.T) {
 	shop, visited := pageOf(t, draining)
 	one, two := c.start(t, "a", clusterCallers, suite.Start, "shop="+shop), c.start(t, "b", clusterCallers, suite.Start, "shop="+shop)
 
-	asked := one.mcpNow(t, nil)
+	call := map[string]any{"name": "ask", "arguments": map[string]any{}}
+	asked := one.rpc(t, "tools/call", forms, call)
 	requests, _ := asked["inputRequests"].(map[string]any)
 	if asked["resultType"] != "input_required" || len(requests) != 1 {
 		t.Fatalf("a call that asks: %v", asked)
@@ -56,7 +70,8 @@ func TestNamesOfNodes(t *testing.T) {
 	for key := range requests {
 		accepted[key] = map[string]any{"action": "accept", "content": map[string]any{}}
 	}
-	if said := two.mcpNow(t, map[string]any{"requestState": asked["requestState"], "inputResponses": accepted}); !strings.Contains(fmt.Sprint(said["content"]), "text:yes") {
+	call["requestState"], call["inputResponses"] = asked["requestState"], accepted
+	if said := two.rpc(t, "tools/call", forms, call); !strings.Contains(fmt.Sprint(said["content"]), "text:yes") {
 		t.Errorf("its state at the other node: %v", said)
 	}
 
