@@ -218,6 +218,14 @@ func leave(st *state, ses *session) {
 	})
 }
 
+// lost refuses what would change or show a page that is another process's by now. It asks nobody.
+func (p *Page) lost() error {
+	if p.owner.Holds != nil && !p.owner.Holds() {
+		return OtherOwner()
+	}
+	return nil
+}
+
 // leave leaves the page of a session as it is, and the session to the next process.
 func (p *Page) leave(m *Manager, by Takeovers, home int64) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
