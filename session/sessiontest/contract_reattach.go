@@ -3,6 +3,7 @@ package sessiontest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -208,6 +209,7 @@ func testReattach(t *testing.T, h Harness) {
 	for name, run := range map[string]func(*testing.T, *lastingTest){
 		"state": reattachState, "settings": reattachSettings, "call": reattachCall, "owners": reattachOwners, "dialogs of two": reattachDialogs,
 		"in order": reattachInOrder, "gone": reattachGone, "bare": reattachBare, "hung": reattachHung, "dialog": reattachDialog,
+		"swept": reattachSwept,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -437,6 +439,41 @@ func reattachHung(t *testing.T, x *lastingTest) {
 	handle := first.handle()
 	first.lost()
 	x.none(t, "a page that spins", handle)
+}
+
+// reattachSwept: of pages that outlived their makers those are closed that nobody keeps; others are left alone, and where
+// nobody can say what is kept, all are.
+func reattachSwept(t *testing.T, x *lastingTest) {
+	handles := map[string][]byte{}
+	for name, by := range map[string]string{"left": "dead maker", "kept": "dead maker", "living": "living maker", "nobody's": ""} {
+		o := &owner{engine: x.of.Engine(t, false)}
+		options := o.options(x, 1)
+		options.Owner.By = by
+		o.watched = openTabWith(t, o.engine, options)
+		handles[name] = o.handle()
+		o.over.Store(true)
+		x.of.Cut(t, o.engine)
+	}
+	e := x.of.Engine(t, false)
+	sweep := func(kept func(context.Context) ([][]byte, error)) (int, error) {
+		return e.(session.Reattacher).Sweep(t.Context(), func(_ context.Context, by string) bool { return by == "dead maker" }, kept)
+	}
+	unknown := errors.New("nobody knows")
+	if n, err := sweep(func(context.Context) ([][]byte, error) { return nil, unknown }); n != 0 || !errors.Is(err, unknown) {
+		t.Errorf("where nobody knows it closed %d, %v", n, err)
+	}
+	for i := range 2 {
+		n, err := sweep(func(context.Context) ([][]byte, error) { return [][]byte{handles["kept"]}, nil })
+		if err != nil || n != 1-i {
+			t.Errorf("it closed %d, %v", n, err)
+		}
+	}
+	for name, handle := range handles {
+		if is := x.of.Has(t, e, handle); is != (name != "left") {
+			t.Errorf("%s: it is there: %v", name, is)
+		}
+		_ = e.(session.Reattacher).Dispose(t.Context(), handle)
+	}
 }
 
 // reattachDialog: the page whose last owner was killed while it showed a dialog goes on, with the dialog dismissed, or is
