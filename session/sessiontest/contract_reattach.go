@@ -120,7 +120,7 @@ type owner struct {
 	lost   func()      // ends it
 }
 
-// handle is what the next owner gets.
+// handle returns the name by which the next owner attaches.
 func (o *owner) handle() []byte { return o.Tab.(session.Detachable).Handle() }
 
 // lastingTest is one test of re-attachment.
@@ -133,7 +133,7 @@ type lastingTest struct {
 	impatient bool
 }
 
-// options are those of the next owner.
+// options returns the options of the tab for an owner.
 func (o *owner) options(t *lastingTest, epoch int64) session.TabOptions {
 	is := t.options
 	is.Owner = session.Owner{Epoch: epoch, Holds: func() bool { return !o.over.Load() }}
