@@ -81,7 +81,8 @@ func (c *Cluster) share(ctx context.Context, o *ClusterOptions) error {
 func (c *Cluster) goOn(running context.Context, o *ClusterOptions) {
 	self := func() (string, bool) { life := c.node.Life(); return life.ID, life.Holds() }
 	h := housekeeper{self: self, others: c.node.Members, config: o.Config, differs: o.Differs, every: cmp.Or(o.Lease, lease.DefaultLease),
-		sweep: c.sweep, tidy: c.tidy, log: o.Log}
+		sweep: c.sweep, log: o.Log}
+	h.tidy = func(ctx context.Context, idle, age time.Duration) (int, error) { return tidy(ctx, c, idle, age) }
 	c.run.Go(func() { h.run(running) })
 	c.run.Go(func() { c.rates.Run(running) })
 	c.run.Go(func() { c.Revoked.Run(running) })
@@ -89,7 +90,7 @@ func (c *Cluster) goOn(running context.Context, o *ClusterOptions) {
 }
 
 // tidy removes what nodes that ended have left: sessions that nobody asks for, and pages that no session has.
-func (c *Cluster) tidy(ctx context.Context, idle, age time.Duration) (int, error) {
+func tidy(ctx context.Context, c *Cluster, idle, age time.Duration) (int, error) {
 	n, err := c.dir.Tidy(ctx, idle, age)
 	if a := c.app.Load(); a != nil {
 		s := sweeper{c.dir, c.keys.Namers(), c.isDead}
