@@ -146,10 +146,15 @@ func (n *node) Keep(ctx context.Context, id int64, page []byte) error {
 
 // kill ends a node as SIGKILL does.
 func (c *cluster) kill(w *world, here string) {
-	c.mu.Lock()
-	delete(c.living, here)
-	c.mu.Unlock()
+	c.lose(here)
 	w.engine.Cut()
+}
+
+// lose makes a node count as dead, which goes on.
+func (c *cluster) lose(here string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.living, here)
 }
 
 // breaks makes what nodes keep fail with an error; nil is no failure.

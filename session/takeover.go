@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -218,6 +221,14 @@ func leave(st *state, ses *session) {
 	})
 }
 
+// lost refuses what would change or show a page that is another process's by now. It asks nobody.
+func (p *Page) lost() error {
+	if p.owner.Holds != nil && !p.owner.Holds() {
+		return OtherOwner()
+	}
+	return nil
+}
+
 // leave leaves the page of a session as it is, and the session to the next process.
 func (p *Page) leave(m *Manager, by Takeovers, home int64) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
@@ -230,6 +241,31 @@ func (p *Page) leave(m *Manager, by Takeovers, home int64) {
 	if err := by.Leave(ctx, home); err != nil {
 		m.o.Log.Warn("session: other processes have it when this one has ended", "error", err)
 	}
+}
+
+// Sweep closes the pages that outlived the process that made them, and that nobody keeps. over reports whether
+// a process has ended, by Owner.By, and pages returns what is kept of all pages. It returns how many it closed.
+func (s Sessions) Sweep(ctx context.Context, over func(ctx context.Context, by string) bool, pages func(context.Context) ([][]byte, error)) (n int, err error) {
+	handles := func(ctx context.Context) (all [][]byte, err error) {
+		texts, err := pages(ctx)
+		for _, text := range texts {
+			var is kept
+			if failed := json.Unmarshal(text, &is); failed != nil {
+				return nil, fmt.Errorf("reading what was kept of a page: %w", failed)
+			}
+			all = append(all, is.Tab)
+		}
+		return all, err
+	}
+	var engines []Engine
+	s.m.with(func(*state) { engines = slices.Collect(maps.Keys(s.m.engines)) })
+	for _, e := range engines {
+		if r, ok := e.(Reattacher); ok {
+			closed, failed := r.Sweep(ctx, over, handles)
+			n, err = n+closed, errors.Join(err, failed)
+		}
+	}
+	return n, err
 }
 
 // Dispose closes the page of a session of a site that no process has, by what was kept of it.

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/sessiontest"
 )
 
 // TestTakeover: the session of a node that was killed goes on in its page at another, whatever the node that
@@ -182,9 +184,7 @@ func TestTakeoverNotKept(t *testing.T) {
 		began, end := held(d)
 		late := d.calling(t.Context(), agents(), "count")
 		<-began
-		c.mu.Lock()
-		delete(c.living, "d") // for the others
-		c.mu.Unlock()
+		c.lose("d")
 		e := c.start(t, "e", a.engine, nil)
 		e.counts("4")
 		end(nil)
@@ -213,6 +213,101 @@ func TestTakeoverRace(t *testing.T) {
 			t.Errorf("%d nodes have it", won)
 		}
 	})
+}
+
+// seen is an engine whose tabs can be seen.
+type seen struct{ *sessiontest.Engine }
+
+type seenTab struct {
+	*sessiontest.Tab
+	view *bridgetest.View
+}
+
+func (seenTab) Screenshot(context.Context) ([]byte, error)  { return []byte("a picture"), nil }
+func (t seenTab) View(context.Context) (bridge.View, error) { return t.view, nil }
+
+func (e seen) Open(ctx context.Context, o session.TabOptions) (session.Tab, error) {
+	t, err := e.Engine.Open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return seenTab{t.(*sessiontest.Tab), bridgetest.NewView()}, nil
+}
+
+// TestLostPage: a node that has lost a session navigates its page no more, and neither shows it nor acts in it; it asks
+// nobody about that.
+func TestLostPage(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *cluster, a *world) {
+		b := c.start(t, "b", a.engine, func(o *session.Options) { o.Engine = seen{o.Engine.(*sessiontest.Engine)} })
+		r := ofToken("agent", "seen")
+		b.must(r, "count")
+		source, err := b.Acquire(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer source.Release()
+		page := source.(bridge.Page)
+		view, err := page.View(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer view.Close()
+		b.calls(t, page, view, func(what string, err error) { // the control
+			if err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		})
+		c.kill(a, "a")
+		c.lose("b")
+		document := b.shown()
+		b.calls(t, page, view, func(what string, err error) {
+			if e := fails(t, err, bridge.InternalError, bridge.NoQuorum, bridge.NotRun); e.Retry == 0 {
+				t.Errorf("%s: it does not say when to ask again", what)
+			}
+		})
+		if b.shown() != document {
+			t.Error("it navigated")
+		}
+		c.node("b") // so that its page is closed
+		c.start(t, "d", b.engine, nil).counts("3")
+	})
+}
+
+// shown lists the documents of the tabs of the world.
+func (w *world) shown() (ids string) {
+	for _, tab := range w.engine.Tabs() {
+		ids += tab.Document().ID() + " "
+	}
+	return ids
+}
+
+// calls does all that is not a call of a tool with a page.
+func (w *world) calls(t *testing.T, page bridge.Page, view bridge.View, is func(what string, err error)) {
+	t.Helper()
+	is("open", page.(bridge.Opener).Open(t.Context(), `{"path":"/"}`))
+	_, err := page.Screenshot(t.Context())
+	is("a screenshot", err)
+	is("input", view.Act(t.Context(), bridge.Input{Type: bridge.Reload}))
+	_, err = view.Text(t.Context())
+	is("text", err)
+	all := session.SessionsOf(w.Manager)
+	another, err := page.View(t.Context())
+	is("a view", err)
+	if err == nil {
+		another.Close()
+	}
+	for _, s := range all.All() {
+		if s.Session != "seen" {
+			continue
+		}
+		_, err = all.PictureOne(t.Context(), s.ID)
+		is("an operator's picture", err)
+		another, err = all.ViewOne(t.Context(), s.ID)
+		is("an operator's view", err)
+		if err == nil {
+			another.Close()
+		}
+	}
 }
 
 // TestTakeoverWaits: a node that has no room takes no session over: it waits for a page as any other, and

@@ -82,6 +82,11 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions, h *handle, 
 	if t.owner.windows.bridged() {
 		b.conn.Adopt(at.id, at.target)
 	}
+	if h != nil { // it answers in time, or is not taken
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, b.times.pulse)
+		defer cancel()
+	}
 	err = t.parse(ctx, o.Adapters, parsed)
 	if err == nil {
 		t.owner.setup.invoker = append(t.owner.setup.invoker, adapterScripts(t.name, o, parsed)...)

@@ -37,6 +37,7 @@ type page struct {
 	tabs    []*Tab
 	left    chan struct{} // closed when no tab is attached
 	epoch   int64         // the highest of its owners
+	by      string        // who made it
 	bare    bool          // its document has no page script, because it came while no tab was attached
 	over    bool
 	doc     *Document
@@ -48,6 +49,9 @@ type page struct {
 
 // Another returns an engine over the same browser, as another process has it.
 func (e *Engine) Another() *Engine { return &Engine{browser: e.browser} }
+
+// Has reports whether the page of a handle is there.
+func (b *browser) Has(handle []byte) bool { return b.find(handle) != nil }
 
 // Pages returns how many pages the browser has.
 func (b *browser) Pages() int {
@@ -126,6 +130,30 @@ func (e *Engine) Dispose(_ context.Context, handle []byte) error {
 		p.die(bridge.Draining, "pagetools closed the page.")
 	}
 	return nil
+}
+
+// Sweep closes the pages of makers that are over and that nobody keeps.
+func (e *Engine) Sweep(ctx context.Context, over func(ctx context.Context, by string) bool, kept func(context.Context) ([][]byte, error)) (n int, err error) {
+	e.mu.Lock()
+	left := maps.Clone(e.pages)
+	e.mu.Unlock()
+	maps.DeleteFunc(left, func(_ string, p *page) bool { return p.by == "" || !over(ctx, p.by) })
+	if len(left) == 0 {
+		return 0, nil
+	}
+	handles, err := kept(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, handle := range handles {
+		if p := e.find(handle); p != nil {
+			delete(left, p.id)
+		}
+	}
+	for _, p := range left {
+		p.die(bridge.Draining, "pagetools closed the page.")
+	}
+	return len(left), nil
 }
 
 // Handle names the page, where it has an owner.

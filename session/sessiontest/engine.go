@@ -95,7 +95,7 @@ func (e *Engine) Open(ctx context.Context, o session.TabOptions) (session.Tab, e
 	if ctx.Err() != nil {
 		return nil, session.Stopped(ctx, bridge.NotRun)
 	}
-	p := &page{browser: e.browser, id: fmt.Sprintf("page-%d", e.id()), stored: stored}
+	p := &page{browser: e.browser, id: fmt.Sprintf("page-%d", e.id()), stored: stored, by: o.Owner.By}
 	return e.attach(p, o)
 }
 
