@@ -65,7 +65,7 @@ func TestRevokedElsewhere(t *testing.T) {
 	if with, without := status(one.Token), status(""); with != http.StatusForbidden || without != http.StatusUnauthorized {
 		t.Errorf("with its token %d, without one %d", with, without)
 	}
-	c = &callers{p: c.p, file: conf, plan: c.plan} // the next start, which never served it
+	c = &callers{p: c.p, file: c.p.conf, plan: c.plan} // the next start, which never served it
 	if with, without := status(one.Token), status(""); with != http.StatusForbidden || without != http.StatusUnauthorized {
 		t.Errorf("after a start: with its token %d, without one %d", with, without)
 	}
