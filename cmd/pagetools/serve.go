@@ -92,93 +92,6 @@ func demoCommand(p *program) *cobra.Command {
 	}
 }
 
-// listen listens where the faces are served.
-func listen(ctx context.Context, c *config.Config) (net.Listener, error) {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", c.Listen)
-	if err != nil {
-		return nil, cannotListen("--listen", c.Listen, err)
-	}
-	return l, nil
-}
-
-// serve opens the sites, serves them until ctx ends, and drains. asks says that the person at the
-// terminal answers questions.
-func serve(ctx context.Context, p *program, pl plan, asks bool) error {
-	l, err := listen(ctx, p.conf)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = l.Close() }()
-	who := newCallers(p, pl, true)
-	if who.issuers, err = p.issuers(ctx); err != nil {
-		return err
-	}
-	defer who.issuers.close()
-	guards, err := who.guards(l.Addr())
-	if err != nil {
-		return err
-	}
-	page, err := listenConsole(ctx, p.conf) // before there is something to end
-	if err != nil {
-		return err
-	}
-	defer page.close()
-	front := newFront(l, p.log)
-	defer func() { _ = front.Close() }()
-	if pl.node, err = p.join(ctx, &pl, func() { front.wait(guards) }); err != nil {
-		return err
-	}
-	defer pl.node.leave(p)
-	who.plan.node = pl.node
-	a, err := p.start(ctx, pl)
-	if err != nil {
-		return err
-	}
-	defer p.end(a)
-	who.issuers.begin(p, a)
-	a.Keep(l.Addr().String())
-	collectLess()
-	console := serveOperators(ctx, a, who, page)
-	defer console.close()
-	streams := make(chan struct{}) // closed when what waits shall end
-	face, err := mcpFace(p, a, console, who, asks, streams, 0)
-	if err != nil {
-		return err
-	}
-	front.serve(who.handler(a, face, streams, guards, console.nodes))
-	stop, err := p.begin(ctx, a, pl, who, console, "http://"+l.Addr().String(), asks)
-	if err != nil {
-		return err
-	}
-	defer stop() // behind the drain, in which somebody may still answer
-	if err := pl.node.await(ctx, front.failed); err != nil {
-		front.takeNoMore() // what serves it ends now
-		return err
-	}
-	return p.drain(ctx, a, pl.node, front.Server, func() { close(streams) })
-}
-
-// begin opens the sites and says what is served. stop ends what follows files and asks at the terminal.
-func (p *program) begin(ctx context.Context, a *app.App, pl plan, who *callers, console *operators, base string, asks bool) (stop func(), err error) {
-	if err := startBrowser(ctx, p, a); err != nil {
-		return nil, err
-	}
-	unfollow := who.follow(context.WithoutCancel(ctx), a) // also what is revoked while calls finish
-	if openSites(ctx, p, a) {
-		welcome(ctx, p, a, pl, base, console)
-	}
-	unattend, err := p.attend(ctx, a, pl, who, console, asks)
-	if err != nil {
-		unfollow()
-		return nil, err
-	}
-	return func() {
-		unattend()
-		unfollow()
-	}, nil
-}
-
 // handler serves the faces, and where to log in, and operators to other nodes. done ends what waits.
 func (c *callers) handler(a *app.App, face *mcp.Face, done <-chan struct{}, guards transport.Options, operators http.Handler) http.Handler {
 	guards.Callers = c.served()
@@ -190,29 +103,6 @@ func (c *callers) handler(a *app.App, face *mcp.Face, done <-chan struct{}, guar
 		c.issuers.signIn(mux, &guards)
 	}
 	return transport.Guard(c.plan.node.serve(a, mux, guards, operators), guards)
-}
-
-// attend reads files again when they change, where the plan says so, and has the person at the
-// terminal answer questions, until stop is called.
-func (p *program) attend(ctx context.Context, a *app.App, pl plan, who *callers, console *operators,
-	asks bool) (stop func(), err error) {
-	unfollow := func() {}
-	if pl.watched {
-		if unfollow, err = p.followed(ctx, a, who); err != nil {
-			return nil, err
-		}
-	}
-	if !asks {
-		return unfollow, nil
-	}
-	asker, done := p.asker(false)
-	stop = func() { done(); unfollow() }
-	if asker == nil {
-		stop()
-		return nil, terminal.Usage("--ask terminal needs a terminal")
-	}
-	go console.answerAtTerminal(ctx, a.Bridge, asker)
-	return stop, nil
 }
 
 func startBrowser(ctx context.Context, p *program, a *app.App) error {
