@@ -155,7 +155,7 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 	running, stop := context.WithCancel(context.Background())
 	c.stop = stop
 	err = c.join(ctx, o.DataDir, lease.Options{Records: c.records, Lease: o.Lease, About: about, Log: o.Log,
-		Reborn: func(*lease.Life) { c.taken(running) },
+		Reborn: func(*lease.Life) { taken(c, running) },
 		Joined: func(m lease.Member) {
 			o.Log.Info("cluster: joined", slog.String("node", m.Node), slog.String("id", m.ID))
 		},
@@ -191,7 +191,7 @@ func (c *Cluster) Serve(a *App) {
 
 // taken ends the life that other nodes took for dead. The next one is that of another join. A life that ended
 // before anybody heard of it is none.
-func (c *Cluster) taken(running context.Context) {
+func taken(c *Cluster, running context.Context) {
 	if c.node == nil { // joining goes on
 		return
 	}
