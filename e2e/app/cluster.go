@@ -189,7 +189,7 @@ func (c *Cluster) Serve(a *App) {
 	c.node.Renew()
 }
 
-// taken ends the life that other nodes took for dead. The next one is that of another join. A life that ended
+// taken ends the life that other nodes took for dead. Another join begins the next one. A life that ended
 // before anybody heard of it is none.
 func taken(c *Cluster, running context.Context) {
 	if c.node == nil { // joining goes on
