@@ -96,7 +96,7 @@ func (c *callers) read() *config.Config {
 }
 
 // begin begins to find out who calls, by the file as it was read last.
-func (c *callers) begin(ctx context.Context, a *app.App, again bool) error {
+func (c *callers) begin(a *app.App, again bool) error {
 	c.issuers.begin(c.p, a)
 	if !again {
 		return nil

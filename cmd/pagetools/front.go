@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/transport"
@@ -56,17 +55,23 @@ func (f *front) takeNoMore() {
 	_ = f.Shutdown(at)
 }
 
-// end ends the server. Connections end with the replies that they wait for, where those come soon: what served them has
-// ended.
-func (f *front) end() {
-	brief, stop := context.WithTimeout(context.Background(), time.Second)
-	defer stop()
-	_ = f.Shutdown(brief)
-	_ = f.Close()
-}
-
 // wait refuses calls, because this node has not joined its cluster. It can come late: what serves stays.
 func (f *front) wait(guards transport.Options) {
+	h := refusing(guards)
+	if f.handler.CompareAndSwap(nil, &h) {
+		f.listen()
+	}
+}
+
+// pause refuses calls that come from now on, until serve is called again. Connections stay, and those that wait for a
+// reply get it.
+func (f *front) pause(guards transport.Options) {
+	h := refusing(guards)
+	f.handler.Store(&h)
+}
+
+// refusing refuses calls, because this node is not in its cluster.
+func refusing(guards transport.Options) http.Handler {
 	guards.JSONRPCUnder, guards.Credentials = rpcPaths, nil // those of who serves are not touched
 	e := bridge.Errorf(bridge.InternalError, bridge.NoQuorum, bridge.NotRun,
 		"This node of pagetools has not joined its cluster yet. Nothing ran.")
@@ -74,10 +79,7 @@ func (f *front) wait(guards transport.Options) {
 	if guards.Verifier != nil {
 		guards.Verifier = waits{e}
 	}
-	h := transport.Guard(transport.Waiting(e), guards)
-	if f.handler.CompareAndSwap(nil, &h) {
-		f.listen()
-	}
+	return transport.Guard(transport.Waiting(e), guards)
 }
 
 // waits verifies no token: nobody can yet.

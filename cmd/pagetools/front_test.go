@@ -19,7 +19,7 @@ func TestFront(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := newFront(l, slog.New(slog.DiscardHandler))
-	t.Cleanup(func() { f.end(); <-f.failed })
+	t.Cleanup(func() { _ = f.Close(); <-f.failed })
 	is := func(why string, status int) {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+l.Addr().String()+"/webtools", nil)
@@ -50,6 +50,11 @@ func TestFront(t *testing.T) {
 	is("it serves", http.StatusOK)
 	f.wait(guards)
 	is("late news", http.StatusOK)
+	now := f.handler.Load()
+	f.pause(guards)
+	is("between two lives", http.StatusServiceUnavailable)
+	f.serve(*now)
+	is("it serves again", http.StatusOK)
 
 	replied := make(chan int, 1)
 	go func() {

@@ -10,7 +10,6 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/app/embed"
-	"github.com/pagetools/pagetools/transport"
 )
 
 // lives holds what serve keeps from one life to the next. A process has one life. A node of a cluster has
@@ -20,17 +19,22 @@ type lives struct {
 	who *callers
 	// asker asks the person at the terminal; nil asks nobody.
 	asker bridge.Asker
-	// agents, page and peers listen for agents, operators and other nodes; nil listens for nobody.
-	agents, page, peers *lasting
-	engine              *embed.Engine // nil: it is not ours
-	// front refuses calls until the life begins that it is for. It is nil before the first.
+	// page and peers listen for operators and other nodes; nil listens for nobody.
+	page, peers *lasting
+	engine      *embed.Engine // nil: it is not ours
+	// front serves agents. Between two lives it refuses calls.
 	front *front
 }
 
 // serve opens the sites, serves them until ctx ends, and drains. asks says that the person at the terminal
 // answers questions.
 func serve(ctx context.Context, p *program, pl plan, asks bool) error {
-	s := &lives{p: p}
+	l, err := listen(ctx, p.conf)
+	if err != nil {
+		return err
+	}
+	s := &lives{p: p, front: newFront(l, p.log)}
+	defer s.close()
 	if asks {
 		asker, done := p.asker(false)
 		defer done()
@@ -38,14 +42,9 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 			return terminal.Usage("--ask terminal needs a terminal")
 		}
 	}
-	l, err := listen(ctx, p.conf)
-	if err != nil {
-		return err
-	}
-	s.agents, s.who = newLasting(l), newCallers(p, pl, true)
-	defer s.close()
-	for {
-		err := s.live(ctx)
+	s.who = newCallers(p, pl, true)
+	for again := false; ; again = true {
+		err := s.live(ctx, again)
 		if !errors.Is(err, errTaken) {
 			return err
 		}
@@ -68,16 +67,17 @@ func listen(ctx context.Context, c *config.Config) (net.Listener, error) {
 
 // close ends what outlives a life.
 func (s *lives) close() {
-	s.agents.end()
+	_ = s.front.Close()
+	_ = s.front.listener.Close() // nothing was served
 	s.page.end()
 	s.peers.end()
 	s.engine.Close()
 }
 
-// live serves until ctx ends, and drains, or until the other nodes took this one for dead, which is errTaken.
-// Then nothing of the life is left, and the front of the next one refuses calls.
-func (s *lives) live(ctx context.Context) (err error) {
-	p, who := s.p, s.who
+// live serves until ctx ends, and drains, or until the other nodes took this one for dead, and returns errTaken
+// then, when nothing of the life is left. again is true for all lives but the first.
+func (s *lives) live(ctx context.Context, again bool) (err error) {
+	p, who, front := s.p, s.who, s.front
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	who.plan.node = nil // until it has joined
@@ -85,7 +85,7 @@ func (s *lives) live(ctx context.Context) (err error) {
 		return err
 	}
 	defer who.issuers.close()
-	guards, err := who.guards(s.agents.Addr())
+	guards, err := who.guards(front.listener.Addr())
 	if err != nil {
 		return err
 	}
@@ -93,12 +93,6 @@ func (s *lives) live(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	again := s.front != nil
-	if !again {
-		s.front = newFront(s.agents.lend(), p.log)
-	}
-	front := s.front
-	defer front.end()
 	if who.plan.node, err = s.join(ctx, again, func() { front.wait(guards) }); err != nil {
 		if again && ctx.Err() != nil {
 			return nil // there is nothing to drain
@@ -111,10 +105,10 @@ func (s *lives) live(ctx context.Context) (err error) {
 		return err
 	}
 	defer p.end(a)
-	if err := who.begin(ctx, a, again); err != nil {
+	if err := who.begin(a, again); err != nil {
 		return err
 	}
-	a.Keep(s.agents.Addr().String())
+	a.Keep(front.listener.Addr().String())
 	console := serveOperators(ctx, a, who, page)
 	defer console.close()
 	streams := make(chan struct{}) // closed when what waits shall end
@@ -129,23 +123,15 @@ func (s *lives) live(ctx context.Context) (err error) {
 	}
 	defer stop() // behind the drain, in which somebody may still answer
 	if err := who.plan.node.await(ctx, front.failed); err != nil {
-		close(streams)
-		s.ends(err, guards)
+		if close(streams); errors.Is(err, errTaken) {
+			front.pause(guards)
+			p.say("warning: %v", err)
+		} else {
+			front.takeNoMore() // what serves it ends now
+		}
 		return err
 	}
 	return p.drain(ctx, a, who.plan.node, front.Server, func() { close(streams) })
-}
-
-// ends has what serves a life take no more. Where another one follows, its front takes over, and refuses calls
-// until that begins.
-func (s *lives) ends(why error, guards transport.Options) {
-	s.front.takeNoMore()
-	if !errors.Is(why, errTaken) {
-		return
-	}
-	s.p.say("warning: %v", why)
-	s.front = newFront(s.agents.lend(), s.p.log)
-	s.front.wait(guards)
 }
 
 // consoleListener returns the listener for the operators' page.
@@ -172,7 +158,7 @@ func (s *lives) begin(ctx context.Context, a *app.App, console *operators, again
 		p.say("note: the node %s serves again", who.plan.node.name)
 	case opened:
 		collectLess()
-		welcome(ctx, p, a, who.plan, "http://"+s.agents.Addr().String(), console)
+		welcome(ctx, p, a, who.plan, "http://"+s.front.listener.Addr().String(), console)
 	}
 	unwatch := func() {}
 	if who.plan.watched {
