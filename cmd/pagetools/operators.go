@@ -155,6 +155,7 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 		socket.Named = true
 		if n := who.plan.node; n != nil {
 			socket.Peers = n.cluster.Peers // any of them reaches all nodes
+			socket.Connections = connections{n.cluster.Connections, p}
 		}
 		routes := slices.Concat(console.New(a.Bridge, socket).Routes(), []transport.Route{o.reloadRoute()}, o.pairRoutes(), o.clusterRoutes())
 		o.serve(transport.Server(l.guard(transport.NewMux(routes...), p.log), p.log), l)

@@ -136,7 +136,7 @@ func serve(ctx context.Context, p *program, pl plan, asks bool) error {
 		return err
 	}
 	defer p.end(a)
-	who.issuers.begin(p, a)
+	who.issuers.begin(ctx, p, a, pl.node)
 	a.Keep(l.Addr().String())
 	collectLess()
 	console := serveOperators(ctx, a, who, page)
