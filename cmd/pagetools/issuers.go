@@ -81,6 +81,7 @@ func (i *issuers) begin(ctx context.Context, p *program, a *app.App, n *node) {
 			Client:   &http.Client{Transport: i.documents.Transport(nil)},
 			Revoked:  func() { a.Bridge.Revoke(); a.Revoke() }}
 		if n != nil {
+			own.Clients, own.Connections, own.Browsers = n.cluster.Clients, n.cluster.Connections, n.cluster.Browsers
 			own.Once, own.Key = n.cluster.Once, n.cluster.SignIn
 		}
 		i.own = authserver.New(own)
@@ -103,7 +104,7 @@ func (i *issuers) compare(ctx context.Context) {
 	for {
 		select {
 		case <-again.C:
-			i.own.Compare(ctx)
+			authserver.Compare(ctx, i.own)
 		case <-ctx.Done():
 			return
 		}

@@ -17,7 +17,6 @@ import (
 	"sync/atomic"
 
 	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/bridge/store"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
@@ -315,13 +314,6 @@ func (n *node) configure(o *app.Options) {
 		n.cluster.Bridge(&o.Bridge)
 		_ = o.Credentials.Close() // of this machine
 		o.Homes, o.Shared, o.Catalog, o.Credentials = n.cluster.Homes, n.cluster.Shared, n.cluster.Catalog, n.cluster.Logins
-	}
-}
-
-// remember puts whom people let in at any node in the place of what is in the data folder.
-func (n *node) remember(s *store.Store) {
-	if n != nil {
-		s.Clients, s.Connections, s.Browsers = n.cluster.Clients, n.cluster.Connections, n.cluster.Browsers
 	}
 }
 

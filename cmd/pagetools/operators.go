@@ -155,7 +155,8 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 		socket.Named = true
 		if n := who.plan.node; n != nil {
 			socket.Peers = n.cluster.Peers // any of them reaches all nodes
-			socket.Connections = connections{n.cluster.Connections, p}
+			options.Connections = connections{n.cluster.Connections, p}
+			socket.Connections = options.Connections
 		}
 		routes := slices.Concat(console.New(a.Bridge, socket).Routes(), []transport.Route{o.reloadRoute()}, o.pairRoutes(), o.clusterRoutes())
 		o.serve(transport.Server(l.guard(transport.NewMux(routes...), p.log), p.log), l)
@@ -165,7 +166,9 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 	}
 	options.Peers = who.plan.node.peers(o.inbox.peers)
 	if kept := a.Memory(); kept != nil {
-		options.Connections = connections{kept.Connections, p}
+		if options.Connections == nil {
+			options.Connections = connections{kept.Connections, p}
+		}
 		o.logins = console.NewLogins(kept.Logins)
 		options.Logins = o.logins
 	}

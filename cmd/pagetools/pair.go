@@ -204,7 +204,7 @@ type letIn struct {
 	live map[string]http.RoundTripper
 }
 
-func (p *program) letIn(s *store.Store) letIn {
+func letInOf(p *program, s *store.Store) letIn {
 	in := letIn{Connections: s.Connections, a: &approver{p: p}}
 	in.live, _ = in.a.live() // without one, there is the folder
 	return in
@@ -253,7 +253,7 @@ func listConnections(ctx context.Context, p *program, asJSON bool) error {
 		return err
 	}
 	defer p.end(s)
-	all, err := p.letIn(s).All(ctx)
+	all, err := letInOf(p, s).All(ctx)
 	if err != nil {
 		return err
 	}
@@ -285,7 +285,7 @@ func revokeConnection(ctx context.Context, p *program, id string) error {
 		return err
 	}
 	defer p.end(s)
-	in := p.letIn(s)
+	in := letInOf(p, s)
 	all, err := in.All(ctx)
 	if err != nil {
 		return err

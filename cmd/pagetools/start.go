@@ -107,7 +107,6 @@ func (p *program) startWith(ctx context.Context, pl plan, complete func(*app.Opt
 		if o.Memory, err = p.openMemory(ctx); err != nil {
 			return nil, err
 		}
-		pl.node.remember(o.Memory)
 	}
 	a, err := app.Start(ctx, o)
 	switch {

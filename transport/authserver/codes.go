@@ -40,23 +40,29 @@ func twiceOf(d bridge.Digest) string { return "twice " + b64.EncodeToString(d[:]
 func pairingOf(code string) string   { return "pairing " + digestOf(code) }
 func digestOf(text string) string    { d := sha256.Sum256([]byte(text)); return b64.EncodeToString(d[:]) }
 
+// codes keeps what counts once.
+type codes struct {
+	once bridge.Once
+	now  func() time.Time
+}
+
 // began reports whether a request was not answered yet.
-func (s *Server) began(ctx context.Context, q *request) (bool, error) {
-	value, _, err := s.o.Once.Take(ctx, answerOf(q))
+func (c codes) began(ctx context.Context, q *request) (bool, error) {
+	value, _, err := c.once.Take(ctx, answerOf(q))
 	return value == nil, err
 }
 
 // end notes that a request was answered. It returns false for one that was answered before.
-func (s *Server) end(ctx context.Context, q *request) (bool, error) {
-	return s.o.Once.Put(ctx, answerOf(q), []byte("answered"), q.Until)
+func (c codes) end(ctx context.Context, q *request) (bool, error) {
+	return c.once.Put(ctx, answerOf(q), []byte("answered"), q.Until)
 }
 
-// addCode keeps what a person let a client have, and returns the code for it.
-func (s *Server) addCode(ctx context.Context, g given) (string, error) {
+// add keeps what a person let a client have, and returns the code for it.
+func (c codes) add(ctx context.Context, g given) (string, error) {
 	code, digest := newSecret("ptc_")
 	value, err := json.Marshal(g)
 	if err == nil {
-		_, err = s.o.Once.Put(ctx, codeOf(digest), value, s.o.Now().Add(codeTime))
+		_, err = c.once.Put(ctx, codeOf(digest), value, c.now().Add(codeTime))
 	}
 	if err != nil {
 		return "", fmt.Errorf("keeping a code: %w", err)
@@ -64,10 +70,10 @@ func (s *Server) addCode(ctx context.Context, g given) (string, error) {
 	return code, nil
 }
 
-// takeCode returns what a code is for, the first time. Afterwards it says which connection was made of
+// take returns what a code is for, the first time. Afterwards it says which connection was made of
 // it.
-func (s *Server) takeCode(ctx context.Context, d bridge.Digest) (g *given, again string, err error) {
-	value, first, err := s.o.Once.Take(ctx, codeOf(d))
+func (c codes) take(ctx context.Context, d bridge.Digest) (g *given, again string, err error) {
+	value, first, err := c.once.Take(ctx, codeOf(d))
 	if err != nil || value == nil {
 		return nil, "", err
 	}
@@ -78,13 +84,13 @@ func (s *Server) takeCode(ctx context.Context, d bridge.Digest) (g *given, again
 	if first {
 		return g, "", nil
 	}
-	_, err = s.wasTwice(ctx, d)
+	_, err = c.wasTwice(ctx, d)
 	return nil, g.Connection, err
 }
 
 // wasTwice notes that a code was used, and reports whether that was noted before: of two uses one sees the
 // other.
-func (s *Server) wasTwice(ctx context.Context, d bridge.Digest) (bool, error) {
-	first, err := s.o.Once.Put(ctx, twiceOf(d), []byte("used"), s.o.Now().Add(2*codeTime))
+func (c codes) wasTwice(ctx context.Context, d bridge.Digest) (bool, error) {
+	first, err := c.once.Put(ctx, twiceOf(d), []byte("used"), c.now().Add(2*codeTime))
 	return !first, err
 }

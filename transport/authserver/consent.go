@@ -36,7 +36,7 @@ func (s *Server) consent(w http.ResponseWriter, r *http.Request) {
 	q, ours := s.opened(r, v.Get("token"))
 	if ours {
 		var err error
-		if ours, err = s.began(r.Context(), q); err != nil {
+		if ours, err = s.codes.began(r.Context(), q); err != nil {
 			s.refuse(w, r, failed(err))
 			return
 		}
@@ -72,14 +72,14 @@ func (s *Server) allow(w http.ResponseWriter, r *http.Request, q *request, v url
 			return
 		}
 	}
-	ended, err := s.end(r.Context(), q)
+	ended, err := s.codes.end(r.Context(), q)
 	if err == nil && !ended {
 		s.refuse(w, r, fault("invalid_request", "This page was answered already."))
 		return
 	}
 	code := ""
 	if err == nil {
-		code, err = s.addCode(r.Context(), given{request: *q, Person: person.Name, Connection: newID()})
+		code, err = s.codes.add(r.Context(), given{request: *q, Person: person.Name, Connection: newID()})
 	}
 	if err != nil {
 		s.refuse(w, r, failed(err))
@@ -108,7 +108,7 @@ func (s *Server) logIn(w http.ResponseWriter, r *http.Request, v url.Values) (*P
 	}
 	var person *Person
 	if strings.TrimSpace(code) != "" {
-		name, err := s.paired(r.Context(), code)
+		name, err := s.codes.paired(r.Context(), code)
 		if err != nil {
 			return nil, failed(err)
 		}

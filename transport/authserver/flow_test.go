@@ -325,13 +325,13 @@ func TestTwoServers(t *testing.T) {
 
 	last := b.connect()
 	revoked := a.caller(last.Access).Revoked
-	if a.server.Compare(t.Context()); isClosed(revoked) {
+	if authserver.Compare(t.Context(), a.server); isClosed(revoked) {
 		t.Error("a connection that lives is revoked")
 	}
 	if _, err := b.server.Disconnect(t.Context(), b.caller(last.Access).CredentialID); err != nil {
 		t.Fatal(err)
 	}
-	if a.server.Compare(t.Context()); !isClosed(revoked) || a.lets(last.Access, "/mcp") {
+	if authserver.Compare(t.Context(), a.server); !isClosed(revoked) || a.lets(last.Access, "/mcp") {
 		t.Error("a connection that was ended at the other server goes on")
 	}
 }

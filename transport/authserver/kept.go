@@ -125,7 +125,7 @@ func (k *kept) keep(d bridge.Digest, found seen, changes int, now time.Time) (se
 }
 
 // Compare revokes the callers of connections that another process removed.
-func (s *Server) Compare(ctx context.Context) {
+func Compare(ctx context.Context, s *Server) {
 	s.kept.mu.Lock()
 	gone := maps.Clone(s.kept.live) // those that come later are not in the list
 	s.kept.mu.Unlock()

@@ -65,14 +65,14 @@ func newCode() string {
 }
 
 // paired returns the person of a code, once, however it is written; "" is none.
-func (s *Server) paired(ctx context.Context, typed string) (string, error) {
-	code := strings.Map(func(c rune) rune {
-		if c == '-' || c == ' ' {
+func (c codes) paired(ctx context.Context, typed string) (string, error) {
+	code := strings.Map(func(r rune) rune {
+		if r == '-' || r == ' ' {
 			return -1
 		}
-		return c
+		return r
 	}, strings.ToUpper(typed))
-	person, first, err := s.o.Once.Take(ctx, pairingOf(code))
+	person, first, err := c.once.Take(ctx, pairingOf(code))
 	if !first {
 		return "", err
 	}

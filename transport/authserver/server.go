@@ -45,6 +45,7 @@ type Server struct {
 	o         Options
 	seal      cipher.AEAD
 	pairings  pairings
+	codes     codes
 	documents documents
 	kept      kept
 	hashing   chan struct{} // has a place for the password that is looked at
@@ -59,7 +60,7 @@ type Server struct {
 // New makes a server.
 func New(o Options) *Server {
 	o = o.withDefaults()
-	s := &Server{o: o, seal: newSeal(o.Key), hashing: make(chan struct{}, 1),
+	s := &Server{o: o, seal: newSeal(o.Key), codes: codes{o.Once, o.Now}, hashing: make(chan struct{}, 1),
 		registrations: newLimiter(o.Now, registrationsPerHour, hour), fetches: newLimiter(o.Now, fetchesPerMinute, minute),
 		attempts: newLimiter(o.Now, attemptsPerMinute, minute), guesses: newLimiter(o.Now, guessesPerHour, hour)}
 	s.documents.fetching = make(chan struct{}, mostFetches)

@@ -93,7 +93,7 @@ func issue(now time.Time) (*tokens, []bridge.Secret) {
 
 func (s *Server) byCode(ctx context.Context, v url.Values) (*tokens, *problem) {
 	digest := bridge.Digest(sha256.Sum256([]byte(v.Get("code"))))
-	g, again, err := s.takeCode(ctx, digest)
+	g, again, err := s.codes.take(ctx, digest)
 	switch {
 	case err != nil:
 		return nil, failed(err)
@@ -117,7 +117,7 @@ func (s *Server) byCode(ctx context.Context, v url.Values) (*tokens, *problem) {
 		Redirect: g.Redirect, Resource: g.Resource, Since: now, Until: now.Add(refreshTime)}, secrets...)
 	twice := false
 	if err == nil {
-		twice, err = s.wasTwice(ctx, digest)
+		twice, err = s.codes.wasTwice(ctx, digest)
 	}
 	switch {
 	case err != nil:

@@ -92,7 +92,7 @@ func (c *Cluster) find(ctx context.Context, w *want, caller string) (p place, er
 		return place{node: n, why: "key"}, nil
 	}
 	session := w.session
-	if w.batch != "" && !c.isShared(w.site) {
+	if w.batch != "" && !isShared(c, w.site) {
 		session = w.batch
 	}
 	if session != "" && caller != "" && c.o.Directory != nil {
@@ -154,7 +154,7 @@ func (c *Cluster) begins(p place) place {
 }
 
 // isShared reports whether calls of a site without a session share a page.
-func (c *Cluster) isShared(site string) bool {
+func isShared(c *Cluster, site string) bool {
 	if c.o.Owner == nil {
 		return false
 	}

@@ -22,6 +22,9 @@ import (
 
 func digestOf(text string) bridge.Digest { return sha256.Sum256([]byte(text)) }
 
+// passes waits, by the clock of synctest.
+func passes(d time.Duration) { <-time.After(d) }
+
 // lasting makes a secret.
 func lasting(text string, kind bridge.SecretKind, life time.Duration) bridge.Secret {
 	return bridge.Secret{Digest: digestOf(text), Kind: kind, Until: time.Now().Add(life)}
@@ -77,7 +80,7 @@ func TestConnectionsOfNodes(t *testing.T) {
 		}
 		find("code", bridge.SecretCode)
 		find("x", "")
-		time.Sleep(2 * time.Minute)
+		passes(2 * time.Minute)
 		find("a1", bridge.SecretAccess)
 		if got := find("a1", bridge.SecretAccess); time.Since(got.Used) > time.Minute {
 			t.Errorf("it was used at %v", got.Used)
@@ -108,7 +111,7 @@ func TestConnectionsOfNodes(t *testing.T) {
 			t.Errorf("%d of 8 renewed with one token", won.Load())
 		}
 		find("r1", bridge.SecretSpent)
-		time.Sleep(time.Hour)
+		passes(time.Hour)
 		find("a1", "")
 		if gone, err := b.Disconnect(ctx, c.ID); !gone || err != nil {
 			t.Errorf("disconnect: %v, %v", gone, err)
@@ -122,7 +125,7 @@ func TestConnectionsOfNodes(t *testing.T) {
 			t.Errorf("there are %v, %v", lives, err)
 		}
 		no(t, "open", a.Open(ctx, bridge.Connection{ID: "short", Person: "me", Since: time.Now(), Until: time.Now().Add(time.Hour)}, lasting("rs", bridge.SecretRefresh, 24*time.Hour)))
-		time.Sleep(time.Hour)
+		passes(time.Hour)
 		find("rs", "")
 		if renewed, err := b.Renew(ctx, digestOf("rs"), later); renewed || err != nil {
 			t.Errorf("a connection that is over renews: %v, %v", renewed, err)
@@ -140,7 +143,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		s := vault.NewConnections(w.options("A"))
 		open := func(id, person string, life time.Duration) {
 			t.Helper()
-			time.Sleep(time.Second)
+			passes(time.Second)
 			no(t, "open", s.Open(ctx, bridge.Connection{ID: id, Person: person, Since: time.Now(), Until: time.Now().Add(life)}, lasting(id, bridge.SecretRefresh, 1000*time.Hour)))
 		}
 		open("over", "other", time.Minute)
@@ -212,7 +215,7 @@ func TestClientsOfNodes(t *testing.T) {
 		if !known("a") || !known("used") {
 			t.Error("the other node does not know them")
 		}
-		time.Sleep(24 * time.Hour)
+		passes(24 * time.Hour)
 		if known("a") || !known("used") {
 			t.Errorf("after a day, the unused one is known %v, the used one %v", known("a"), known("used"))
 		}
@@ -262,7 +265,7 @@ func TestBrowsersOfNodes(t *testing.T) {
 		if got := persons(); !slices.Equal(got, []string{"", "", "me", "other", ""}) {
 			t.Errorf("after one was forgotten: %q", got)
 		}
-		time.Sleep(time.Hour)
+		passes(time.Hour)
 		if got := persons(); !slices.Equal(got, []string{"", "", "", "other", ""}) {
 			t.Errorf("later the browsers are logged in as %q", got)
 		}
@@ -307,7 +310,7 @@ func TestOnceOfNodes(t *testing.T) {
 		if value, first, err := a.Take(ctx, "another"); value != nil || first || err != nil {
 			t.Errorf("one that nobody put: %q, %v, %v", value, first, err)
 		}
-		time.Sleep(time.Minute)
+		passes(time.Minute)
 		if value, _, err := b.Take(ctx, "code"); value != nil || err != nil {
 			t.Errorf("when its time is over: %q, %v", value, err)
 		}
