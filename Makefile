@@ -71,7 +71,7 @@ fuzz: ## fuzz each decoder of strangers' input; FUZZTIME=60s
 	@scripts/fuzz.sh
 
 # What make test leaves to a whole browser, and to its own WebMCP. A test holds this to the tests.
-WHOLE := TestContract|TestChallenged|TestNative|TestDevices|TestKinds|TestWindowBombs|TestRequestVectors|Killed|TestServiceWorkers|OfAProfile|OperatorsProfile|OfAPerson|TestIdleBrowser|TestReattach|TestTwoOwners
+WHOLE := TestContract|TestChallenged|TestNative|TestDevices|TestKinds|TestWindowBombs|TestRequestVectors|Killed|TestServiceWorkers|OfAProfile|OperatorsProfile|OfAPerson|TestIdleBrowser|TestReattach
 
 .PHONY: contract
 contract: ## hold the engine to its contract in a whole browser; make test does it in the headless shell

@@ -73,6 +73,15 @@ type Owner struct {
 	// Holds reports whether the tab is still this process's. Where it is not, Tab.Close leaves it as it
 	// is, because another process may have it.
 	Holds func() bool
+	// By names the process that makes a tab, for Reattacher.Sweep; "" is no name.
+	By string
+}
+
+// OtherOwner returns the error of what an owner before the newest asks of a tab: nothing happened.
+func OtherOwner() *bridge.Error {
+	e := bridge.Errorf(bridge.InternalError, bridge.NoQuorum, bridge.NotRun, "Another node of pagetools has this session by now. Nothing ran.")
+	e.Retry = bridge.QuorumRetry
+	return e
 }
 
 // Surface is the interface that pages meet in another host: what is not in it is hidden.
@@ -144,6 +153,9 @@ type Reattacher interface {
 	Attach(ctx context.Context, handle []byte, o TabOptions) (Tab, error)
 	// Dispose closes a tab that no process has.
 	Dispose(ctx context.Context, handle []byte) error
+	// Sweep closes the tabs of makers that are over, by Owner.By, but for those of the handles that kept
+	// returns, and returns how many it closed. It asks kept after it has found them, and only then.
+	Sweep(ctx context.Context, over func(ctx context.Context, by string) bool, kept func(context.Context) ([][]byte, error)) (int, error)
 }
 
 // Detachable is a Tab that another process can go on with. It is optional.

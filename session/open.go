@@ -31,6 +31,9 @@ func (l *lease) Open(ctx context.Context, page string) error {
 	bounded, cancel := context.WithTimeout(ctx, m.o.Navigation)
 	defer cancel()
 	before := l.view.Load().document
+	if err := l.lost(); err != nil {
+		return err
+	}
 	if err := l.tab.Load(bounded, address); err != nil {
 		e := bridge.AsError(err)
 		l.reported = l.isDead() || e.Reason == bridge.PageCrashed || e.Reason == bridge.BrowserLost

@@ -40,6 +40,7 @@ const (
 // goroutine owns it; the catalog is an immutable snapshot.
 type Page struct {
 	tab     Tab
+	owner   Owner    // where the page outlives this process
 	origins []string // whose documents count as the site's own
 	wait    WaitFor
 	patient bool // it is looked at for longer before it counts as opened

@@ -72,7 +72,7 @@ func (s Sessions) ViewOne(ctx context.Context, id string) (bridge.View, error) {
 	if ses == nil {
 		return nil, unseen()
 	}
-	return ses.watchers.view(ctx, ses.page.tab)
+	return ses.watchers.view(ctx, ses.page)
 }
 
 // PictureOne implements bridge.Sessions.
@@ -81,7 +81,7 @@ func (s Sessions) PictureOne(ctx context.Context, id string) ([]byte, error) {
 	if ses == nil {
 		return nil, unseen()
 	}
-	return pictureOf(ctx, ses.page.tab)
+	return pictureOf(ctx, ses.page)
 }
 
 // find returns a session that has a page, or nil.

@@ -385,7 +385,7 @@ func ownPage(m *Manager, tab Tab, s *site, options TabOptions, prev *bridge.Cata
 	limits.ForbidParams = s.ForbidParams
 	page := newPage(tab, append([]string{s.Origin}, s.Origins...), s.WaitFor, patient, limits,
 		func() { m.changed(s.Name) }, m.o.Log.With("site", s.Name))
-	page.over = s.over
+	page.over, page.owner = s.over, options.Owner
 	m.background.Go(func() {
 		defer options.Bytes.Close()
 		page.own(prev)

@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -15,7 +18,8 @@ import (
 type Takeovers interface {
 	// Owner returns who owns the page of a session.
 	Owner(opened int64) Owner
-	// Inherited returns what the process before kept of the page; nil is nothing.
+	// Inherited returns what the process before kept of the page; nil is nothing. Where this process had the
+	// page already when it opened the session again, it is nothing, too.
 	Inherited(opened int64) []byte
 	// Keep keeps what the next process needs, up to 16 KiB; nil says that the page ends with this process.
 	Keep(ctx context.Context, opened int64, page []byte) error
@@ -65,11 +69,18 @@ func openLasting(m *Manager, w *waiter, ses *session, by Takeovers) {
 	if err == nil {
 		err = keep(ctx, ses, &is, by)
 	}
-	if err != nil && is.page != nil {
+	home := ses.home
+	switch {
+	case err == nil || is.page == nil:
+	case is.attached: // what was kept of it stands, and its state must not go untold
+		is.page.leave(m, by, home)
+		is.page, home = nil, 0
+	default:
 		is.page.close()
 		is.page = nil
 	}
 	m.with(func(st *state) {
+		ses.home = home
 		ses.options, ses.created, ses.lasts, ses.attached = is.options, is.created, is.lasts, is.attached
 		st.opened(w, ses, is.page, err)
 	})
@@ -119,6 +130,9 @@ func attach(m *Manager, w *waiter, owner Owner, text []byte) (lasting, error) {
 		ctx, cancel := context.WithTimeout(w.site.life, m.o.Navigation)
 		defer cancel()
 		is.page, err = attachPage(ctx, m, w, is.options, owner, was.Tab)
+	}
+	if err != nil && !owner.Holds() { // another process may have it
+		return is, OtherOwner()
 	}
 	if err != nil {
 		m.o.Log.Warn("session: its page is lost", "site", w.site.Name, "error", err)
@@ -198,27 +212,60 @@ func leave(st *state, ses *session) {
 	othersOf(m)
 	st.hold(ses.key.caller, -1)
 	st.closing++
-	m.leaving.Go(func() { // ends within the bounds of detach and of Leave
+	m.leaving.Go(func() { // ends within the bounds of Page.leave
 		ses.watchers.end()
-		ses.page.detach()
-		ctx, cancel := context.WithTimeout(context.Background(), keepTime)
-		defer cancel()
 		if by, ok := m.o.Homes.(Takeovers); ok {
-			if err := by.Leave(ctx, ses.home); err != nil {
-				m.o.Log.Warn("session: other processes have it when this one has ended", "error", err)
-			}
+			ses.page.leave(m, by, ses.home)
 		}
 		m.with(func(st *state) { st.closing-- })
 	})
 }
 
-// detach leaves the tab as it is.
-func (p *Page) detach() {
+// lost refuses what would change or show a page that is another process's by now. It asks nobody.
+func (p *Page) lost() error {
+	if p.owner.Holds != nil && !p.owner.Holds() {
+		return OtherOwner()
+	}
+	return nil
+}
+
+// leave leaves the page of a session as it is, and the session to the next process.
+func (p *Page) leave(m *Manager, by Takeovers, home int64) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	if tab, ok := p.tab.(Detachable); ok {
 		_ = tab.Detach(ctx)
 	}
+	ctx, cancel = context.WithTimeout(context.Background(), keepTime)
+	defer cancel()
+	if err := by.Leave(ctx, home); err != nil {
+		m.o.Log.Warn("session: other processes have it when this one has ended", "error", err)
+	}
+}
+
+// Sweep closes the pages that outlived the process that made them, and that nobody keeps. over reports whether
+// a process has ended, by Owner.By, and pages returns what is kept of all pages. It returns how many it closed.
+func (s Sessions) Sweep(ctx context.Context, over func(ctx context.Context, by string) bool, pages func(context.Context) ([][]byte, error)) (n int, err error) {
+	handles := func(ctx context.Context) (all [][]byte, err error) {
+		texts, err := pages(ctx)
+		for _, text := range texts {
+			var is kept
+			if failed := json.Unmarshal(text, &is); failed != nil {
+				return nil, fmt.Errorf("reading what was kept of a page: %w", failed)
+			}
+			all = append(all, is.Tab)
+		}
+		return all, err
+	}
+	var engines []Engine
+	s.m.with(func(*state) { engines = slices.Collect(maps.Keys(s.m.engines)) })
+	for _, e := range engines {
+		if r, ok := e.(Reattacher); ok {
+			closed, failed := r.Sweep(ctx, over, handles)
+			n, err = n+closed, errors.Join(err, failed)
+		}
+	}
+	return n, err
 }
 
 // Dispose closes the page of a session of a site that no process has, by what was kept of it.

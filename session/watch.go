@@ -16,24 +16,30 @@ var (
 )
 
 // Screenshot returns what a person would see of the page.
-func (l *lease) Screenshot(ctx context.Context) ([]byte, error) { return pictureOf(ctx, l.tab) }
+func (l *lease) Screenshot(ctx context.Context) ([]byte, error) { return pictureOf(ctx, l.Page) }
 
-func pictureOf(ctx context.Context, tab Tab) ([]byte, error) {
-	shows, ok := tab.(Photographer)
+func pictureOf(ctx context.Context, p *Page) ([]byte, error) {
+	shows, ok := p.tab.(Photographer)
 	if !ok {
 		return nil, unseen()
+	}
+	if err := p.lost(); err != nil {
+		return nil, err
 	}
 	return shows.Screenshot(ctx)
 }
 
 // View shows the page to a person, until the call releases it.
-func (l *lease) View(ctx context.Context) (bridge.View, error) { return l.watchers.view(ctx, l.tab) }
+func (l *lease) View(ctx context.Context) (bridge.View, error) { return l.watchers.view(ctx, l.Page) }
 
-// view shows a tab, until end.
-func (ws *watchers) view(ctx context.Context, tab Tab) (bridge.View, error) {
-	shows, ok := tab.(Watchable)
+// view shows a page, until end.
+func (ws *watchers) view(ctx context.Context, p *Page) (bridge.View, error) {
+	shows, ok := p.tab.(Watchable)
 	if !ok {
 		return nil, unseen()
+	}
+	if err := p.lost(); err != nil {
+		return nil, err
 	}
 	if e := ws.enter(); e != nil {
 		return nil, e
@@ -43,7 +49,7 @@ func (ws *watchers) view(ctx context.Context, tab Tab) (bridge.View, error) {
 		ws.leave(nil)
 		return nil, err
 	}
-	w := &watcher{View: inner, of: ws}
+	w := &watcher{View: inner, page: p, of: ws}
 	if !ws.admit(w) {
 		w.Close()
 		return nil, unseen()
@@ -114,8 +120,25 @@ func (ws *watchers) end() {
 type watcher struct {
 	bridge.View
 
+	page *Page
 	of   *watchers
 	once sync.Once
+}
+
+// Act does something in the page, while it is this process's.
+func (w *watcher) Act(ctx context.Context, in bridge.Input) error {
+	if err := w.page.lost(); err != nil {
+		return err
+	}
+	return w.View.Act(ctx, in)
+}
+
+// Text returns a text of the page, while it is this process's.
+func (w *watcher) Text(ctx context.Context) (string, error) {
+	if err := w.page.lost(); err != nil {
+		return "", err
+	}
+	return w.View.Text(ctx)
 }
 
 // Close ends the view.

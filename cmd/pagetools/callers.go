@@ -29,7 +29,7 @@ type callers struct {
 	// plan has the targets that are served; its targets are behind mu.
 	plan plan
 	mu   sync.Mutex
-	// file has the callers as they were read last. It belongs to whoever follows the file.
+	// file has the callers as they were read last. Whoever follows the file changes it, behind mu.
 	file *config.Config
 	// again has who asks for it; nil where the process reads no file again.
 	again chan chan<- reloaded
@@ -76,7 +76,7 @@ func (c *callers) guards(addr net.Addr) (transport.Options, error) {
 			"this machine may call: remove the key to have it so, or add a caller", conf.File)
 	}
 	o := transport.Options{Listen: addr.String(), Hosts: conf.AllowHosts, Origins: conf.CORS, PublicURL: string(conf.PublicURL), Words: optionWords,
-		Open: transport.AboutPaths, Log: c.p.log, Callers: c.ofFaces(conf), Credentials: &c.faces}
+		Open: transport.AboutPaths, Log: c.p.log, Callers: c.ofFaces(c.read()), Credentials: &c.faces}
 	if c.issuers != nil {
 		o.Verifier = c.issuers
 	}
@@ -86,6 +86,31 @@ func (c *callers) guards(addr net.Addr) (transport.Options, error) {
 	}
 	c.endpoint = cmp.Or(strings.TrimSuffix(o.PublicURL, "/"), "http://"+o.Listen)
 	return o, nil
+}
+
+// read returns the file as it was read last.
+func (c *callers) read() *config.Config {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.file
+}
+
+// begin begins to find out who calls, by the file as it was read last.
+func (c *callers) begin(ctx context.Context, a *app.App, again bool) error {
+	c.issuers.begin(c.p, a)
+	if !again {
+		return nil
+	}
+	file := c.read()
+	a.Bridge.SetRates(file.Rates())
+	if c.issuers == nil {
+		return nil
+	}
+	all, err := issuersOf(file)
+	if err == nil {
+		c.issuers.replace(c.p, all, peopleOf(file))
+	}
+	return err
 }
 
 // setTools takes over the modes in which the callers of a file see tools over MCP, and who of them
@@ -254,7 +279,9 @@ func (c *callers) reload(ctx context.Context, a *app.App, told *sync.WaitGroup) 
 	}
 	a.Bridge.SetRates(next.Rates()) // first: nobody new is without theirs
 	c.plan.node.revoke(c.file, next)
+	c.mu.Lock()
 	c.file = next
+	c.mu.Unlock()
 	revoked := c.faces.Replace(c.ofFaces(next))
 	revoked = append(revoked, c.console.Replace(c.ofConsole(next))...)
 	if c.setTools(next); c.issuers != nil {
@@ -299,8 +326,11 @@ type hangups struct {
 	terminals []any         // streams that were terminals when following began
 }
 
-// follow makes SIGHUP come over the channel from now on. It is called once.
+// follow makes SIGHUP come over the channel from now on.
 func (h *hangups) follow(streams ...any) <-chan struct{} {
+	if h.followed.Load() { // by the life before
+		return h.came
+	}
 	for _, s := range streams {
 		if terminal.Is(s) {
 			h.terminals = append(h.terminals, s)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/transport"
@@ -55,14 +56,37 @@ func (f *front) takeNoMore() {
 	_ = f.Shutdown(at)
 }
 
-// wait refuses calls, because the engine of the cluster does not answer. It can come late: what serves stays.
+// end ends the server. Connections end with the replies that they wait for, where those come soon: what served them has
+// ended.
+func (f *front) end() {
+	brief, stop := context.WithTimeout(context.Background(), time.Second)
+	defer stop()
+	_ = f.Shutdown(brief)
+	_ = f.Close()
+}
+
+// wait refuses calls, because this node has not joined its cluster. It can come late: what serves stays.
 func (f *front) wait(guards transport.Options) {
 	guards.JSONRPCUnder, guards.Credentials = rpcPaths, nil // those of who serves are not touched
 	e := bridge.Errorf(bridge.InternalError, bridge.NoQuorum, bridge.NotRun,
-		"This node of pagetools is starting, and the engine of its cluster does not answer. Nothing ran.")
+		"This node of pagetools has not joined its cluster yet. Nothing ran.")
 	e.Retry = bridge.QuorumRetry
+	if guards.Verifier != nil {
+		guards.Verifier = waits{e}
+	}
 	h := transport.Guard(transport.Waiting(e), guards)
 	if f.handler.CompareAndSwap(nil, &h) {
 		f.listen()
 	}
 }
+
+// waits verifies no token: nobody can yet.
+type waits struct{ why *bridge.Error }
+
+// Verify implements transport.Verifier.
+func (w waits) Verify(*http.Request, string) (bridge.Caller, *transport.Refusal) {
+	return bridge.Caller{}, &transport.Refusal{Error: w.why}
+}
+
+// Challenge implements transport.Verifier.
+func (w waits) Challenge(*http.Request) string { return "Bearer" }

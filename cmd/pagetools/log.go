@@ -281,6 +281,9 @@ func tracesWanted(env func(string) string) (wanted bool, problem string) {
 // startTracing returns a tracer when the OTEL_* variables ask for traces, and nil otherwise.
 // Traces never keep a call from running: what is wrong with them is a warning.
 func (p *program) startTracing(ctx context.Context) trace.Tracer {
+	if p.spans != nil { // of the life before
+		return p.spans.Tracer(tracerName)
+	}
 	wanted, problem := tracesWanted(os.Getenv)
 	if problem != "" {
 		p.say("warning: %s", problem)
@@ -301,8 +304,11 @@ func (p *program) startTracing(ctx context.Context) trace.Tracer {
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { p.log.Warn("traces: spans are lost", "error", err) }))
 	p.spans = sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))
-	return p.spans.Tracer("github.com/pagetools/pagetools")
+	return p.spans.Tracer(tracerName)
 }
+
+// tracerName names what makes the spans.
+const tracerName = "github.com/pagetools/pagetools"
 
 // endTracing sends the last spans.
 func (p *program) endTracing(ctx context.Context) {

@@ -34,7 +34,6 @@ type node struct {
 	keys    key.Keys
 	config  atomic.Pointer[string] // the digest of sites and callers
 	listen  net.Listener
-	engine  *embed.Engine // nil: it is not ours
 	log     *slog.Logger
 	server  *http.Server
 	drains  chan struct{} // closed when an operator wants it to end
@@ -252,19 +251,31 @@ func fitsCluster(p *program, targets []*target) error {
 	return nil
 }
 
+// listenPeers listens for the other nodes, and starts the engine that is ours.
+func (s *lives) listenPeers(ctx context.Context, o *app.ClusterOptions) (err error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", s.p.conf.PeerListen)
+	if err != nil {
+		return cannotListen("--peer-listen", s.p.conf.PeerListen, err)
+	}
+	s.peers = newLasting(l)
+	if o.Address = s.p.conf.PeerAddress; o.Address == "" {
+		o.Address = "https://" + l.Addr().String()
+	}
+	s.engine, err = s.p.startEngine(ctx, o)
+	return err
+}
+
 // join makes this process a node; nil without options. It waits for the engine, and calls waiting first.
-func (p *program) join(ctx context.Context, pl *plan, waiting func()) (*node, error) {
-	o := pl.cluster
+func (s *lives) join(ctx context.Context, again bool, waiting func()) (*node, error) {
+	p, o := s.p, s.who.plan.cluster
 	if o == nil {
 		return nil, nil //nolint:nilnil // there is no cluster
 	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", p.conf.PeerListen)
-	if err != nil {
-		return nil, cannotListen("--peer-listen", p.conf.PeerListen, err)
-	}
-	if o.Address = p.conf.PeerAddress; o.Address == "" {
-		o.Address = "https://" + l.Addr().String()
+	if s.peers == nil {
+		if err := s.listenPeers(ctx, o); err != nil {
+			return nil, err
+		}
 	}
 	o.Waiting = func(err error) {
 		p.say("warning: the engine of the cluster does not answer; waiting for it, and refusing calls until then: %s", text.Line(err.Error()))
@@ -273,16 +284,11 @@ func (p *program) join(ctx context.Context, pl *plan, waiting func()) (*node, er
 	o.Differs = func(name string) {
 		p.say("warning: the node %s of the cluster has other sites or callers than this one: what a caller may do depends on which it reaches", text.Line(name))
 	}
-	n := &node{name: o.Name, keys: o.Keys, listen: l, log: p.log, drains: make(chan struct{})}
-	n.configured(pl.targets, p.conf)
+	n := &node{name: o.Name, keys: o.Keys, listen: s.peers.lend(), log: p.log, drains: make(chan struct{})}
+	n.configured(s.who.plan.targets, s.who.read())
 	o.Config = func() string { return *n.config.Load() }
-	if n.engine, err = p.startEngine(ctx, o); err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
-	n.cluster, err = app.JoinCluster(ctx, o)
-	if err != nil {
-		_ = l.Close()
-		n.engine.Close()
+	var err error
+	if n.cluster, err = app.JoinCluster(ctx, o); err != nil {
 		if errors.Is(err, app.ErrOtherKey) {
 			return nil, terminal.Usage("--cluster-key-file: %w. While the key is replaced, --cluster-key-old names the old one; where that is lost, "+
 				"remove the record: consent, versions and results that are kept are given up with it", err)
@@ -292,6 +298,9 @@ func (p *program) join(ctx context.Context, pl *plan, waiting func()) (*node, er
 				"what is kept in the other place is given up with it", err)
 		}
 		return nil, fmt.Errorf("joining the cluster: %w", err)
+	}
+	if again {
+		return n, nil
 	}
 	if warning := n.cluster.Warning(); warning != "" {
 		p.say("warning: %s", warning)
@@ -347,8 +356,8 @@ func (n *node) await(ctx context.Context, failed <-chan error) error {
 	}
 }
 
-// errTaken ends a node that others took for dead.
-var errTaken = terminal.Unreachable("the other nodes took this one for dead, because it could not renew its lease: start it anew, as a supervisor does")
+// errTaken ends the life of a node that others took for dead.
+var errTaken = errors.New("the other nodes took this one for dead, because it could not renew its lease in time: it ends what it had, and joins again")
 
 // leave ends the node.
 func (n *node) leave(p *program) {
@@ -358,11 +367,9 @@ func (n *node) leave(p *program) {
 	if n.server != nil {
 		_ = n.server.Close()
 	}
-	_ = n.listen.Close()
 	if err := n.cluster.Leave(); err != nil {
 		p.say("warning: the other nodes wait for the end of this one: %v", err)
 	}
-	n.engine.Close()
 }
 
 // peers adds the other nodes to the processes that the operators' page shows.

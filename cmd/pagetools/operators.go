@@ -216,7 +216,7 @@ func listenConsole(ctx context.Context, c *config.Config) (consoleListener, erro
 func (o *operators) servePage(l net.Listener, mux http.Handler) {
 	o.app.Keep(l.Addr().String())
 	guards := transport.Options{Listen: l.Addr().String(), Hosts: o.p.conf.AllowHosts, PublicURL: string(o.p.conf.ConsolePublicURL),
-		Open: console.PagePaths, Words: optionWords, Log: o.p.log, Callers: o.who.ofConsole(o.p.conf),
+		Open: console.PagePaths, Words: optionWords, Log: o.p.log, Callers: o.who.ofConsole(o.who.read()),
 		Credentials: &o.who.console}
 	if o.logins != nil {
 		guards.Tokens = o.logins.Caller

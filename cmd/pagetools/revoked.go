@@ -72,8 +72,9 @@ func (n *node) revocations() <-chan struct{} {
 // served lists the callers to begin with, of whom a node knows by now which ones were revoked. Where that
 // leaves none, nobody may call: without callers, a listener would serve everybody.
 func (c *callers) served() []transport.Credential {
-	c.faces.Replace(c.named(c.p.conf))
-	return c.ofFaces(c.p.conf)
+	file := c.read()
+	c.faces.Replace(c.named(file))
+	return c.ofFaces(file)
 }
 
 // drop ends what callers do whose credentials were revoked at another node, whatever the file here says.

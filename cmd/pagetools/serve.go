@@ -92,6 +92,7 @@ func demoCommand(p *program) *cobra.Command {
 	}
 }
 
+<<<<<<< HEAD
 // listen listens where the faces are served.
 func listen(ctx context.Context, c *config.Config) (net.Listener, error) {
 	var lc net.ListenConfig
@@ -179,6 +180,8 @@ func (p *program) begin(ctx context.Context, a *app.App, pl plan, who *callers, 
 	}, nil
 }
 
+=======
+>>>>>>> main
 // handler serves the faces, and where to log in, and operators to other nodes. done ends what waits.
 func (c *callers) handler(a *app.App, face *mcp.Face, done <-chan struct{}, guards transport.Options, operators http.Handler) http.Handler {
 	guards.Callers = c.served()
@@ -190,29 +193,6 @@ func (c *callers) handler(a *app.App, face *mcp.Face, done <-chan struct{}, guar
 		c.issuers.signIn(mux, &guards)
 	}
 	return transport.Guard(c.plan.node.serve(a, mux, guards, operators), guards)
-}
-
-// attend reads files again when they change, where the plan says so, and has the person at the
-// terminal answer questions, until stop is called.
-func (p *program) attend(ctx context.Context, a *app.App, pl plan, who *callers, console *operators,
-	asks bool) (stop func(), err error) {
-	unfollow := func() {}
-	if pl.watched {
-		if unfollow, err = p.followed(ctx, a, who); err != nil {
-			return nil, err
-		}
-	}
-	if !asks {
-		return unfollow, nil
-	}
-	asker, done := p.asker(false)
-	stop = func() { done(); unfollow() }
-	if asker == nil {
-		stop()
-		return nil, terminal.Usage("--ask terminal needs a terminal")
-	}
-	go console.answerAtTerminal(ctx, a.Bridge, asker)
-	return stop, nil
 }
 
 func startBrowser(ctx context.Context, p *program, a *app.App) error {

@@ -53,7 +53,8 @@ type ClusterOptions struct {
 	Version string
 	Log     *slog.Logger // nil is silent
 
-	waiting sync.Once
+	waiting sync.Once    // of one join
+	lost    atomic.Int64 // lives of this process that others declared dead
 }
 
 // Cluster is this process among the nodes of a cluster.
@@ -82,6 +83,7 @@ type Cluster struct {
 	app      atomic.Pointer[App] // nil until Serve
 	log      *slog.Logger
 	ended    chan struct{} // closed when other nodes took this one for dead
+	lost     *atomic.Int64
 	stop     context.CancelFunc
 	run      sync.WaitGroup
 }
@@ -115,10 +117,10 @@ func OpenRecords(ctx context.Context, o *ClusterOptions) (*jetstream.Store, erro
 	}
 }
 
-// JoinCluster makes this process a node. It waits for the engine until ctx ends. The caller must call
-// Leave.
+// JoinCluster makes this process a node, for one life. It waits for the engine until ctx ends. The caller must
+// call Leave. Then it can join with the same options again.
 func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Log, o.waiting = cmp.Or(o.Log, slog.New(slog.DiscardHandler)), sync.Once{}
 	id, err := cluster.NewIdentity(o.Name, o.Keys, nil)
 	if err != nil {
 		return nil, err
@@ -127,12 +129,11 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{Identity: id, keys: o.Keys, store: store, records: &measured{Records: store}, meter: transport.NewClusterMeter(), log: o.Log, ended: make(chan struct{})}
+	c := &Cluster{Identity: id, keys: o.Keys, store: store, records: &measured{Records: store}, meter: transport.NewClusterMeter(), log: o.Log, ended: make(chan struct{}), lost: &o.lost}
 	if err = c.openVault(ctx, o); err != nil {
 		c.closeStores()
 		return nil, err
 	}
-	var once sync.Once
 	about := func() lease.Facts {
 		f := lease.Facts{Node: o.Name, Address: o.Address, Build: o.Version}
 		if o.Config != nil {
@@ -151,8 +152,10 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 		return nil, err
 	}
 	c.newCatalogs(o)
+	running, stop := context.WithCancel(context.Background())
+	c.stop = stop
 	err = c.join(ctx, o.DataDir, lease.Options{Records: c.records, Lease: o.Lease, About: about, Log: o.Log,
-		Reborn: func(*lease.Life) { once.Do(func() { close(c.ended) }) },
+		Reborn: func(*lease.Life) { taken(c, running) },
 		Joined: func(m lease.Member) {
 			o.Log.Info("cluster: joined", slog.String("node", m.Node), slog.String("id", m.ID))
 		},
@@ -161,6 +164,7 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 			c.catalogs.Kick()
 		}})
 	if err != nil {
+		stop()
 		c.closeStores()
 		return nil, err
 	}
@@ -172,8 +176,6 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 		held: map[string]*heldHome{}, opened: map[int64]*openedPage{}}
 	c.Cluster = cluster.New(cluster.Options{Identity: id, Nodes: c.nodes, Directory: sessionsIn{c.dir}, Namer: namer,
 		Keys: c.replies.Home, Owner: c.owner, Place: c.place, Meter: c.meter, Tickets: tickets{c.records, c.node}, Log: o.Log})
-	running, stop := context.WithCancel(context.Background())
-	c.stop = stop
 	c.run.Go(func() { c.node.Run(running) })
 	c.run.Go(func() { c.catalogs.Run(running) })
 	c.goOn(running, o)
@@ -187,7 +189,19 @@ func (c *Cluster) Serve(a *App) {
 	c.node.Renew()
 }
 
-// Ended is closed when other nodes took this one for dead: its sessions are theirs, and it must end.
+// taken ends the life that other nodes took for dead. The next one is that of another join. A life that ended
+// before anybody heard of it is none.
+func taken(c *Cluster, running context.Context) {
+	if c.node == nil { // joining goes on
+		return
+	}
+	c.lost.Add(1)
+	c.ending.Store(true) // callers of what nobody took over are told
+	close(c.ended)
+	<-running.Done()
+}
+
+// Ended is closed when other nodes took this one for dead: its sessions are theirs, and it must leave.
 func (c *Cluster) Ended() <-chan struct{} { return c.ended }
 
 // Bridge adds to the options of a bridge what those of a node have.

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"sync/atomic"
@@ -12,6 +13,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/records/directory"
 	"github.com/pagetools/pagetools/bridge/records/lease"
 	"github.com/pagetools/pagetools/bridge/records/recordstest"
+	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/sessiontest"
 	"github.com/pagetools/pagetools/transport/cluster/key"
 )
 
@@ -97,6 +100,9 @@ func TestTakeovers(t *testing.T) {
 	}
 	opened := open(b, "shop", 2, `{"p":1}`, `{"p":3}`)
 	fresh := open(b, "other", 2, "", `{"p":4}`)
+	if err := b.Close(t.Context(), open(b, "shop", 2, "", `{"p":5}`)); err != nil { // that page has ended here, and is not the next one's
+		t.Fatal(err)
+	}
 	for i := range 2 {
 		again, err := b.Open(t.Context(), on("plain"))
 		if e, _ := errors.AsType[*bridge.Error](err); (i == 0) != (e != nil && e.Code == bridge.SessionExpired) {
@@ -119,4 +125,59 @@ func TestTakeovers(t *testing.T) {
 		t.Errorf("attached %d, expired %d, fresh %d", attached, expired, fresh)
 	}
 	open(b, "shop", 1, "", "") // anew
+}
+
+// TestSweeper: what nodes of this cluster that ended left in browsers is closed, where no session has it; what nodes of
+// other clusters have there is left alone. Where a session cannot be read, nothing is closed.
+func TestSweeper(t *testing.T) {
+	t.Parallel()
+	keys, all := key.Keys{Now: key.New()}, records.NewMemory()
+	dead := func(_ context.Context, id string) (bool, error) { return id != "LIVING22", nil }
+	dir := directory.New(directory.Options{Records: all, Sealer: keys.Sealer(key.Records), Dead: dead})
+	browser := sessiontest.NewEngine()
+	handles := map[string][]byte{}
+	for name, by := range map[string]string{
+		"left": makerOf(keys.Namers()[0], "ENDED222"), "kept": makerOf(keys.Namers()[0], "ENDED222"), "living": makerOf(keys.Namers()[0], "LIVING22"),
+		"of another cluster": makerOf(key.Keys{Now: key.New()}.Namers()[0], "ENDED222"), "not named": "ENDED222",
+	} {
+		tab, err := browser.Another().Open(t.Context(), session.TabOptions{Owner: session.Owner{Epoch: 1, By: by, Holds: func() bool { return true }}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		handles[name] = tab.(session.Detachable).Handle()
+		if err := tab.(session.Detachable).Detach(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for range tab.Events() { // up to the last
+			continue
+		}
+	}
+	page, err := json.Marshal(map[string]json.RawMessage{"tab": handles["kept"]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dir.Open(t.Context(), "k", "ENDED222", box{"shop": page, "mail": json.RawMessage("null")}.text()); err != nil {
+		t.Fatal(err)
+	}
+	m := session.New(session.Options{Engine: browser})
+	t.Cleanup(func() { _ = m.Close() })
+	s := sweeper{dir, keys.Namers(), dead}
+	unread, err := all.Create(t.Context(), "s.unread", []byte(`{"v":99}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.sweep(t.Context(), m); n != 0 || err == nil {
+		t.Errorf("where a session cannot be read it closed %d, %v", n, err)
+	}
+	if err := all.Delete(t.Context(), "s.unread", unread); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.sweep(t.Context(), m); n != 1 || err != nil {
+		t.Errorf("it closed %d, %v", n, err)
+	}
+	for name, handle := range handles {
+		if is := browser.Has(handle); is != (name != "left") {
+			t.Errorf("%s: it is there: %v", name, is)
+		}
+	}
 }

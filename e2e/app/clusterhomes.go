@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -155,14 +156,16 @@ func (h *homes) Open(ctx context.Context, s bridge.SessionName) (int64, error) {
 		return 0, lostPage()
 	}
 	self, epoch := h.Here(), is.entry.Epoch
-	opened := &openedPage{key: key, site: s.Site, owner: session.Owner{Epoch: epoch, Holds: func() bool { return h.Here() == self && h.nodes.Holds() }}}
-	if isKept(page) {
-		opened.inherited, opened.waits = page, is.took
-	} else if is.took {
-		h.took.fresh.Add(1)
-	}
+	opened := &openedPage{key: key, site: s.Site, owner: session.Owner{Epoch: epoch, By: makerOf(h.namer, self),
+		Holds: func() bool { return h.Here() == self && h.nodes.Holds() }}}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	switch had := h.hasOther(opened); {
+	case isKept(page) && !had: // else it ended here
+		opened.inherited, opened.waits = page, is.took
+	case !isKept(page) && is.took:
+		h.took.fresh.Add(1)
+	}
 	is.pages++
 	h.last++
 	h.opened[h.last] = opened
@@ -367,6 +370,46 @@ func (h *homes) Keep(ctx context.Context, opened int64, page []byte) error {
 		h.took.attached.Add(1)
 	}
 	return nil
+}
+
+// makerOf names a node in browsers, which other clusters may use, too.
+func makerOf(n key.Namer, id string) string { return id + "." + n.Name("page of", id) }
+
+// sweeper closes pages that outlived the nodes which made them, and that no session has.
+type sweeper struct {
+	dir    *directory.Directory
+	namers []key.Namer
+	dead   func(ctx context.Context, id string) (bool, error)
+}
+
+// sweep returns how many pages it closed.
+func (s *sweeper) sweep(ctx context.Context, of *session.Manager) (int, error) {
+	return session.SessionsOf(of).Sweep(ctx, s.isOver, s.pages)
+}
+
+// isOver reports whether a node of this cluster has ended, by its name in browsers.
+func (s *sweeper) isOver(ctx context.Context, by string) bool {
+	id, _, _ := strings.Cut(by, ".")
+	for _, n := range s.namers {
+		if by == makerOf(n, id) {
+			dead, err := s.dead(ctx, id)
+			return err == nil && dead
+		}
+	}
+	return false
+}
+
+// pages returns what is kept of the pages of all sessions.
+func (s *sweeper) pages(ctx context.Context) (all [][]byte, err error) {
+	boxes, err := s.dir.Boxes(ctx)
+	for _, text := range boxes {
+		for _, page := range readBox(text) {
+			if isKept(page) {
+				all = append(all, page)
+			}
+		}
+	}
+	return all, err
 }
 
 // disposeIn closes pages that no node has, by the box of a session.

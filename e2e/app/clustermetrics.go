@@ -64,8 +64,7 @@ func (m *measured) Watch(ctx context.Context, prefix string) (all <-chan records
 // measure adds the metrics of this node to those of the app.
 func (c *Cluster) measure(m *transport.Metrics) {
 	observe := m.AddCluster(func() transport.ClusterLoad {
-		lost, declared := c.node.Counts()
-		l := transport.ClusterLoad{Nodes: map[string]int{}, LeaseAge: c.node.Life().Age(), LeasesLostTotal: lost, DeathsDeclaredTotal: declared,
+		l := transport.ClusterLoad{Nodes: map[string]int{}, LeaseAge: c.node.Life().Age(), LeasesLostTotal: c.lost.Load(), DeathsDeclaredTotal: c.node.Declared(),
 			TakeoversTotal:   map[string]int64{"attached": c.took.attached.Load(), "expired": c.took.expired.Load(), "fresh": c.took.fresh.Load()},
 			RateBatchesTotal: c.batches.Load()}
 		own := stateAlive

@@ -3,7 +3,10 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
+	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/opentools/oauth"
@@ -88,11 +91,25 @@ func (c *Cluster) share(ctx context.Context, o *ClusterOptions) error {
 func (c *Cluster) goOn(running context.Context, o *ClusterOptions) {
 	self := func() (string, bool) { life := c.node.Life(); return life.ID, life.Holds() }
 	h := housekeeper{self: self, others: c.node.Members, config: o.Config, differs: o.Differs, every: cmp.Or(o.Lease, lease.DefaultLease),
-		sweep: c.sweep, tidy: c.dir.Tidy, log: o.Log}
+		sweep: c.sweep, log: o.Log}
+	h.tidy = func(ctx context.Context, idle, age time.Duration) (int, error) { return tidy(ctx, c, idle, age) }
 	c.run.Go(func() { h.run(running) })
 	c.run.Go(func() { c.rates.Run(running) })
 	c.run.Go(func() { c.Revoked.Run(running) })
 	c.run.Go(func() { markOn(running, c, o.Log) })
+}
+
+// tidy removes what nodes that ended have left: sessions that nobody asks for, and pages that no session has.
+func tidy(ctx context.Context, c *Cluster, idle, age time.Duration) (int, error) {
+	n, err := c.dir.Tidy(ctx, idle, age)
+	if a := c.app.Load(); a != nil {
+		s := sweeper{c.dir, c.keys.Namers(), c.isDead}
+		closed, failed := s.sweep(ctx, a.Manager)
+		if err = errors.Join(err, failed); closed > 0 {
+			c.log.Info("cluster: pages that no session has are closed", slog.Int("pages", closed))
+		}
+	}
+	return n, err
 }
 
 // namesOf hide names from the engine: under the key of now first.

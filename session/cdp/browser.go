@@ -234,8 +234,12 @@ func (b *instance) newTarget(ctx context.Context, o session.TabOptions) (place, 
 		}
 		id = created.BrowserContextID
 	}
-	tgt, page, err := b.newPage(ctx, id)
-	return place{target: tgt, in: id, id: page}, err
+	at := place{in: id}
+	err := b.mark(ctx, id, b.ownerOf(o).By)
+	if err == nil {
+		at.target, at.id, err = b.newPage(ctx, id)
+	}
+	return at, err
 }
 
 // newPage makes a page in a browser context and attaches to it.

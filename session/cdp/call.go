@@ -244,7 +244,7 @@ func (c *call) ended(ctx context.Context, said *shim.Reply) answer {
 	case shim.Gone:
 		switch {
 		case said.Name == shim.PastEpoch && !c.waited:
-			return failed(otherOwner())
+			return failed(session.OtherOwner())
 		case said.Name == shim.PastEpoch:
 			return failed(bridge.LostNode())
 		case c.waited: // it began: the page knows no more of it

@@ -30,6 +30,7 @@ const (
 
 // dialog is a dialog of the page that is open.
 type dialog struct {
+	of      *calls
 	kind    bridge.Kind
 	message string
 	text    string // that a prompt begins with
@@ -60,7 +61,11 @@ func (d *dialog) leave() {
 	}
 }
 
+// answer answers the dialog, unless it is another process's by now.
 func (d *dialog) answer(ok bool, text string) error {
+	if !d.of.owns() {
+		return nil
+	}
 	bounded, cancel := farewell()
 	defer cancel()
 	_, err := d.target.Send(bounded, page.CommandHandleJavaScriptDialog,
@@ -83,6 +88,9 @@ type dialogs struct {
 // opens makes a dialog in a call a question, and answers every other one: no script of
 // the page runs while one is open.
 func (ds *dialogs) opens(from *wire.Session, ev *page.EventJavascriptDialogOpening) {
+	if !ds.calls.owns() { // it may be a question of the process that has the page
+		return
+	}
 	if ev.Type == page.DialogTypeAlert && ds.calls.placed(ev.Message) {
 		ds.close(from, true)
 		return
@@ -97,7 +105,7 @@ func (ds *dialogs) opens(from *wire.Session, ev *page.EventJavascriptDialogOpeni
 		ds.page.Fail(wire.ErrFlood)
 		return
 	}
-	d := &dialog{message: text.Short(ev.Message, maxDialogText),
+	d := &dialog{of: ds.calls, message: text.Short(ev.Message, maxDialogText),
 		text: text.Short(ev.DefaultPrompt, maxDialogText), target: from,
 		closed: make(chan struct{})}
 	accept := false

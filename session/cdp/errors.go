@@ -18,13 +18,6 @@ func gone() *bridge.Error {
 		"The page does not offer this tool any more.").With(session.ErrGone)
 }
 
-// otherOwner says that another process has the page by now, and that nothing ran.
-func otherOwner() *bridge.Error {
-	e := bridge.Errorf(bridge.InternalError, bridge.NoQuorum, bridge.NotRun, "Another node of pagetools has this session by now. Nothing ran.")
-	e.Retry = bridge.QuorumRetry
-	return e
-}
-
 // Why we end a session ourselves.
 var (
 	errKilled = errors.New("the page did not give in to a deadline")

@@ -293,8 +293,6 @@ func helperProcess() (code int, mine bool) {
 		return 0, false
 	case "browser":
 		return helperBrowser(), true
-	case "owner":
-		return helperOwner(), true
 	}
 	return 2, true
 }

@@ -65,10 +65,17 @@ func showPage(t *testing.T, e *Engine, address string) *shown {
 
 func showPageWith(t *testing.T, e *Engine, o session.TabOptions, address string) *shown {
 	t.Helper()
-	s := &shown{tab: openWith(t, e, o), t: t, windows: make(chan session.WindowClosed, 1000), dead: make(chan struct{}), news: make(chan struct{}),
+	s := showing(t, openWith(t, e, o))
+	s.begin(t, address)
+	return s
+}
+
+// showing reads what a tab reports.
+func showing(t *testing.T, of *tab) *shown {
+	t.Helper()
+	s := &shown{tab: of, t: t, windows: make(chan session.WindowClosed, 1000), dead: make(chan struct{}), news: make(chan struct{}),
 		sets: map[string]session.ToolsChanged{}}
 	go s.read()
-	s.begin(t, address)
 	return s
 }
 

@@ -140,17 +140,18 @@ func (t *tab) Detach(ctx context.Context) error {
 	return t.closeErr
 }
 
-// detach ends a session of ours.
+// detach ends a session of ours. One that is not there has ended with its page.
 func (b *instance) detach(ctx context.Context, s *wire.Session) error {
 	_, err := cdp.Call(ctx, b.root, cdptarget.DetachFromTarget, cdptarget.DetachFromTargetParams{SessionID: s.ID()})
+	if isProtocol(err) {
+		return nil
+	}
 	return err
 }
 
 // takeOver makes us the owner of the page of another process, and reports what it shows. A page that does not
-// answer in time, or has not the script, is not taken.
+// answer, or has not the script, is not taken.
 func (t *tab) takeOver(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, t.calls.times.pulse)
-	defer cancel()
 	switch said, _, err := t.shown.top.Load().evaluate(ctx, shim.Outcome(t.calls.name, "")); {
 	case err != nil:
 		return fmt.Errorf("taking over a page: %w", err)
@@ -158,6 +159,11 @@ func (t *tab) takeOver(ctx context.Context) error {
 		return errNewerOwner
 	}
 	return t.owner.survey(ctx, t.target, true)
+}
+
+// isOthers reports whether a tab to which we attach is another process's by now.
+func isOthers(h *handle, o session.TabOptions) bool {
+	return h != nil && o.Owner.Holds != nil && !o.Owner.Holds()
 }
 
 // errNewerOwner says that a page is another process's.

@@ -70,7 +70,9 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions, h *handle, 
 	if err != nil {
 		bounded, cancel := farewell()
 		defer cancel()
-		_ = b.dispose(bounded, at)
+		if !isOthers(h, o) {
+			_ = b.dispose(bounded, at)
+		}
 		return nil, err
 	}
 	t := newTab(b, at, name, o, set)
@@ -79,6 +81,11 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions, h *handle, 
 	}
 	if t.owner.windows.bridged() {
 		b.conn.Adopt(at.id, at.target)
+	}
+	if h != nil { // it answers in time, or is not taken
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, b.times.pulse)
+		defer cancel()
 	}
 	err = t.parse(ctx, o.Adapters, parsed)
 	if err == nil {
@@ -104,7 +111,7 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions, h *handle, 
 	}
 	bounded, cancel := farewell()
 	defer cancel()
-	if at.target.Fail(errOurs); errors.Is(err, errNewerOwner) {
+	if at.target.Fail(errOurs); errors.Is(err, errNewerOwner) || isOthers(h, o) {
 		_ = b.detach(bounded, at.target)
 	} else {
 		_ = b.dispose(bounded, at)

@@ -66,6 +66,10 @@ func (c *Call) Ask(kind bridge.Kind, detail string, over <-chan struct{}) *bridg
 		q.Among = len(stops)
 		q.Foreign = slices.ContainsFunc(stops, func(x *Call) bool { return x.caller != c.caller })
 	}
+	var alone <-chan struct{} // closed when nobody uses the page any more, who could answer a dialog
+	if kind != bridge.Interact {
+		alone = c.Document.page.alone()
+	}
 	closed, answers := make(chan struct{}), make(chan *bridge.Answer, len(stops))
 	defer close(closed)
 	ended := closed // of the dialog, for those whose it is not
@@ -98,6 +102,8 @@ func (c *Call) Ask(kind bridge.Kind, detail string, over <-chan struct{}) *bridg
 			}
 		case <-c.done:
 			return nil
+		case <-alone:
+			return nil
 		}
 	}
 	return nil
@@ -112,9 +118,9 @@ func (c *Call) AskWithin(kind bridge.Kind, detail string) *bridge.Answer {
 
 // beside are the calls of the tab that have not ended, this one too.
 func (c *Call) beside() (all []*Call) {
-	c.Document.tab.mu.Lock()
-	defer c.Document.tab.mu.Unlock()
-	for x := range c.Document.tab.calls {
+	c.Document.page.mu.Lock()
+	defer c.Document.page.mu.Unlock()
+	for x := range c.Document.page.calls {
 		all = append(all, x)
 	}
 	return all
@@ -138,9 +144,19 @@ func (t *Tab) wait(ctx context.Context, c *Call, abort context.CancelCauseFunc) 
 		default:
 			return bridge.Step{Pause: t.asked(c, q, abort)}
 		}
+	case <-t.gone:
+		select {
+		case <-c.done: // with the page
+			defer end()
+		default: // the call goes on in it
+			return t.death(bridge.Unknown).Step()
+		}
 	case <-ctx.Done():
-		defer end()
 		left := session.Stopped(ctx, bridge.Unknown)
+		if t.isOthers() {
+			return left.Step()
+		}
+		defer end()
 		c.finish(nil, left)
 		abort(left)
 	}
@@ -167,8 +183,9 @@ func (t *Tab) asked(c *Call, q asks, abort context.CancelCauseFunc) *bridge.Paus
 		close(over)
 	}()
 	return &bridge.Pause{Question: q.question, Over: over, Continue: func(ctx context.Context, a *bridge.Answer) bridge.Step {
-		close(stop)
-		q.answer <- a
+		if close(stop); !t.isOthers() {
+			q.answer <- a
+		}
 		return t.wait(ctx, c, abort)
 	}}
 }

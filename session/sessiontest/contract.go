@@ -46,6 +46,9 @@ type Harness struct {
 	// KillBrowser and KillRenderers end the processes of the engine by a signal;
 	// Freeze stops its renderers, and returns when that can be noticed.
 	KillBrowser, KillRenderers, Freeze func(t *testing.T, e session.Engine)
+	// Lasting makes a browser that outlives the engines over it; nil is for engines that cannot attach to tabs
+	// again.
+	Lasting func(t *testing.T) Lasting
 	// Groups are the parts of the contract to run; none is all.
 	Groups []string
 }
@@ -97,7 +100,7 @@ func TestEngine(t *testing.T, h Harness) {
 		{"Frames", testFrames}, {"Declared", testDeclared}, {"Dialogs",
 			testDialogs}, {"Questions", testQuestions}, {"DialogsAmongCalls", testDialogsAmongCalls},
 		{"DialogsOfOneCall", testDialogsOfOneCall}, {"BothAsk", testBothAsk}, {"Load", testLoad}, {"Faults", testFaults},
-		{"Settings", testSettings},
+		{"Settings", testSettings}, {"Reattach", testReattach},
 	}
 	for _, g := range groups {
 		if len(h.Groups) > 0 && !slices.Contains(h.Groups, g.name) {
@@ -137,6 +140,12 @@ func openTabWith(t *testing.T, e session.Engine, o session.TabOptions) *watched 
 	if err != nil {
 		t.Fatalf("Open: %v", err)
 	}
+	return watch(t, tab)
+}
+
+// watch reads what a tab reports, and closes it when the test ends.
+func watch(t *testing.T, tab session.Tab) *watched {
+	t.Helper()
 	w := &watched{Tab: tab, t: t, ended: make(chan struct{})}
 	go w.watch()
 	t.Cleanup(func() {

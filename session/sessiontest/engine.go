@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -19,27 +18,24 @@ type Script func(d *Document)
 // Engine is a fake session.Engine. It is safe for concurrent use, and works in a
 // testing/synctest bubble. An address that nobody handles cannot be reached.
 type Engine struct {
-	mu     sync.Mutex
-	sites  map[string]Script
-	arrive map[string]func(ctx context.Context) error
+	*browser
+
 	opens  func(ctx context.Context) error
 	tabs   []*Tab
 	opened int
-	next   int
 	closed bool
-	runs   map[string]int
 }
 
 var _ session.Engine = (*Engine)(nil)
 
 // NewEngine makes an engine without pages.
 func NewEngine() *Engine {
-	return &Engine{sites: map[string]Script{},
-		arrive: map[string]func(context.Context) error{}, runs: map[string]int{}}
+	return &Engine{browser: &browser{sites: map[string]Script{}, pages: map[string]*page{},
+		arrive: map[string]func(context.Context) error{}, runs: map[string]int{}}}
 }
 
 // Handle says what the document at the address does.
-func (e *Engine) Handle(address string, s Script) {
+func (e *browser) Handle(address string, s Script) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.sites[address] = s
@@ -48,7 +44,7 @@ func (e *Engine) Handle(address string, s Script) {
 
 // Arrive runs before a document at the address is shown: it may wait within ctx,
 // and an error means that no document comes. Nil takes it away.
-func (e *Engine) Arrive(address string, f func(ctx context.Context) error) {
+func (e *browser) Arrive(address string, f func(ctx context.Context) error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.arrive[address] = f
@@ -76,17 +72,10 @@ func (e *Engine) Opened() int {
 }
 
 // Runs returns how often tools of the name began to run.
-func (e *Engine) Runs(tool string) int {
+func (e *browser) Runs(tool string) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.runs[tool]
-}
-
-// Lose kills the browser: every tab dies with it. New tabs get a new one.
-func (e *Engine) Lose() {
-	for _, t := range e.Tabs() {
-		t.die(bridge.BrowserLost, "The browser was lost.")
-	}
 }
 
 // Open makes a tab.
@@ -106,15 +95,22 @@ func (e *Engine) Open(ctx context.Context, o session.TabOptions) (session.Tab, e
 	if ctx.Err() != nil {
 		return nil, session.Stopped(ctx, bridge.NotRun)
 	}
+	p := &page{browser: e.browser, id: fmt.Sprintf("page-%d", e.id()), stored: stored, by: o.Owner.By}
+	return e.attach(p, o)
+}
+
+// attach makes a tab of a page.
+func (e *Engine) attach(p *page, o session.TabOptions) (*Tab, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
 		return nil, lost(bridge.NotRun)
 	}
-	t := &Tab{engine: e, options: o, declared: session.NewDeclared(o), stored: stored,
+	t := &Tab{page: p, engine: e, owner: o.Owner, declared: session.NewDeclared(o),
 		events: make(chan session.Event), wake: make(chan struct{}, 1), gone: make(chan struct{})}
 	e.tabs = append(e.tabs, t)
 	e.opened++
+	p.add(t, o)
 	go t.tell()
 	return t, nil
 }
@@ -124,7 +120,13 @@ func (e *Engine) Close() error {
 	e.mu.Lock()
 	e.closed = true
 	e.mu.Unlock()
-	e.Lose()
+	for _, t := range e.Tabs() {
+		if t.isOthers() {
+			t.leave(bridge.BrowserLost, "The browser was lost.")
+		} else {
+			t.die(bridge.BrowserLost, "The browser was lost.")
+		}
+	}
 	return nil
 }
 
@@ -134,20 +136,20 @@ func (e *Engine) forget(t *Tab) {
 	e.tabs = slices.DeleteFunc(e.tabs, func(o *Tab) bool { return o == t })
 }
 
-func (e *Engine) lookup(address string) (Script, func(context.Context) error) {
+func (e *browser) lookup(address string) (Script, func(context.Context) error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.sites[address], e.arrive[address]
 }
 
-func (e *Engine) ran(tool string) {
+func (e *browser) ran(tool string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.runs[tool]++
 }
 
 // id returns names that are never used twice.
-func (e *Engine) id() int {
+func (e *browser) id() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.next++

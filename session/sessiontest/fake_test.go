@@ -52,5 +52,19 @@ func TestFake(t *testing.T) {
 				tab.Document().Hang()
 			}
 		},
+		Lasting: func(t *testing.T) sessiontest.Lasting {
+			t.Helper()
+			browser := sessiontest.NewEngine()
+			return sessiontest.Lasting{
+				Engine: func(t *testing.T, _ bool) session.Engine {
+					t.Helper()
+					e := browser.Another()
+					t.Cleanup(func() { _ = e.Close() })
+					return e
+				},
+				Cut: func(_ *testing.T, e session.Engine) { e.(*sessiontest.Engine).Cut() },
+				Has: func(_ *testing.T, _ session.Engine, handle []byte) bool { return browser.Has(handle) },
+			}
+		},
 	})
 }

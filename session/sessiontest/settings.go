@@ -49,7 +49,7 @@ func (t *Tab) StorageState(ctx context.Context) (json.RawMessage, error) {
 
 // Settings returns the settings of the tab.
 func (d *Document) Settings() (s pageconfig.Settings) {
-	if c := d.tab.options.Config; c != nil {
+	if c := d.page.options.Config; c != nil {
 		s = c.Settings
 	}
 	return s
@@ -58,34 +58,34 @@ func (d *Document) Settings() (s pageconfig.Settings) {
 // Item returns an item of localStorage; a document of another origin than the
 // site's finds none.
 func (d *Document) Item(key string) (value string, ok bool) {
-	if d.origin != d.tab.options.Origin {
+	if d.origin != d.page.options.Origin {
 		return "", false
 	}
-	d.tab.mu.Lock()
-	defer d.tab.mu.Unlock()
-	v, ok := d.tab.stored.LocalStorage[key]
+	d.page.mu.Lock()
+	defer d.page.mu.Unlock()
+	v, ok := d.page.stored.LocalStorage[key]
 	return string(v), ok
 }
 
 // SetItem puts an item into localStorage, of the site's origin only.
 func (d *Document) SetItem(key, value string) {
-	if d.origin != d.tab.options.Origin {
+	if d.origin != d.page.options.Origin {
 		return
 	}
-	d.tab.mu.Lock()
-	defer d.tab.mu.Unlock()
-	d.tab.stored.LocalStorage[key] = pageconfig.Secret(value)
+	d.page.mu.Lock()
+	defer d.page.mu.Unlock()
+	d.page.stored.LocalStorage[key] = pageconfig.Secret(value)
 }
 
 // Cookies returns what document.cookie has, by name.
 func (d *Document) Cookies() string {
-	if d.origin != d.tab.options.Origin {
+	if d.origin != d.page.options.Origin {
 		return ""
 	}
-	d.tab.mu.Lock()
-	defer d.tab.mu.Unlock()
+	d.page.mu.Lock()
+	defer d.page.mu.Unlock()
 	var all []string
-	for _, c := range d.tab.stored.Cookies {
+	for _, c := range d.page.stored.Cookies {
 		if !c.HTTPOnly {
 			all = append(all, c.Name+"="+string(c.Value))
 		}

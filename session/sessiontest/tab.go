@@ -8,34 +8,28 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/session"
-	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
 // Tab is a tab of the fake engine. Tests may crash it and reach its document.
 type Tab struct {
-	engine  *Engine
-	options session.TabOptions
+	*page
+
+	engine *Engine
+	owner  session.Owner
 	// declared is guarded by mu.
 	declared *session.Declared
 	events   chan session.Event
 	wake     chan struct{}
 	gone     chan struct{}
 
-	mu     sync.Mutex
-	queue  []queued
-	seq    int
-	doc    *Document
-	frames map[string]*Document // by id
-	calls  map[*Call]struct{}
-	hung   bool
-	died   *bridge.Error
-	stored pageconfig.Stored // cookies and localStorage of the site
+	queue []queued
+	seq   int
+	died  *bridge.Error
 }
 
 // queued is an event that nobody read yet.
@@ -81,8 +75,8 @@ func (t *Tab) tell() {
 	}
 }
 
-// emit queues an event; t.mu is held.
-func (t *Tab) emit(ev session.Event) {
+// put queues an event; t.mu is held.
+func (t *Tab) put(ev session.Event) {
 	if n := len(t.queue); n > 0 {
 		old, was := t.queue[n-1].ev.(session.ToolsChanged)
 		now, is := ev.(session.ToolsChanged)
@@ -131,31 +125,31 @@ func (t *Tab) Load(ctx context.Context, address string) error {
 }
 
 // show replaces the document.
-func (t *Tab) show(address string, script Script) {
+func (p *page) show(address string, script Script) {
 	u, _ := url.Parse(address)
-	d := &Document{tab: t, id: fmt.Sprintf("doc-%d", t.engine.id()), url: address, origin: origin.OfURL(u), tools: map[string]*registration{}, depth: 1}
-	t.mu.Lock()
-	if t.died != nil {
-		t.mu.Unlock()
+	d := &Document{page: p, id: fmt.Sprintf("doc-%d", p.browser.id()), url: address, origin: origin.OfURL(u), tools: map[string]*registration{}, depth: 1}
+	p.mu.Lock()
+	if p.over {
+		p.mu.Unlock()
 		return
 	}
-	for id := range t.frames {
-		t.declared.Gone(id)
+	for id := range p.frames {
+		p.undeclare(id)
 	}
-	if t.doc != nil {
-		t.declared.Gone(t.doc.id)
+	if p.doc != nil {
+		p.undeclare(p.doc.id)
 	}
-	t.doc, t.frames, t.hung = d, nil, false
-	t.endCalls(func(*Document) bool { return true })
-	t.queue = slices.DeleteFunc(t.queue, func(q queued) bool {
-		switch q.ev.(type) {
+	p.doc, p.frames, p.hung, p.bare = d, nil, false, len(p.tabs) == 0
+	p.endCalls(func(*Document) bool { return true })
+	p.unqueue(func(ev session.Event) bool {
+		switch ev.(type) {
 		case session.ToolsChanged, session.FrameGone, session.Loaded, session.Ready, session.Moved:
 			return true
 		}
 		return false
 	})
-	t.emit(session.Navigated{Document: d.id, URL: d.url, Origin: d.origin})
-	t.mu.Unlock()
+	p.emit(session.Navigated{Document: d.id, URL: d.url, Origin: d.origin})
+	p.mu.Unlock()
 	if script != nil {
 		script(d)
 	}
@@ -165,9 +159,9 @@ func (t *Tab) show(address string, script Script) {
 	}
 }
 
-// endCalls ends the calls in documents that are not shown any more; t.mu is held.
-func (t *Tab) endCalls(gone func(*Document) bool) {
-	for c := range t.calls {
+// endCalls ends the calls in documents that are not shown any more; p.mu is held.
+func (p *page) endCalls(gone func(*Document) bool) {
+	for c := range p.calls {
 		if gone(c.Document) {
 			c.finish(nil, bridge.Errorf(bridge.InternalError, bridge.PageNavigated, bridge.Unknown, "The page navigated away during the call."))
 		}
@@ -175,10 +169,10 @@ func (t *Tab) endCalls(gone func(*Document) bool) {
 }
 
 // Document returns the tab's document; nil before the first.
-func (t *Tab) Document() *Document {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.doc
+func (p *page) Document() *Document {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.doc
 }
 
 // Invoke runs a registered tool once.
@@ -191,6 +185,9 @@ func (t *Tab) Invoke(ctx context.Context, inv session.Invocation) bridge.Step {
 	case ctx.Err() != nil:
 		t.mu.Unlock()
 		return session.Stopped(ctx, bridge.NotRun).Step()
+	case t.isPast():
+		t.mu.Unlock()
+		return session.OtherOwner().Step()
 	case t.hung:
 		t.mu.Unlock()
 		return bridge.Errorf(bridge.InternalError, bridge.PageHung, bridge.NotRun, "The page does not react. The call did not reach it.").Step()
@@ -219,21 +216,24 @@ func (t *Tab) Invoke(ctx context.Context, inv session.Invocation) bridge.Step {
 	return t.wait(ctx, c, abort)
 }
 
-// Close ends the tab.
-func (t *Tab) Close(context.Context) error {
+// Close ends the tab, and the page where it is its owner's.
+func (t *Tab) Close(ctx context.Context) error {
+	if t.owner.Holds != nil && !t.owner.Holds() {
+		return t.Detach(ctx)
+	}
 	t.die(bridge.Draining, "pagetools closed the page.")
 	t.engine.forget(t)
 	return nil
 }
 
 // Crash ends the tab as a crash of its renderer does.
-func (t *Tab) Crash() { t.die(bridge.PageCrashed, "The page crashed.") }
+func (p *page) Crash() { p.die(bridge.PageCrashed, "The page crashed.") }
 
 // Recycle reports that another browser takes the place of the tab's.
 func (t *Tab) Recycle() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.emit(session.Recycled{})
+	t.put(session.Recycled{})
 }
 
 // Dead reports whether the tab is gone.
@@ -241,20 +241,6 @@ func (t *Tab) Dead() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.died != nil
-}
-
-func (t *Tab) die(r bridge.Reason, text string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.died != nil {
-		return
-	}
-	t.died = bridge.Errorf(bridge.InternalError, r, bridge.Unknown, "%s", text)
-	close(t.gone)
-	for c := range t.calls {
-		c.finish(nil, t.died)
-	}
-	t.emit(session.Died{Err: t.died})
 }
 
 func (t *Tab) death(o bridge.Outcome) *bridge.Error {
@@ -268,7 +254,7 @@ func (t *Tab) death(o bridge.Outcome) *bridge.Error {
 // Document is a page of the fake engine. Its methods may be called by its script,
 // by its tools and by tests.
 type Document struct {
-	tab             *Tab
+	page            *page
 	id, url, origin string
 	frame           session.Frame
 
@@ -280,6 +266,7 @@ type Document struct {
 	depth      int // the script runs: changes are reported when it ends
 	dirty      bool
 	loaded     bool
+	ready      bool
 	unfinished bool
 	moves      int64
 }
@@ -303,8 +290,8 @@ func (d *Document) ID() string { return d.id }
 
 // Title changes the document's title.
 func (d *Document) Title(title string) {
-	d.tab.mu.Lock()
-	defer d.tab.mu.Unlock()
+	d.page.mu.Lock()
+	defer d.page.mu.Unlock()
 	d.title, d.dirty = title, true
 	if d.depth == 0 {
 		d.push()
@@ -313,8 +300,8 @@ func (d *Document) Title(title string) {
 
 // Register adds a tool, or replaces the one of its name.
 func (d *Document) Register(tools ...Tool) {
-	d.tab.mu.Lock()
-	defer d.tab.mu.Unlock()
+	d.page.mu.Lock()
+	defer d.page.mu.Unlock()
 	for _, x := range tools {
 		if x.Description == "" {
 			x.Description = x.Name
@@ -327,8 +314,8 @@ func (d *Document) Register(tools ...Tool) {
 
 // Unregister takes a tool away.
 func (d *Document) Unregister(name string) {
-	d.tab.mu.Lock()
-	defer d.tab.mu.Unlock()
+	d.page.mu.Lock()
+	defer d.page.mu.Unlock()
 	delete(d.tools, name)
 	d.changed()
 }
@@ -343,19 +330,29 @@ func (d *Document) changed() {
 
 // flush ends the script.
 func (d *Document) flush() {
-	d.tab.mu.Lock()
-	defer d.tab.mu.Unlock()
+	d.page.mu.Lock()
+	defer d.page.mu.Unlock()
 	d.depth--
 	d.dirty = true // also when there is nothing: that is reported once
 	d.push()
 }
 
-// push reports the whole set; tab.mu is held.
+// push reports the whole set; page.mu is held.
 func (d *Document) push() {
-	if !d.dirty || d.tab.doc != d && d.tab.frames[d.id] != d || d.tab.died != nil {
+	if !d.dirty || d.page.doc != d && d.page.frames[d.id] != d || d.page.over {
 		return
 	}
 	d.dirty = false
+	for _, t := range d.page.tabs {
+		d.tell(t)
+	}
+}
+
+// tell reports the whole set to a tab, unless its owner is past; page.mu is held.
+func (d *Document) tell(t *Tab) {
+	if t.isPast() {
+		return
+	}
 	all := slices.SortedFunc(maps.Values(d.tools), func(a, b *registration) int { return int(a.id - b.id) })
 	ev := session.ToolsChanged{Document: d.id, Frame: d.frame, Revision: d.revision, Title: d.title}
 	for _, r := range all {
@@ -363,11 +360,11 @@ func (d *Document) push() {
 		ev.Tools = append(ev.Tools, bridge.Declaration{ID: r.id, Document: d.id, Origin: d.origin, Frame: d.frame.Path, Name: x.Name, Title: x.Title,
 			Description: x.Description, Input: x.Input, Output: x.Output, Annotations: x.Annotations})
 	}
-	d.tab.declared.Fit(&ev)
-	d.tab.emit(ev)
+	t.declared.Fit(&ev)
+	t.put(ev)
 }
 
-// byID finds a registration; tab.mu is held.
+// byID finds a registration; page.mu is held.
 func (d *Document) byID(id int64) *registration {
 	for _, r := range d.tools {
 		if r.id == id {
@@ -387,14 +384,14 @@ func (d *Document) Frame(name, origin string, script Script) *Document {
 	if origin == "" {
 		origin = d.origin
 	}
-	f := &Document{tab: d.tab, id: fmt.Sprintf("doc-%d", d.tab.engine.id()), url: origin + "/" + name, origin: origin,
+	f := &Document{page: d.page, id: fmt.Sprintf("doc-%d", d.page.browser.id()), url: origin + "/" + name, origin: origin,
 		frame: session.Frame{Path: path, Depth: d.frame.Depth + 1}, tools: map[string]*registration{}, depth: 1}
-	d.tab.mu.Lock()
-	if d.tab.frames == nil {
-		d.tab.frames = map[string]*Document{}
+	d.page.mu.Lock()
+	if d.page.frames == nil {
+		d.page.frames = map[string]*Document{}
 	}
-	d.tab.frames[f.id] = f
-	d.tab.mu.Unlock()
+	d.page.frames[f.id] = f
+	d.page.mu.Unlock()
 	script(f)
 	f.flush()
 	return f
@@ -402,19 +399,19 @@ func (d *Document) Frame(name, origin string, script Script) *Document {
 
 // Remove takes a frame out of the page, or makes it show another document.
 func (d *Document) Remove() {
-	d.tab.mu.Lock()
-	defer d.tab.mu.Unlock()
-	if d.tab.frames[d.id] != d {
+	d.page.mu.Lock()
+	defer d.page.mu.Unlock()
+	if d.page.frames[d.id] != d {
 		return
 	}
-	delete(d.tab.frames, d.id)
-	d.tab.declared.Gone(d.id)
-	d.tab.endCalls(func(of *Document) bool { return of == d })
-	d.tab.queue = slices.DeleteFunc(d.tab.queue, func(q queued) bool {
-		c, ok := q.ev.(session.ToolsChanged)
+	delete(d.page.frames, d.id)
+	d.page.undeclare(d.id)
+	d.page.endCalls(func(of *Document) bool { return of == d })
+	d.page.unqueue(func(ev session.Event) bool {
+		c, ok := ev.(session.ToolsChanged)
 		return ok && c.Document == d.id
 	})
-	d.tab.emit(session.FrameGone{Document: d.id})
+	d.page.emit(session.FrameGone{Document: d.id})
 }
 
 // Unfinished says that no load event follows the script by itself.
@@ -422,32 +419,32 @@ func (d *Document) Unfinished() { d.unfinished = true }
 
 // Loaded fires the load event.
 func (d *Document) Loaded() {
-	d.tab.mu.Lock()
-	defer d.tab.mu.Unlock()
-	if d.loaded || d.tab.doc != d || d.tab.died != nil {
+	d.page.mu.Lock()
+	defer d.page.mu.Unlock()
+	if d.loaded || d.page.doc != d || d.page.over {
 		return
 	}
 	d.loaded = true
-	d.tab.emit(session.Loaded{Document: d.id})
+	d.page.emit(session.Loaded{Document: d.id})
 }
 
 // Ready says that what the tab awaits holds.
 func (d *Document) Ready() {
-	d.tab.mu.Lock()
-	defer d.tab.mu.Unlock()
-	if d.tab.doc == d && d.tab.died == nil {
-		d.tab.emit(session.Ready{Document: d.id})
+	d.page.mu.Lock()
+	defer d.page.mu.Unlock()
+	if d.ready = true; d.page.doc == d && !d.page.over {
+		d.page.emit(session.Ready{Document: d.id})
 	}
 }
 
 // Navigate shows another document, as a link or location.href does. A document
 // that is gone does nothing.
 func (d *Document) Navigate(address string) {
-	if d.tab.Document() != d {
+	if d.page.Document() != d {
 		return
 	}
-	script, _ := d.tab.engine.lookup(address)
-	d.tab.show(address, script)
+	script, _ := d.page.browser.lookup(address)
+	d.page.show(address, script)
 }
 
 // Reload shows the same address again.
@@ -455,32 +452,32 @@ func (d *Document) Reload() { d.Navigate(d.url) }
 
 // Dialog shows a JavaScript dialog and returns how it was answered.
 func (d *Document) Dialog(kind, message string) bool {
-	d.tab.mu.Lock()
-	defer d.tab.mu.Unlock()
+	d.page.mu.Lock()
+	defer d.page.mu.Unlock()
 	accepted := kind == "alert" || kind == "beforeunload"
-	if d.tab.died == nil {
-		d.tab.emit(session.DialogShown{Kind: kind, Message: message, Accepted: accepted})
+	if !d.page.over {
+		d.page.emit(session.DialogShown{Kind: kind, Message: message, Accepted: accepted})
 	}
 	return accepted
 }
 
 // OpenWindow opens a window, which is closed at once.
 func (d *Document) OpenWindow(address string) {
-	d.tab.mu.Lock()
-	defer d.tab.mu.Unlock()
-	if d.tab.died == nil {
-		d.tab.emit(session.WindowClosed{URL: address})
+	d.page.mu.Lock()
+	defer d.page.mu.Unlock()
+	if !d.page.over {
+		d.page.emit(session.WindowClosed{URL: address})
 	}
 }
 
 // Crash ends the tab.
-func (d *Document) Crash() { d.tab.Crash() }
+func (d *Document) Crash() { d.page.Crash() }
 
 // Hang makes the document answer nothing any more.
 func (d *Document) Hang() {
-	d.tab.mu.Lock()
-	defer d.tab.mu.Unlock()
-	d.tab.hung = true
+	d.page.mu.Lock()
+	defer d.page.mu.Unlock()
+	d.page.hung = true
 }
 
 // Origin is the document's origin.

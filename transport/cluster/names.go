@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -85,6 +86,17 @@ func wantOf(r *http.Request, body []byte) (w want, ok bool) {
 		w.batch = transport.BatchSession(w.key)
 	}
 	return w, true
+}
+
+// sessionUnder returns the session of a request, where owner knows the sites whose calls without one share a
+// page: a batch makes none for itself there.
+func (w *want) sessionUnder(owner func(site string) (id string, shared bool)) string {
+	if w.batch != "" && owner != nil {
+		if _, shared := owner(w.site); shared {
+			return w.session
+		}
+	}
+	return cmp.Or(w.session, w.batch)
 }
 
 // sessionIn returns ?sessionId=, where the faces take it.

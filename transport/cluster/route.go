@@ -11,6 +11,7 @@ import (
 	"net/http/httptrace"
 	"net/http/httputil"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -91,10 +92,7 @@ func (c *Cluster) find(ctx context.Context, w *want, caller string) (p place, er
 	if n, here := c.claimant(ctx, w, caller); here || n.ID != "" {
 		return place{node: n, why: "key"}, nil
 	}
-	session := w.session
-	if w.batch != "" && !isShared(c, w.site) {
-		session = w.batch
-	}
+	session := w.sessionUnder(c.o.Owner)
 	if session != "" && caller != "" && c.o.Directory != nil {
 		p.key = c.o.Namer.Name(caller, session)
 		id, epoch, err := c.o.Directory.Home(ctx, p.key)
@@ -151,15 +149,6 @@ func (c *Cluster) begins(p place) place {
 		}
 	}
 	return p
-}
-
-// isShared reports whether calls of a site without a session share a page.
-func isShared(c *Cluster, site string) bool {
-	if c.o.Owner == nil {
-		return false
-	}
-	_, shared := c.o.Owner(site)
-	return shared
 }
 
 // findShared returns the node that has the page of a site, where calls without a session share one.
@@ -374,15 +363,17 @@ func (p *passing) send(at place) (err error) {
 	var connected atomic.Bool // from then on, the node may have got it
 	out := p.r.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}))
 	if len(p.body) > 0 {
-		out.Body = io.NopCloser(bytes.NewReader(p.body))
 		out.ContentLength, out.TransferEncoding = int64(len(p.body)), nil
 	}
-	proxy := &httputil.ReverseProxy{Transport: p.c.wayTo(at.node), FlushInterval: -1,
+	proxy := &httputil.ReverseProxy{Transport: p.c.wayTo(at.node), BufferPool: copies{}, // what comes in parts is flushed at once
 		Rewrite: func(x *httputil.ProxyRequest) {
 			x.Out.URL.Scheme, x.Out.URL.Host, x.Out.URL.RawQuery = "https", at.node.Name+"."+domain, x.In.URL.RawQuery
 			x.Out.Host = x.In.Host
 			x.Out.Header.Set(HopHeader, h.String())
 			sendOnce(x.Out.Header)
+			if len(p.body) > 0 { // in memory, which net/http sends together with the headers
+				x.Out.Body = io.NopCloser(bytes.NewReader(p.body))
+			}
 		},
 		ModifyResponse: func(resp *http.Response) error {
 			took, ok := tookOf(resp.Header)
@@ -410,3 +401,14 @@ func (p *passing) send(at place) (err error) {
 	}
 	return fmt.Errorf("%w: %w", errSent, err)
 }
+
+// copies implements httputil.BufferPool.
+type copies struct{}
+
+var copying = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+// Get returns a buffer.
+func (copies) Get() []byte { return copying.Get().(*[32 << 10]byte)[:] }
+
+// Put takes a buffer back.
+func (copies) Put(b []byte) { copying.Put((*[32 << 10]byte)(b)) }

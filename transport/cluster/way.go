@@ -84,26 +84,24 @@ var (
 // for as long as its caller does.
 func (c *Cluster) untilLost(parent context.Context, n Node) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	done := make(chan struct{})
-	go func() { // ends with stop, or with the parent
+	since := time.Now()
+	looks := time.AfterFunc(soon, func() {
+		asks := time.AfterFunc(c.pulse(), func() { c.ask(ctx, n, since, cancel) })
+		defer asks.Stop()
 		select {
 		case <-n.Dead:
 			cancel(errDead)
-		case <-ctx.Done():
-		case <-done:
+		case <-ctx.Done(): // with stop, or with the parent
 		}
-	}()
-	since := time.Now()
-	asks := time.AfterFunc(c.pulse(), func() { c.ask(ctx, n, since, cancel) })
-	var once sync.Once
+	})
 	return ctx, func() {
-		once.Do(func() {
-			close(done)
-			asks.Stop()
-			cancel(nil)
-		})
+		looks.Stop()
+		cancel(nil)
 	}
 }
+
+// soon sets after how long a request is looked after: most have their reply before.
+const soon = 50 * time.Millisecond
 
 // maxMissed limits the answers that a node misses, one after the other, and still counts as there.
 const maxMissed = 3

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/records"
@@ -81,17 +82,27 @@ func (d *Directory) Find(ctx context.Context, key string) (Entry, error) {
 		d.cache.forget(key)
 		return Entry{}, err
 	}
-	var is form
-	if err := records.Decode(r.Value, &is); err != nil {
+	e, err := d.read(r)
+	if err != nil {
 		return Entry{}, err
 	}
-	e := Entry{Key: key, Home: is.Home, Epoch: is.Epoch, Expired: is.State != stateOpen, revision: r.Revision}
+	d.remember(e)
+	return e, nil
+}
+
+// read opens a record.
+func (d *Directory) read(r records.Record) (Entry, error) {
+	var is form
+	err := records.Decode(r.Value, &is)
+	if err != nil {
+		return Entry{}, err
+	}
+	e := Entry{Key: strings.TrimPrefix(r.Key, keyOf("")), Home: is.Home, Epoch: is.Epoch, Expired: is.State != stateOpen, revision: r.Revision}
 	if len(is.Box) > 0 {
 		if e.Box, err = d.o.Sealer.Open(records.Bucket(r.Key), r.Key, is.Box); err != nil {
 			return Entry{}, fmt.Errorf("directory: %w", err)
 		}
 	}
-	d.remember(e)
 	return e, nil
 }
 

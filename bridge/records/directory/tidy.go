@@ -49,8 +49,34 @@ func (d *Directory) Tidy(ctx context.Context, idleTime, age time.Duration) (remo
 			seen[key] = idle{r.Revision, time.Now(), is.State == stateOpen && len(is.Box) > 0}
 		}
 	}
-	return 0, errors.New("the engine did not list the sessions to the end")
+	return 0, errNotListed
 }
+
+// Boxes returns the boxes of all sessions. It fails where one of them cannot be read.
+func (d *Directory) Boxes(ctx context.Context) (boxes [][]byte, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	all, err := d.o.Records.Watch(ctx, keyOf(""))
+	if err != nil {
+		return nil, err
+	}
+	for r := range all {
+		if r.IsMark() {
+			return boxes, nil
+		}
+		if r.Deleted {
+			continue
+		}
+		e, err := d.read(r)
+		if err != nil {
+			return nil, err
+		}
+		boxes = append(boxes, e.Box)
+	}
+	return nil, errNotListed
+}
+
+var errNotListed = errors.New("the engine did not list the sessions to the end")
 
 // isIdle reports whether no node has a session.
 func (d *Directory) isIdle(ctx context.Context, is form) (bool, error) {

@@ -59,7 +59,7 @@ type Node struct {
 	revision uint64
 	renewals uint64
 
-	lost, declared atomic.Int64
+	declared atomic.Int64
 
 	mu    sync.Mutex
 	held  time.Duration    // by our monotonic clock, since when our own life holds without a gap
@@ -97,9 +97,8 @@ func Join(ctx context.Context, o Options) (*Node, error) {
 	return n, nil
 }
 
-// Counts returns how many lives of this node ended because others declared them dead, and how many of
-// other nodes this one did.
-func (n *Node) Counts() (lost, declared int64) { return n.lost.Load(), n.declared.Load() }
+// Declared returns how many lives of other nodes this one declared dead.
+func (n *Node) Declared() int64 { return n.declared.Load() }
 
 // Life returns the life that this node has now. It can be over, while the next has not begun.
 func (n *Node) Life() *Life { return n.life.Load() }
@@ -119,7 +118,7 @@ func (n *Node) Run(ctx context.Context) {
 	defer all.Wait()
 	for {
 		next := time.NewTimer(n.step())
-		for again, tries := true, 0; again && tries < maxTries; tries++ {
+		for again, tries := true, 0; again && tries < maxTries && ctx.Err() == nil; tries++ {
 			again = n.renew(ctx)
 		}
 		select {
@@ -133,10 +132,13 @@ func (n *Node) Run(ctx context.Context) {
 	}
 }
 
-// Leave ends the life, when everything of it has ended, so that nobody needs to wait for its death. Call it
-// after Run has returned.
+// Leave ends the life, when everything of it has ended, so that nobody needs to wait for its death. Of one that
+// was declared dead the record stays: it says so to whoever asks. Call it after Run has returned.
 func (n *Node) Leave(ctx context.Context) error {
 	life := n.life.Load()
+	if life.isOver() {
+		return nil
+	}
 	life.end()
 	for {
 		err := n.o.Records.Delete(ctx, keyOf(life.ID), n.revision)
@@ -265,7 +267,6 @@ func (n *Node) look(ctx context.Context, life *Life) error {
 func (n *Node) reborn(life *Life, why string) {
 	life.end()
 	n.o.Log.Warn("cluster: this node lost its lease", slog.String("incarnation", life.ID), slog.String("why", why))
-	n.lost.Add(1)
 	if n.o.Reborn != nil {
 		n.o.Reborn(life)
 	}

@@ -201,6 +201,9 @@ func (w *world) report(fired map[string]int) string {
 	return b.String()
 }
 
+// killed is the exit code of a process that a signal ended.
+const killed = -1
+
 // TestFaults breaks nodes, their connections and their engine under a load of calls. Nothing runs twice,
 // what is said not to have run did not, and what succeeded ran. Afterwards all nodes serve.
 func TestFaults(t *testing.T) {
@@ -217,6 +220,11 @@ func TestFaults(t *testing.T) {
 		t.Error(p)
 	}
 	for _, n := range w.nodes {
+		for len(n.codes) > 0 {
+			if code := <-n.codes; code != killed {
+				t.Errorf("the node %s ended with %d", n.name, code)
+			}
+		}
 		for _, word := range []string{"reason=INTERNAL ", "panic", "DATA RACE"} {
 			if said := n.said(word); len(said) > 0 {
 				t.Error(strings.Join(said, ""))

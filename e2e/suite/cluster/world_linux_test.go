@@ -49,7 +49,7 @@ type world struct {
 	entries []entry
 }
 
-// node is a node that is started again whenever it ends, as by a supervisor.
+// node is a node that is started again when it was killed, as by a supervisor.
 type node struct {
 	name string
 	args []string

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -31,6 +33,32 @@ func enginePort(t *testing.T) int {
 			_, _ = suite.ClosedPort() // nobody else gets that one
 			return a.Port
 		}
+	}
+}
+
+// keepsEngine: a node that was stopped until others took it for dead joins again with the engine that it has.
+func keepsEngine(t *testing.T, s *suite.Server, lives func() bool) {
+	t.Helper()
+	engine := func() (pid int) {
+		for _, p := range suite.Descendants(s.Cmd.Process.Pid) {
+			if strings.Contains(p.Line, "nats-server") {
+				pid = p.PID
+			}
+		}
+		return pid
+	}
+	was := engine()
+	for _, signal := range []string{"-STOP", "-CONT"} {
+		if err := exec.CommandContext(t.Context(), "kill", signal, strconv.Itoa(s.Cmd.Process.Pid)).Run(); err != nil {
+			t.Fatal(err)
+		}
+		suite.Eventually(t, suite.ReplyWithin, "it lives or not, after "+signal, func() bool { return lives() == (signal == "-CONT") })
+	}
+	suite.Eventually(t, suite.ReplyWithin, "it serves", func() bool {
+		return suite.AsksFor(t, s, suite.AgentToken, "shop", "", "inc", "{}").Status == http.StatusOK
+	})
+	if is := engine(); is != was || is == 0 {
+		t.Errorf("its engine was %d, and is %d", was, is)
 	}
 }
 
@@ -116,6 +144,10 @@ func TestNodesWithEngines(t *testing.T) {
 	}) {
 		t.Error("cluster status does not see it")
 	}
+	keepsEngine(t, all[2], func() bool {
+		_, is := status("--data-dir", filepath.Join(folder, "b"))
+		return slices.Contains(is.Nodes, struct{ Name, State string }{"c", "alive"})
+	})
 	_ = all[1].Cmd.Process.Signal(syscall.SIGTERM)
 	<-all[1].Ended
 	if code := all[1].Cmd.ProcessState.ExitCode(); code != 0 || !suite.Within(suite.LastProcesses, func() bool { return free(ports[1]) }) {
