@@ -91,8 +91,8 @@ type Browsers interface {
 	Forget(ctx context.Context, d Digest) error
 }
 
-// Once keeps what counts once, for some minutes: codes, and answers to pages. Names are secrets, or of what is
-// none.
+// Once keeps what counts once, for some minutes: codes, and answers to pages. Names have digests of
+// secrets.
 type Once interface {
 	// Put keeps a value, which is not empty, under a name until a time. It is false where the name has one.
 	Put(ctx context.Context, name string, value []byte, until time.Time) (bool, error)

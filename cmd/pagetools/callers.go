@@ -97,7 +97,7 @@ func (c *callers) read() *config.Config {
 
 // begin begins to find out who calls, by the file as it was read last.
 func (c *callers) begin(ctx context.Context, a *app.App, again bool) error {
-	c.issuers.begin(c.p, a)
+	c.issuers.begin(ctx, c.p, a, c.plan.node)
 	if !again {
 		return nil
 	}

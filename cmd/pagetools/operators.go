@@ -143,6 +143,7 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 		named := options
 		named.Named = true
 		routes := append(console.New(a.Bridge, named).Routes(), drainRoute(n, false), logRoute(n, a, false), auditRoute(n, a, false), waysRoute(n, false))
+		options.Connections = connections{n.cluster.Connections, p}
 		o.nodes = transport.Trusted(transport.NewMux(routes...), operatorOfNode(), transport.Options{Log: p.log})
 	}
 	if err == nil || p.conf.ConsoleListen != "off" { // somebody can read them
@@ -155,8 +156,6 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 		socket.Named = true
 		if n := who.plan.node; n != nil {
 			socket.Peers = n.cluster.Peers // any of them reaches all nodes
-			options.Connections = connections{n.cluster.Connections, p}
-			socket.Connections = options.Connections
 		}
 		routes := slices.Concat(console.New(a.Bridge, socket).Routes(), []transport.Route{o.reloadRoute()}, o.pairRoutes(), o.clusterRoutes())
 		o.serve(transport.Server(l.guard(transport.NewMux(routes...), p.log), p.log), l)

@@ -25,7 +25,7 @@ type Options struct {
 	Connections bridge.Connections
 	Browsers    bridge.Browsers
 	// Once keeps codes, and which pages were answered; nil keeps them in this process. Key seals pages, with 32
-	// bytes; nil is one that ends with the process. Servers with the same of both, and of what must survive, are
+	// bytes; nil makes one for this process. Servers with the same of both, and of what must survive, are
 	// one.
 	Once bridge.Once
 	Key  []byte
