@@ -39,7 +39,6 @@ type node struct {
 type opened struct {
 	key, site string
 	epoch     int64
-	took      bool
 	inherited []byte
 }
 

@@ -19,13 +19,14 @@ func TestFront(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := newFront(l, slog.New(slog.DiscardHandler))
-	t.Cleanup(func() { _ = f.Close(); <-f.failed })
+	t.Cleanup(func() { f.end(); <-f.failed })
 	is := func(why string, status int) {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+l.Addr().String()+"/webtools", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
+		r.Header.Set("Authorization", "Bearer a-token-of-an-issuer")
 		got, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatal(err)
@@ -35,7 +36,7 @@ func TestFront(t *testing.T) {
 			t.Errorf("%s: %d %s", why, got.StatusCode, body)
 		}
 	}
-	guards := transport.Options{Listen: l.Addr().String()}
+	guards := transport.Options{Listen: l.Addr().String(), Verifier: &issuers{}} // which has not begun
 	f.wait(guards)
 	is("it waits", http.StatusServiceUnavailable)
 	runs, ends := make(chan struct{}), make(chan struct{})

@@ -20,7 +20,7 @@ type lives struct {
 	who *callers
 	// asker asks the person at the terminal; nil asks nobody.
 	asker bridge.Asker
-	// agents, page and peers are where agents, operators and other nodes reach it; nil: not at all.
+	// agents, page and peers listen for agents, operators and other nodes; nil listens for nobody.
 	agents, page, peers *lasting
 	engine              *embed.Engine // nil: it is not ours
 	// front refuses calls until the life begins that it is for. It is nil before the first.

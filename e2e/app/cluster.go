@@ -155,7 +155,7 @@ func JoinCluster(ctx context.Context, o *ClusterOptions) (*Cluster, error) {
 	running, stop := context.WithCancel(context.Background())
 	c.stop = stop
 	err = c.join(ctx, o.DataDir, lease.Options{Records: c.records, Lease: o.Lease, About: about, Log: o.Log,
-		Reborn: func(*lease.Life) { taken(c, running) },
+		Reborn: func(*lease.Life) { endTaken(running, c) },
 		Joined: func(m lease.Member) {
 			o.Log.Info("cluster: joined", slog.String("node", m.Node), slog.String("id", m.ID))
 		},
@@ -189,9 +189,9 @@ func (c *Cluster) Serve(a *App) {
 	c.node.Renew()
 }
 
-// taken ends the life that other nodes took for dead. The next one is that of another join. A life that ended
-// before anybody heard of it is none.
-func taken(c *Cluster, running context.Context) {
+// endTaken ends the life of a node that others took for dead, and returns when running ends: another join begins the
+// next one. A life that ended before anybody heard of it does not count.
+func endTaken(running context.Context, c *Cluster) {
 	if c.node == nil { // joining goes on
 		return
 	}

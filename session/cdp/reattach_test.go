@@ -60,6 +60,7 @@ func TestReattach(t *testing.T) {
 					Engine: func(t *testing.T, impatient bool) session.Engine {
 						t.Helper()
 						e := lasting(t, host)
+						e.times.pulse = hang // a busy machine takes its time
 						if impatient {
 							e.times.pulse = quick.pulse
 						}

@@ -485,7 +485,7 @@ func reattachDialog(t *testing.T, x *lastingTest) {
 	}
 	handle := first.handle()
 	first.lost()
-	if x.of.Stuck {
+	if x.impatient = x.of.Stuck; x.of.Stuck {
 		x.none(t, "a page with a dialog", handle)
 		return
 	}

@@ -64,6 +64,45 @@ func TestLeave(t *testing.T) {
 	}
 }
 
+// TestLeaveDead: a life that was declared dead stays so for whoever asks, when its node leaves; and a node that leaves
+// while it hears of its death begins no other life.
+func TestLeaveDead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := records.NewMemory()
+		a, b := newMachine(r), newMachine(r)
+		leaves := make(chan struct{})
+		na, stop := a.join(t, "a", func(o *lease.Options) { o.Reborn = func(*lease.Life) { <-leaves } })
+		nb, _ := b.join(t, "b")
+		was := na.Life()
+		pass(span)
+		thaw := a.freeze()
+		until(t, "it is dead", 2*span, func() bool { return nb.State(was.ID) == lease.Dead })
+		thaw()
+		until(t, "it knows", span, func() bool { return isClosed(was.Over()) })
+		go func() {
+			synctest.Wait() // stop has ended the context
+			close(leaves)
+		}()
+		stop()
+		if err := na.Leave(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if na.Life() != was {
+			t.Error("a node that leaves begins a life")
+		}
+		c := newMachine(r)
+		nc, _ := c.join(t, "c")
+		pass(span)
+		if is, err := nc.Ask(t.Context(), was.ID); err != nil || is != lease.Dead {
+			t.Errorf("who comes later hears %v, %v", is, err)
+		}
+		if _, err := r.Get(t.Context(), "n."+was.ID); err != nil {
+			t.Errorf("its record: %v", err)
+		}
+	})
+}
+
 // TestEarlier: a node that has the lock of its data folder declares its own earlier life dead at once.
 func TestEarlier(t *testing.T) {
 	t.Parallel()
