@@ -319,3 +319,29 @@ func TestOnceOfNodes(t *testing.T) {
 		}
 	})
 }
+
+// TestRenewedOnce: a renewal whose answer is lost, and after which another node renews again, is one.
+func TestRenewedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, w := t.Context(), newWorld()
+		a, b := vault.NewConnections(w.options("A")), vault.NewConnections(w.options("B"))
+		later := time.Now().Add(48 * time.Hour)
+		no(t, "open", a.Open(ctx, bridge.Connection{ID: "c", Person: "me", Since: time.Now(), Until: later}, lasting("r1", bridge.SecretRefresh, time.Hour)))
+		w.once(recordstest.Lose, "update", "o.", func() {
+			renewed, err := b.Renew(ctx, digestOf("r2"), later, lasting("a3", bridge.SecretAccess, time.Hour), lasting("r3", bridge.SecretRefresh, time.Hour))
+			if !renewed || err != nil {
+				t.Errorf("the next token renews: %v, %v", renewed, err)
+			}
+		})
+		renewed, err := a.Renew(ctx, digestOf("r1"), later, lasting("a2", bridge.SecretAccess, time.Hour), lasting("r2", bridge.SecretRefresh, time.Hour))
+		if !renewed || err != nil {
+			t.Errorf("renewed: %v, %v", renewed, err)
+		}
+		for text, kind := range map[string]bridge.SecretKind{"r1": bridge.SecretSpent, "r2": bridge.SecretSpent, "r3": bridge.SecretRefresh, "a2": bridge.SecretAccess} {
+			if _, x, err := b.Find(ctx, digestOf(text)); x.Kind != kind || err != nil {
+				t.Errorf("%s is of the kind %q, %v", text, x.Kind, err)
+			}
+		}
+	})
+}
