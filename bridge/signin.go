@@ -90,3 +90,13 @@ type Browsers interface {
 	// Forget logs a browser out.
 	Forget(ctx context.Context, d Digest) error
 }
+
+// Once keeps what counts once, for some minutes: codes, and answers to pages. Names have digests of
+// secrets.
+type Once interface {
+	// Put keeps a value, which is not empty, under a name until a time. It is false where the name has one.
+	Put(ctx context.Context, name string, value []byte, until time.Time) (bool, error)
+	// Take returns the value of a name, and whether nobody took it before. It is nil where there is none, or
+	// where its time is over. What was taken keeps its name until then.
+	Take(ctx context.Context, name string) (value []byte, first bool, err error)
+}

@@ -98,7 +98,7 @@ func Bucket(key string) string {
 }
 
 // kinds has the letters with which keys begin.
-const kinds = "nrtxkscvmgwhdl"
+const kinds = "nrtxkscvmgwhdloe"
 
 // CheckKey returns ErrInvalid for a key that is not a letter of Bucket and further words, with dots
 // between them. Words have letters, digits, "_", "-" and "=".

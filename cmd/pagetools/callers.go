@@ -96,8 +96,8 @@ func (c *callers) read() *config.Config {
 }
 
 // begin begins to find out who calls, by the file as it was read last.
-func (c *callers) begin(a *app.App, again bool) error {
-	c.issuers.begin(c.p, a)
+func (c *callers) begin(ctx context.Context, a *app.App, again bool) error {
+	c.issuers.begin(ctx, c.p, a, c.plan.node)
 	if !again {
 		return nil
 	}

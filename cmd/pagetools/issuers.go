@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/policy"
@@ -66,24 +67,48 @@ func (p *program) issuers(ctx context.Context) (*issuers, error) {
 	return i, nil
 }
 
-// begin begins to verify, with what the app remembers. A nil one does not.
-func (i *issuers) begin(p *program, a *app.App) {
+// begin begins to verify, with what the app and the nodes of a cluster remember. A nil one does not.
+func (i *issuers) begin(ctx context.Context, p *program, a *app.App, n *node) {
 	if i == nil {
 		return
 	}
 	o := oauth.Options{Public: string(p.conf.PublicURL), Issuers: i.all,
 		Client: &http.Client{Transport: i.grant.Transport(nil)}}
 	if kept := a.Memory(); len(i.people) > 0 {
-		i.own = authserver.New(authserver.Options{Public: o.Public, People: i.people, Clients: kept.Clients,
+		own := authserver.Options{Public: o.Public, People: i.people, Clients: kept.Clients,
 			Connections: kept.Connections, Browsers: kept.Browsers, Words: optionWords, Log: p.log,
 			Resource: func(named string) (string, bool) { return i.Resource(named) },
 			Client:   &http.Client{Transport: i.documents.Transport(nil)},
-			Revoked:  func() { a.Bridge.Revoke(); a.Revoke() }})
-		o.Own = i.own
+			Revoked:  func() { a.Bridge.Revoke(); a.Revoke() }}
+		if n != nil {
+			own.Clients, own.Connections, own.Browsers = n.cluster.Clients, n.cluster.Connections, n.cluster.Browsers
+			own.Once, own.Key = n.cluster.Once, n.cluster.SignIn
+		}
+		i.own = authserver.New(own)
+		if o.Own = i.own; n != nil {
+			go i.compare(ctx) // ends with it
+		}
 		p.say("clients such as claude.ai and ChatGPT connect to %s/mcp; `pagetools pair` shows the code that lets "+
 			"one in", o.Public)
 	}
 	i.Verifier = oauth.New(o)
+}
+
+// compareEvery sets how often a node asks which clients another one has ended.
+const compareEvery = 2 * time.Second
+
+// compare ends what clients have that another node ended, until ctx ends.
+func (i *issuers) compare(ctx context.Context) {
+	again := time.NewTicker(compareEvery)
+	defer again.Stop()
+	for {
+		select {
+		case <-again.C:
+			authserver.Compare(ctx, i.own)
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // signIn serves the authorization server, if there is one.

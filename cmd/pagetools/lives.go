@@ -105,7 +105,7 @@ func (s *lives) live(ctx context.Context, again bool) (err error) {
 		return err
 	}
 	defer p.end(a)
-	if err := who.begin(a, again); err != nil {
+	if err := who.begin(ctx, a, again); err != nil {
 		return err
 	}
 	a.Keep(front.listener.Addr().String())

@@ -143,6 +143,7 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 		named := options
 		named.Named = true
 		routes := append(console.New(a.Bridge, named).Routes(), drainRoute(n, false), logRoute(n, a, false), auditRoute(n, a, false), waysRoute(n, false))
+		options.Connections = connections{n.cluster.Connections, p}
 		o.nodes = transport.Trusted(transport.NewMux(routes...), operatorOfNode(), transport.Options{Log: p.log})
 	}
 	if err == nil || p.conf.ConsoleListen != "off" { // somebody can read them
@@ -164,7 +165,9 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 	}
 	options.Peers = who.plan.node.peers(o.inbox.peers)
 	if kept := a.Memory(); kept != nil {
-		options.Connections = connections{kept.Connections, p}
+		if options.Connections == nil {
+			options.Connections = connections{kept.Connections, p}
+		}
 		o.logins = console.NewLogins(kept.Logins)
 		options.Logins = o.logins
 	}

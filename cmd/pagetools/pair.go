@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/store"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/transport"
@@ -118,7 +119,11 @@ func (o *operators) pairRoutes() []transport.Route {
 			if name == "" && len(people) == 1 {
 				name = people[0]
 			}
-			code, until := own.Pair(name)
+			code, until, err := own.Pair(r.Context(), name)
+			if err != nil {
+				transport.WriteError(w, r, bridge.AsError(err))
+				return
+			}
 			if code == "" {
 				transport.WriteError(w, r, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
 					"Name one of those who may let clients in: %s.", text.Few(people, 20)))
@@ -191,13 +196,64 @@ func letsNobodyIn(e *bridge.Error) bool {
 	return e.Code == bridge.Conflict || e.Code == bridge.WebtoolNotFound
 }
 
+// letIn has the clients that people let in: in the data folder, and those of clusters whose nodes have it.
+type letIn struct {
+	bridge.Connections
+
+	a    *approver
+	live map[string]http.RoundTripper
+}
+
+func letInOf(p *program, s *store.Store) letIn {
+	in := letIn{Connections: s.Connections, a: &approver{p: p}}
+	in.live, _ = in.a.live() // without one, there is the folder
+	return in
+}
+
+// connectionsPath is a path of the inbox.
+const connectionsPath = "/api/connections"
+
+// All lists them.
+func (in letIn) All(ctx context.Context) ([]bridge.Connection, error) {
+	all, err := in.Connections.All(ctx)
+	for _, at := range slices.Sorted(maps.Keys(in.live)) {
+		var of console.ConnectionList
+		if err == nil {
+			err = in.a.request(ctx, in.live[at], http.MethodGet, connectionsPath, nil, &of)
+		}
+		for _, c := range of.Connections {
+			if !slices.ContainsFunc(all, func(x bridge.Connection) bool { return x.ID == c.ID }) {
+				all = append(all, bridge.Connection{ID: c.ID, Person: c.Person, Client: c.Client, ClientName: c.Name, Redirect: c.RedirectURI,
+					Resource: c.Resource, Since: c.Since, Used: c.LastUsed})
+			}
+		}
+	}
+	return all, err
+}
+
+// Disconnect removes one.
+func (in letIn) Disconnect(ctx context.Context, id string) (bool, error) {
+	gone, err := in.Connections.Disconnect(ctx, id)
+	for _, at := range slices.Sorted(maps.Keys(in.live)) {
+		if gone || err != nil || id == "" {
+			break
+		}
+		var done struct{}
+		err = in.a.request(ctx, in.live[at], http.MethodDelete, connectionsPath+"/"+url.PathEscape(id), nil, &done)
+		if gone = err == nil; err != nil && bridge.AsError(err).Code == bridge.WebtoolNotFound {
+			err = nil
+		}
+	}
+	return gone, err
+}
+
 func listConnections(ctx context.Context, p *program, asJSON bool) error {
 	s, err := p.openDataDir(ctx)
 	if err != nil {
 		return err
 	}
 	defer p.end(s)
-	all, err := s.Connections.All(ctx)
+	all, err := letInOf(p, s).All(ctx)
 	if err != nil {
 		return err
 	}
@@ -229,7 +285,8 @@ func revokeConnection(ctx context.Context, p *program, id string) error {
 		return err
 	}
 	defer p.end(s)
-	all, err := s.Connections.All(ctx)
+	in := letInOf(p, s)
+	all, err := in.All(ctx)
 	if err != nil {
 		return err
 	}
@@ -237,7 +294,7 @@ func revokeConnection(ctx context.Context, p *program, id string) error {
 	for i, c := range all {
 		ids[i] = c.ID
 	}
-	whole, err := revokeNamed(ctx, id, ids, s.Connections.Disconnect, "client", "pair --list")
+	whole, err := revokeNamed(ctx, id, ids, in.Disconnect, "client", "pair --list")
 	if err != nil {
 		return err
 	}

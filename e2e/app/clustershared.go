@@ -15,12 +15,20 @@ import (
 	"github.com/pagetools/pagetools/bridge/records/revoked"
 	"github.com/pagetools/pagetools/bridge/records/taint"
 	"github.com/pagetools/pagetools/bridge/records/vault"
+	"github.com/pagetools/pagetools/transport/cluster/key"
 )
 
 // shared has what the nodes of a cluster keep together.
 type shared struct {
 	// Logins has the logins at APIs of all nodes.
 	Logins *oauth.Store
+	// Clients, Connections, Browsers and Once serve the built-in authorization server of all nodes, and SignIn
+	// seals its pages.
+	Clients     bridge.Clients
+	Connections bridge.Connections
+	Browsers    bridge.Browsers
+	Once        bridge.Once
+	SignIn      []byte
 	// Revoked knows the credentials that were revoked at any node.
 	Revoked *revoked.List
 
@@ -52,6 +60,8 @@ func (c *Cluster) keep(ctx context.Context, o *ClusterOptions) error {
 	if c.Logins, err = logins(ctx, v, keys); err != nil {
 		return err
 	}
+	c.Clients, c.Connections, c.Browsers = vault.NewClients(v), vault.NewConnections(v), vault.NewBrowsers(v)
+	c.Once, c.SignIn = vault.NewOnce(v), keys.Now.Subkey(key.SignIn)
 	c.places, c.replies = v, vault.NewReplies(v)
 	grants := vault.NewGrants(v)
 	_, _ = grants.All(ctx) // it is asked again; what it says counts while the engine is away

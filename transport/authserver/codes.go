@@ -1,36 +1,25 @@
 package authserver
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"sync"
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// How long a code is good, and how many there are at once. A person makes each.
-const (
-	codeTime = time.Minute
-	maxCodes = 1000
-)
-
-// codes holds the codes of clients, and the requests that people answered: neither counts twice.
-type codes struct {
-	mu       sync.Mutex
-	all      map[bridge.Digest]*given
-	answered map[string]time.Time // until when, by the ID of the request
-}
+// codeTime says how long a code is good.
+const codeTime = time.Minute
 
 // given records the consent of a person.
 type given struct {
-	*request
+	request
 
-	person     string
-	connection string // the ID that it gets
-	until      time.Time
-	used       bool
-	again      bool // it was used once more
+	Person     string
+	Connection string // the ID that it gets
 }
 
 // newSecret returns 32 random bytes after a prefix, and their digest.
@@ -44,76 +33,64 @@ func newSecret(prefix string) (text string, digest bridge.Digest) {
 // newID returns the ID of a connection: 8 characters, for people.
 func newID() string { return rand.Text()[:8] }
 
+// What counts once has names of digests, of secrets that somebody else holds.
+func answerOf(q *request) string     { return "answer " + b64.EncodeToString(q.Cookie) }
+func codeOf(d bridge.Digest) string  { return "code " + b64.EncodeToString(d[:]) }
+func twiceOf(d bridge.Digest) string { return "twice " + b64.EncodeToString(d[:]) }
+func pairingOf(code string) string   { return "pairing " + digestOf(code) }
+func digestOf(text string) string    { d := sha256.Sum256([]byte(text)); return b64.EncodeToString(d[:]) }
+
+// codes keeps what counts once.
+type codes struct {
+	once bridge.Once
+	now  func() time.Time
+}
+
 // began reports whether a request was not answered yet.
-func (c *codes) began(q *request, now time.Time) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for id, until := range c.answered {
-		if !now.Before(until) {
-			delete(c.answered, id)
-		}
-	}
-	_, over := c.answered[string(q.Cookie)]
-	return !over
+func (c codes) began(ctx context.Context, q *request) (bool, error) {
+	value, _, err := c.once.Take(ctx, answerOf(q))
+	return value == nil, err
 }
 
 // end notes that a request was answered. It returns false for one that was answered before.
-func (c *codes) end(q *request) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.answered == nil {
-		c.answered = map[string]time.Time{}
-	}
-	if _, over := c.answered[string(q.Cookie)]; over || len(c.answered) >= maxCodes {
-		return false
-	}
-	c.answered[string(q.Cookie)] = q.Until
-	return true
+func (c codes) end(ctx context.Context, q *request) (bool, error) {
+	return c.once.Put(ctx, answerOf(q), []byte("answered"), q.Until)
 }
 
 // add keeps what a person let a client have, and returns the code for it.
-func (c *codes) add(g given, now time.Time) string {
+func (c codes) add(ctx context.Context, g given) (string, error) {
 	code, digest := newSecret("ptc_")
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.all == nil {
-		c.all = map[bridge.Digest]*given{}
+	value, err := json.Marshal(g)
+	if err == nil {
+		_, err = c.once.Put(ctx, codeOf(digest), value, c.now().Add(codeTime))
 	}
-	var first bridge.Digest
-	for d, x := range c.all {
-		if !now.Before(x.until) {
-			delete(c.all, d)
-		} else if was := c.all[first]; was == nil || x.until.Before(was.until) {
-			first = d
-		}
+	if err != nil {
+		return "", fmt.Errorf("keeping a code: %w", err)
 	}
-	if len(c.all) >= maxCodes {
-		delete(c.all, first)
-	}
-	c.all[digest] = &g
-	return code
+	return code, nil
 }
 
 // take returns what a code is for, the first time. Afterwards it says which connection was made of
 // it.
-func (c *codes) take(d bridge.Digest, now time.Time) (g *given, again string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	g = c.all[d]
-	switch {
-	case g == nil || !now.Before(g.until) && !g.used:
-		return nil, ""
-	case g.used:
-		g.again = true
-		return nil, g.connection
+func (c codes) take(ctx context.Context, d bridge.Digest) (g *given, again string, err error) {
+	value, first, err := c.once.Take(ctx, codeOf(d))
+	if err != nil || value == nil {
+		return nil, "", err
 	}
-	g.used = true
-	return g, ""
+	g = &given{}
+	if err := json.Unmarshal(value, g); err != nil {
+		return nil, "", fmt.Errorf("reading a code: %w", err)
+	}
+	if first {
+		return g, "", nil
+	}
+	_, err = c.wasTwice(ctx, d)
+	return nil, g.Connection, err
 }
 
-// wasTwice reports whether a code that was taken was used once more since.
-func (c *codes) wasTwice(g *given) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return g.again
+// wasTwice notes that a code was used, and reports whether that was noted before: of two uses one sees the
+// other.
+func (c codes) wasTwice(ctx context.Context, d bridge.Digest) (bool, error) {
+	first, err := c.once.Put(ctx, twiceOf(d), []byte("used"), c.now().Add(2*codeTime))
+	return !first, err
 }

@@ -34,7 +34,14 @@ func (s *Server) consent(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q, ours := s.opened(r, v.Get("token"))
-	if !ours || !s.codes.began(q, s.o.Now()) {
+	if ours {
+		var err error
+		if ours, err = s.codes.began(r.Context(), q); err != nil {
+			s.refuse(w, r, failed(err))
+			return
+		}
+	}
+	if !ours {
 		p := fault("invalid_request", "This page is over, was answered already, or was opened in another browser. "+
 			"Go back to the client, and begin again.")
 		p.status = http.StatusForbidden
@@ -65,12 +72,20 @@ func (s *Server) allow(w http.ResponseWriter, r *http.Request, q *request, v url
 			return
 		}
 	}
-	if !s.codes.end(q) {
+	ended, err := s.codes.end(r.Context(), q)
+	if err == nil && !ended {
 		s.refuse(w, r, fault("invalid_request", "This page was answered already."))
 		return
 	}
+	code := ""
+	if err == nil {
+		code, err = s.codes.add(r.Context(), given{request: *q, Person: person.Name, Connection: newID()})
+	}
+	if err != nil {
+		s.refuse(w, r, failed(err))
+		return
+	}
 	setCookie(w, requestCookie+q.ID, "", 0)
-	code := s.codes.add(given{request: q, person: person.Name, connection: newID(), until: s.o.Now().Add(codeTime)}, s.o.Now())
 	s.sendBack(w, r, q, url.Values{"code": {code}}, http.StatusSeeOther)
 }
 
@@ -93,7 +108,11 @@ func (s *Server) logIn(w http.ResponseWriter, r *http.Request, v url.Values) (*P
 	}
 	var person *Person
 	if strings.TrimSpace(code) != "" {
-		person = s.person(s.pairings.take(code, s.o.Now()))
+		name, err := s.codes.paired(r.Context(), code)
+		if err != nil {
+			return nil, failed(err)
+		}
+		person = s.person(name)
 	} else {
 		person = s.byPassword(r.Context(), name, password)
 	}

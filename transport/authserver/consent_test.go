@@ -182,7 +182,7 @@ func TestWrongCodes(t *testing.T) {
 		return b.answers(b.opens(w.query(nil)), "allow", url.Values{"code": {code}})
 	}
 	right := func() string {
-		code, _ := w.server.Pair("me")
+		code, _, _ := w.server.Pair(w.t.Context(), "me")
 		return code
 	}
 	b := w.browser()

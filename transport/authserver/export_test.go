@@ -1,6 +1,14 @@
 package authserver
 
-import "strconv"
+import (
+	"strconv"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// NewOnce keeps what counts once, for several servers.
+func NewOnce(now func() time.Time) bridge.Once { return newOnce(now) }
 
 // Flood has strangers of many addresses register clients.
 func Flood(s *Server, addresses int) {
@@ -10,7 +18,7 @@ func Flood(s *Server, addresses int) {
 }
 
 // Sizes counts what a server holds in memory because of strangers and people: addresses, documents,
-// codes for people, codes for clients and answered requests, and tokens.
+// codes for people, what counts once, and tokens.
 func Sizes(s *Server) (all []int) {
 	for _, l := range []*limiter{s.registrations, s.fetches, s.attempts, s.guesses} {
 		l.mu.Lock()
@@ -19,11 +27,11 @@ func Sizes(s *Server) (all []int) {
 	}
 	s.documents.mu.Lock()
 	s.pairings.mu.Lock()
-	s.codes.mu.Lock()
+	s.o.Once.(*once).mu.Lock()
 	s.kept.mu.Lock()
-	all = append(all, len(s.documents.all), len(s.pairings.all), len(s.codes.all), len(s.codes.answered), len(s.kept.tokens))
+	all = append(all, len(s.documents.all), len(s.pairings.all), len(s.o.Once.(*once).all), len(s.kept.tokens))
 	s.kept.mu.Unlock()
-	s.codes.mu.Unlock()
+	s.o.Once.(*once).mu.Unlock()
 	s.pairings.mu.Unlock()
 	s.documents.mu.Unlock()
 	return all

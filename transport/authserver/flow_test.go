@@ -53,7 +53,7 @@ func TestSignIn(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()
 	token := b.opens(w.query(nil))
-	code, until := w.server.Pair("me")
+	code, until, _ := w.server.Pair(w.t.Context(), "me")
 	if !regexp.MustCompile(`^[A-Z]{4}-[A-Z]{4}$`).MatchString(code) || until.Sub(w.Now()) != 10*time.Minute {
 		t.Errorf("the code %s, until %v", code, until)
 	}
@@ -170,7 +170,7 @@ func TestPeople(t *testing.T) {
 	w := newWorld(t, func(o *authserver.Options) {
 		o.People = []authserver.Person{{Name: "me", May: []bridge.Right{bridge.MayCall}, Sites: []string{"shop", "bank"}}, {Name: "bob"}}
 	})
-	if code, _ := w.server.Pair("nobody"); code != "" {
+	if code, _, _ := w.server.Pair(w.t.Context(), "nobody"); code != "" {
 		t.Error("there is a code for nobody")
 	}
 	tk := w.connect()
@@ -275,5 +275,72 @@ func TestResources(t *testing.T) {
 		if got := strings.Join(lets, " "); got != want {
 			t.Errorf("a token for %q is good for %s, want %s", resource, got, want)
 		}
+	}
+}
+
+// TestTwoServers: servers with the same keys, codes and memory are one: what one of them began goes on at
+// the other, and counts once.
+func TestTwoServers(t *testing.T) {
+	a := newWorld(t)
+	once, key := authserver.NewOnce(a.Now), make([]byte, 32)
+	shared := func(o *authserver.Options) { o.Once, o.Key = once, key }
+	a.start(shared)
+	b := &world{t: a.t, clock: a.clock, store: a.store, client: a.client}
+	b.start(shared)
+	at := func(of *browser, w *world) *browser { return &browser{world: w, cookies: of.cookies, origin: public} }
+
+	onA := a.browser()
+	token := onA.opens(a.query(nil))
+	code, _, err := a.server.Pair(t.Context(), "me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := at(onA, b).answers(token, "allow", url.Values{"code": {code}})
+	given := got.back(t).Get("code")
+	if given == "" {
+		t.Fatalf("the answer at the other server: %d %s", got.StatusCode, got.body)
+	}
+	if again := onA.answers(token, "allow", nil); again.back(t).Get("code") != "" {
+		t.Error("a page counts at both servers")
+	}
+	stranger := b.browser()
+	if got := stranger.answers(stranger.opens(b.query(nil)), "allow", url.Values{"code": {code}}); got.back(t).Get("code") != "" {
+		t.Error("a code for a person counts twice")
+	}
+	first, _ := a.trade(a.byCode(given))
+	if !b.lets(first.Access, "/mcp") {
+		t.Error("a token does not count at the other server")
+	}
+	next, _ := b.trade(b.byRefresh(first.Refresh))
+	if !a.lets(next.Access, "/mcp") {
+		t.Error("a token that was renewed at the other server does not count")
+	}
+	if used, _ := b.trade(b.byCode(given)); used.Access != "" {
+		t.Error("a code counts twice")
+	}
+	a.advance(5 * time.Second)
+	if a.lets(next.Access, "/mcp") || b.lets(next.Access, "/mcp") {
+		t.Error("the connection of a code that was used twice counts")
+	}
+
+	last := b.connect()
+	revoked := a.caller(last.Access).Revoked
+	if authserver.Compare(t.Context(), a.server); isClosed(revoked) {
+		t.Error("a connection that lives is revoked")
+	}
+	if _, err := b.server.Disconnect(t.Context(), b.caller(last.Access).CredentialID); err != nil {
+		t.Fatal(err)
+	}
+	if authserver.Compare(t.Context(), a.server); !isClosed(revoked) || a.lets(last.Access, "/mcp") {
+		t.Error("a connection that was ended at the other server goes on")
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }

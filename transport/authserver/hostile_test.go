@@ -287,7 +287,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	authserver.Flood(w.server, 5000)
 	for range 100 {
-		w.server.Pair("me")
+		_, _, _ = w.server.Pair(w.t.Context(), "me")
 	}
 	if got := w.do("POST", "/oauth/register", `{"redirect_uris":["https://x.example/"]}`, asJSON, "X-Forwarded-For: 198.51.100.1"); got.StatusCode != http.StatusTooManyRequests {
 		t.Errorf("an address that there is no room for: %d", got.StatusCode)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -121,6 +122,25 @@ func (k *kept) keep(d bridge.Digest, found seen, changes int, now time.Time) (se
 	}
 	k.tokens[d] = found
 	return found, 0
+}
+
+// Compare revokes the callers of connections that another process removed.
+func Compare(ctx context.Context, s *Server) {
+	s.kept.mu.Lock()
+	gone := maps.Clone(s.kept.live) // those that come later are not in the list
+	s.kept.mu.Unlock()
+	if len(gone) == 0 {
+		return
+	}
+	all, err := s.o.Connections.All(ctx)
+	for _, c := range all {
+		delete(gone, c.ID)
+	}
+	if err != nil || len(gone) == 0 {
+		return
+	}
+	s.kept.drop(func(c bridge.Connection) bool { return gone[c.ID] != nil })
+	s.o.Revoked()
 }
 
 // drop revokes the callers of some connections.

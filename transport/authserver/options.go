@@ -24,6 +24,11 @@ type Options struct {
 	Clients     bridge.Clients
 	Connections bridge.Connections
 	Browsers    bridge.Browsers
+	// Once keeps codes, and which pages were answered; nil keeps them in this process. Key seals pages, with 32
+	// bytes; nil makes one for this process. Servers with the same of both, and of what must survive, are
+	// one.
+	Once bridge.Once
+	Key  []byte
 	// Resource returns the form in which a resource of this server is kept, and whether it is one.
 	Resource func(string) (string, bool)
 	// Client fetches the documents of clients: it decides which addresses may be reached. Nil means
@@ -85,6 +90,9 @@ func (o Options) withDefaults() Options {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Once == nil {
+		o.Once = newOnce(o.Now)
 	}
 	if o.Revoked == nil {
 		o.Revoked = func() {}

@@ -1,7 +1,9 @@
 package authserver
 
 import (
+	"context"
 	"crypto/rand"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -17,33 +19,36 @@ const (
 	maxPairings   = 20
 )
 
-// pairings are the codes that let people log in. The operator's machine shows them.
+// pairings are the codes that this process has shown of late, oldest first.
 type pairings struct {
 	mu  sync.Mutex
-	all []pairing // oldest first
-}
-
-type pairing struct {
-	code   string
-	person string
-	until  time.Time
+	all []string
 }
 
 // Pair makes a code with which a person logs in once, until some time; "" when there is no such
 // person.
-func (s *Server) Pair(person string) (code string, until time.Time) {
+func (s *Server) Pair(ctx context.Context, person string) (code string, until time.Time, err error) {
 	if s.person(person) == nil {
-		return "", until
+		return "", until, nil
 	}
-	now := s.o.Now()
-	p := pairing{code: newCode(), person: person, until: now.Add(pairingTime)}
-	s.pairings.mu.Lock()
-	defer s.pairings.mu.Unlock()
-	s.pairings.forget(now)
-	if s.pairings.all = append(s.pairings.all, p); len(s.pairings.all) > maxPairings {
-		s.pairings.all = s.pairings.all[1:]
+	code, until = newCode(), s.o.Now().Add(pairingTime)
+	if _, err = s.o.Once.Put(ctx, pairingOf(code), []byte(person), until); err != nil {
+		return "", until, fmt.Errorf("keeping a code: %w", err)
 	}
-	return p.code[:4] + "-" + p.code[4:], p.until
+	if old := s.pairings.add(code); old != "" {
+		_, _, err = s.o.Once.Take(ctx, pairingOf(old))
+	}
+	return code[:4] + "-" + code[4:], until, err
+}
+
+// add notes a code, and returns the oldest one where there are too many.
+func (p *pairings) add(code string) (old string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.all = append(p.all, code); len(p.all) > maxPairings {
+		old, p.all = p.all[0], p.all[1:]
+	}
+	return old
 }
 
 // newCode returns random letters, each as likely as every other.
@@ -59,31 +64,19 @@ func newCode() string {
 	return string(code)
 }
 
-// forget drops what is over. Called with mu held.
-func (p *pairings) forget(now time.Time) {
-	for len(p.all) > 0 && !now.Before(p.all[0].until) {
-		p.all = p.all[1:]
-	}
-}
-
-// take returns the person of a code, once, however it is written.
-func (p *pairings) take(typed string, now time.Time) string {
-	code := strings.Map(func(c rune) rune {
-		if c == '-' || c == ' ' {
+// paired returns the person of a code, once, however it is written; "" is none.
+func (c codes) paired(ctx context.Context, typed string) (string, error) {
+	code := strings.Map(func(r rune) rune {
+		if r == '-' || r == ' ' {
 			return -1
 		}
-		return c
+		return r
 	}, strings.ToUpper(typed))
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.forget(now)
-	for i, one := range p.all {
-		if one.code == code {
-			p.all = append(p.all[:i:i], p.all[i+1:]...)
-			return one.person
-		}
+	person, first, err := c.once.Take(ctx, pairingOf(code))
+	if !first {
+		return "", err
 	}
-	return ""
+	return string(person), err
 }
 
 // People lists the names of those who may let clients in.

@@ -44,11 +44,13 @@ const (
 	requestCookie = "__Host-pagetools-request-"
 )
 
-// newSeal makes a key that ends with the process.
-func newSeal() cipher.AEAD {
-	var key [32]byte
-	_, _ = rand.Read(key[:]) // it never fails: it ends the program instead
-	block, err := aes.NewCipher(key[:])
+// newSeal seals with a key; nil is one that ends with the process.
+func newSeal(key []byte) cipher.AEAD {
+	if key == nil {
+		key = make([]byte, 32)
+		_, _ = rand.Read(key) // it never fails: it ends the program instead
+	}
+	block, err := aes.NewCipher(key)
 	if err == nil {
 		var seal cipher.AEAD
 		if seal, err = cipher.NewGCMWithRandomNonce(block); err == nil {

@@ -60,7 +60,7 @@ type Server struct {
 // New makes a server.
 func New(o Options) *Server {
 	o = o.withDefaults()
-	s := &Server{o: o, seal: newSeal(), hashing: make(chan struct{}, 1),
+	s := &Server{o: o, seal: newSeal(o.Key), codes: codes{o.Once, o.Now}, hashing: make(chan struct{}, 1),
 		registrations: newLimiter(o.Now, registrationsPerHour, hour), fetches: newLimiter(o.Now, fetchesPerMinute, minute),
 		attempts: newLimiter(o.Now, attemptsPerMinute, minute), guesses: newLimiter(o.Now, guessesPerHour, hour)}
 	s.documents.fetching = make(chan struct{}, mostFetches)

@@ -93,14 +93,17 @@ func issue(now time.Time) (*tokens, []bridge.Secret) {
 
 func (s *Server) byCode(ctx context.Context, v url.Values) (*tokens, *problem) {
 	digest := bridge.Digest(sha256.Sum256([]byte(v.Get("code"))))
-	g, again := s.codes.take(digest, s.o.Now())
-	if g == nil {
+	g, again, err := s.codes.take(ctx, digest)
+	switch {
+	case err != nil:
+		return nil, failed(err)
+	case g == nil:
 		return nil, s.usedTwice(ctx, digest, again)
 	}
 	resource, ours := s.resource(v["resource"], g.Resource)
 	sum := sha256.Sum256([]byte(v.Get("code_verifier")))
 	switch {
-	case v.Get("client_id") != g.Client, v.Has("redirect_uri") && v.Get("redirect_uri") != g.Redirect, s.person(g.person) == nil,
+	case v.Get("client_id") != g.Client, v.Has("redirect_uri") && v.Get("redirect_uri") != g.Redirect, s.person(g.Person) == nil,
 		!formOfVerifier.MatchString(v.Get("code_verifier")),
 		subtle.ConstantTimeCompare([]byte(b64.EncodeToString(sum[:])), []byte(g.Challenge)) != 1:
 		return nil, badGrant()
@@ -110,13 +113,17 @@ func (s *Server) byCode(ctx context.Context, v url.Values) (*tokens, *problem) {
 	t, secrets := issue(s.o.Now())
 	now := s.o.Now()
 	secrets = append(secrets, bridge.Secret{Digest: digest, Kind: bridge.SecretCode, Until: now.Add(refreshTime)})
-	err := s.o.Connections.Open(ctx, bridge.Connection{ID: g.connection, Person: g.person, Client: g.Client, ClientName: g.Name,
+	err = s.o.Connections.Open(ctx, bridge.Connection{ID: g.Connection, Person: g.Person, Client: g.Client, ClientName: g.Name,
 		Redirect: g.Redirect, Resource: g.Resource, Since: now, Until: now.Add(refreshTime)}, secrets...)
+	twice := false
+	if err == nil {
+		twice, err = s.codes.wasTwice(ctx, digest)
+	}
 	switch {
 	case err != nil:
 		return nil, failed(err)
-	case s.codes.wasTwice(g): // while it was kept
-		return nil, s.usedTwice(ctx, digest, g.connection)
+	case twice: // while it was kept
+		return nil, s.usedTwice(ctx, digest, g.Connection)
 	}
 	return t, nil
 }

@@ -244,7 +244,7 @@ func (b *browser) code(query string) string {
 	token := b.opens(query)
 	fields := url.Values{}
 	if b.cookies["__Host-pagetools"] == "" {
-		code, _ := b.server.Pair("me")
+		code, _, _ := b.server.Pair(b.t.Context(), "me")
 		fields.Set("code", code)
 	}
 	got := b.answers(token, "allow", fields)

@@ -3,7 +3,8 @@
 //
 // A Box holds one thing: a record, sealed, and further ones where it is long. It changes as a whole, by
 // one update of its first record, so of several nodes that change it at once one wins. Replies has the
-// claims of idempotency keys, Grants and Known have consent, Versions the histories of webtools, and a File is one that all
+// claims of idempotency keys, Grants and Known have consent, Versions the histories of webtools,
+// Clients, Connections and Browsers have what people let in, Once what counts once, and a File is one that all
 // nodes have. Whether a claim can still end is asked of the leases of nodes, never of a
 // clock.
 //

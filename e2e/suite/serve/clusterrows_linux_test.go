@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -286,5 +287,58 @@ func streamOfNodes(t *testing.T, one, two *node) {
 	}
 	if !<-changed {
 		t.Error("the stream ends without a word about the list")
+	}
+}
+
+// TestSignInOfNodes: a client that a person let in through several nodes, each of which got some of the
+// requests, is in at all of them; what one ends is over at every other, and outlives the node that began it.
+func TestSignInOfNodes(t *testing.T) {
+	t.Parallel()
+	c := newNodes(t)
+	shop, _ := pageOf(t, draining)
+	config := clusterCallers + fmt.Sprintf("public-url: %s\noauth: {built-in: {people: [{name: ann}]}}\n", suite.PublicURL)
+	one, two := c.start(t, "a", config, suite.Start, "shop="+shop), c.start(t, "b", config, suite.Start, "shop="+shop)
+	at := func(n *node) *reloading { return &reloading{t: t, Server: n.Server, data: n.data} }
+	calls := func(n *node, token string) int {
+		return suite.AsksFor(t, n.Server, token, "shop", "", "inc", "{}").Status
+	}
+	first, refresh := at(one).letIn("ann", one, two)
+	second, _ := at(two).letIn("ann", one, two)
+	for _, n := range []*node{one, two} {
+		if a, b := calls(n, first), calls(n, second); a != http.StatusOK || b != http.StatusOK {
+			t.Errorf("clients that were let in get %d and %d", a, b)
+		}
+	}
+	ids := func(n *node) []string {
+		t.Helper()
+		list, _ := at(n).pairs(0, "--list")
+		return regexp.MustCompile(`(?m)^[A-Z2-7]{8}`).FindAllString(list, -1)
+	}
+	if a, b := ids(one), ids(two); len(a) != 2 || fmt.Sprint(a) != fmt.Sprint(b) {
+		t.Fatalf("the nodes list %s and %s", a, b)
+	}
+	stream := at(one).listens(t.Context(), second)
+	at(two).pairs(0, "--revoke", ids(two)[1])
+	<-stream
+	for _, n := range []*node{one, two} {
+		if !suite.Within(suite.ReplyWithin, func() bool { return calls(n, second) == http.StatusUnauthorized }) {
+			t.Error("a client that one node ended is in at another")
+		}
+	}
+	_ = one.Cmd.Process.Kill()
+	<-one.Ended
+	var got struct {
+		Access string `json:"access_token"`
+	}
+	client := regexp.MustCompile(`"client": *"([^"]+)"`)
+	list, _ := at(two).pairs(0, "--list", "--json")
+	named := client.FindStringSubmatch(list)
+	if named == nil {
+		t.Fatalf("the list: %s", list)
+	}
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refresh}, "client_id": {named[1]}}
+	r := two.In(t.Context(), "", http.MethodPost, two.URL+"/oauth/token", form.Encode(), "Content-Type", "application/x-www-form-urlencoded")
+	if json.Unmarshal(r.Body, &got) != nil || got.Access == "" || calls(two, got.Access) != http.StatusOK {
+		t.Errorf("a token of a node that was killed: %d %s", r.Status, r.Body)
 	}
 }

@@ -20,6 +20,7 @@ import (
 type reloading struct {
 	*suite.Server
 	t      *testing.T
+	data   string // of the process; "" is beside its temporary files
 	config string
 	sites  string
 	said   int // how much of its stderr was looked at

@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -30,7 +31,7 @@ func (r *reloading) pairs(code int, args ...string) (stdout, stderr string) {
 	cmd := exec.Command(suite.Pagetools(r.t), append([]string{"pair"}, args...)...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	cmd.Env = append(os.Environ(), "PAGETOOLS_DATA_DIR="+r.Tmp+"-data", "TMPDIR="+r.Tmp)
+	cmd.Env = append(os.Environ(), "PAGETOOLS_DATA_DIR="+cmp.Or(r.data, r.Tmp+"-data"), "TMPDIR="+r.Tmp)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	_ = cmd.Run() // the code says how it ended
 	if got := cmd.ProcessState.ExitCode(); got != code {
@@ -39,9 +40,18 @@ func (r *reloading) pairs(code int, args ...string) (stdout, stderr string) {
 	return strings.TrimSpace(out.String()), errs.String()
 }
 
-// letIn has a person let a client in, with a code of pair, and returns its tokens.
-func (r *reloading) letIn(person string) (access, refresh string) {
+// letIn has a person let a client in, with a code of pair, and returns its tokens. With nodes, each request
+// goes to the next one.
+func (r *reloading) letIn(person string, nodes ...*node) (access, refresh string) {
 	r.t.Helper()
+	n := 0
+	next := func() string {
+		if len(nodes) == 0 {
+			return r.URL
+		}
+		n++
+		return nodes[n%len(nodes)].URL
+	}
 	const redirect, verifier = "http://127.0.0.1/back", "0123456789012345678901234567890123456789012"
 	jar, _ := cookiejar.New(nil) // it never fails
 	browser := &http.Client{Jar: secureJar{jar}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -63,7 +73,7 @@ func (r *reloading) letIn(person string) (access, refresh string) {
 	}
 	form := func(path string, v url.Values) (*http.Response, string) {
 		r.t.Helper()
-		req, err := http.NewRequest(http.MethodPost, r.URL+path, strings.NewReader(v.Encode()))
+		req, err := http.NewRequest(http.MethodPost, next()+path, strings.NewReader(v.Encode()))
 		if err == nil {
 			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		}
@@ -72,7 +82,7 @@ func (r *reloading) letIn(person string) (access, refresh string) {
 	var client struct {
 		ID string `json:"client_id"`
 	}
-	req, err := http.NewRequest(http.MethodPost, r.URL+"/oauth/register", strings.NewReader(`{"client_name":"Tests","redirect_uris":["`+redirect+`"]}`))
+	req, err := http.NewRequest(http.MethodPost, next()+"/oauth/register", strings.NewReader(`{"client_name":"Tests","redirect_uris":["`+redirect+`"]}`))
 	if err == nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
@@ -81,7 +91,7 @@ func (r *reloading) letIn(person string) (access, refresh string) {
 		r.t.Fatalf("registering: %s", body)
 	}
 	sum := sha256.Sum256([]byte(verifier))
-	_, page := send(http.NewRequest(http.MethodGet, r.URL+"/oauth/authorize?"+url.Values{"response_type": {"code"}, "client_id": {client.ID}, "redirect_uri": {redirect},
+	_, page := send(http.NewRequest(http.MethodGet, next()+"/oauth/authorize?"+url.Values{"response_type": {"code"}, "client_id": {client.ID}, "redirect_uri": {redirect},
 		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"}}.Encode(), http.NoBody))
 	token := regexp.MustCompile(`name="token" value="([^"]+)"`).FindStringSubmatch(page)
 	if token == nil || !strings.Contains(page, "<code>pagetools pair</code>") {

@@ -39,12 +39,13 @@ const (
 	RequestState Purpose = "requestState 1" // seals what MCP clients carry
 	Egress       Purpose = "egress 1"       // seals grants of proxies
 	Logins       Purpose = "logins 1"       // encrypts the logins at APIs
+	SignIn       Purpose = "signIn 1"       // seals pages on which people let clients in
 	Engine       Purpose = "engine 1"       // signs the certificates of engines that nodes start
 )
 
 // Purposes lists every purpose.
 func Purposes() []Purpose {
-	return []Purpose{Authority, Records, Names, RequestState, Egress, Logins, Engine}
+	return []Purpose{Authority, Records, Names, RequestState, Egress, Logins, SignIn, Engine}
 }
 
 // Key is the key of a cluster. The zero Key is none.
