@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os/exec"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/origin"
@@ -35,7 +34,7 @@ func StartCommand(ctx context.Context, command, address string) (end func() erro
 	if answers(ctx, address) {
 		return nil, fmt.Errorf("something answers at %s already: end it, or choose another port", address)
 	}
-	said := &tail{}
+	said := &proctree.Tail{Most: mostWords}
 	c := shell(context.WithoutCancel(ctx), command) // it ends with end
 	c.Stdout, c.Stderr = said, said
 	c.WaitDelay = endTime
@@ -59,7 +58,7 @@ func StartCommand(ctx context.Context, command, address string) (end func() erro
 		return nil
 	}
 	if err := awaitAnswer(ctx, address, over); err != nil {
-		return nil, errors.Join(fmt.Errorf("%q %w%s", command, err, said), end())
+		return nil, errors.Join(fmt.Errorf("%q %w%s", command, err, wordsOf(said)), end())
 	}
 	return end, nil
 }
@@ -70,7 +69,7 @@ const mostAnswer = 1 << 20
 // AskCommand runs a command of the shell with a text on stdin, and returns what it wrote to stdout,
 // at most 1 MiB. It ends with ctx, with all that it started. An error has its last words.
 func AskCommand(ctx context.Context, command string, stdin []byte) ([]byte, error) {
-	said, answer := &tail{}, &capped{}
+	said, answer := &proctree.Tail{Most: mostWords}, &capped{}
 	c := shell(ctx, command)
 	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(stdin), answer, said
 	c.WaitDelay = endTime
@@ -93,7 +92,7 @@ func AskCommand(ctx context.Context, command string, stdin []byte) ([]byte, erro
 		return nil, fmt.Errorf("%q left a process that keeps its output open: end that, or send its "+
 			"output elsewhere", command)
 	case err != nil:
-		return nil, fmt.Errorf("%q failed: %w%s", command, err, said)
+		return nil, fmt.Errorf("%q failed: %w%s", command, err, wordsOf(said))
 	}
 	return answer.text, nil
 }
@@ -162,30 +161,13 @@ func isLoopback(address string) error {
 		"http://%s/", address, net.JoinHostPort("127.0.0.1", "8080"))
 }
 
-// tail keeps the last words of a command.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
+// mostWords limits what is kept of the output of a command.
 const mostWords = 2000
 
-// Write implements io.Writer.
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, b...)
-	t.text = t.text[max(0, len(t.text)-mostWords):]
-	return len(b), nil
-}
-
-// String returns the kept output, as the end of a sentence.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	said := strings.ToValidUTF8(string(bytes.TrimSpace(t.text)), "\uFFFD")
-	if said == "" {
-		return "; it said nothing"
+// wordsOf returns the kept output, as the end of a sentence.
+func wordsOf(t *proctree.Tail) string {
+	if said := t.String(); said != "" {
+		return "; it said: " + strings.ToValidUTF8(said, "\uFFFD")
 	}
-	return "; it said: " + said
+	return "; it said nothing"
 }

@@ -1,7 +1,6 @@
 package chrome
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/pagetools/pagetools/session/cdp/chrome/proctree"
@@ -27,7 +25,7 @@ type Process struct {
 	tree    *proctree.Tree
 	profile *profile
 	kept    *kept // nil without a profile of the operator
-	output  *tail
+	output  *proctree.Tail
 	done    chan struct{} // closed when it ended and its folder is gone
 }
 
@@ -84,7 +82,7 @@ func (l *Launcher) start(held *kept) (*Process, error) {
 		return nil, errors.Join(fmt.Errorf("making a pipe: %w", err), toBrowser.Close(),
 			toBrowserW.Close(), prof.remove())
 	}
-	p := &Process{Out: fromBrowserR, In: toBrowserW, profile: prof, kept: held, output: &tail{},
+	p := &Process{Out: fromBrowserR, In: toBrowserW, profile: prof, kept: held, output: &proctree.Tail{Most: tailSize},
 		done: make(chan struct{})}
 	p.cmd = exec.Command(l.path, o.arguments(l.kind, data)...) //nolint:noctx // it lives until Close, and its pipe ends it
 	p.cmd.Env = prof.env(o.Headful)
@@ -147,7 +145,7 @@ func (p *Process) Files() string { return filepath.Join(p.profile.dir, filesName
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Output returns the last n lines that the browser printed.
-func (p *Process) Output(n int) string { return p.output.lines(n) }
+func (p *Process) Output(n int) string { return lines(p.output, n) }
 
 // Stop waits for the process to end by itself, and kills it when ctx ends.
 func (p *Process) Stop(ctx context.Context) {
@@ -170,28 +168,11 @@ func (p *Process) Kill() {
 	}
 }
 
-// tail keeps the last bytes that a browser printed.
-type tail struct {
-	mu  sync.Mutex
-	buf []byte
-}
-
+// tailSize limits what is kept of the words of a browser.
 const tailSize = 4 << 10
 
-// Write keeps the end of what was written.
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf = append(t.buf, b...)
-	if extra := len(t.buf) - tailSize; extra > 0 {
-		t.buf = bytes.Clone(t.buf[extra:])
-	}
-	return len(b), nil
-}
-
-func (t *tail) lines(n int) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	all := strings.Split(strings.TrimSpace(string(t.buf)), "\n")
+// lines returns the last lines of them.
+func lines(t *proctree.Tail, n int) string {
+	all := strings.Split(t.String(), "\n")
 	return strings.Join(all[max(0, len(all)-n):], "\n")
 }

@@ -1,7 +1,6 @@
 package endpoint
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,7 +28,7 @@ type printed struct {
 // run has a command claim a browser.
 func (e *Endpoint) run(ctx context.Context, log *slog.Logger) (*Claim, error) {
 	cmd := exec.Command(e.Command[0], e.Command[1:]...) //nolint:noctx // it ends with Release
-	said := &tail{}
+	said := &proctree.Tail{Most: mostWords}
 	cmd.Stderr = said
 	cmd.WaitDelay = time.Second
 	stdin, err := cmd.StdinPipe()
@@ -75,7 +74,7 @@ func (e *Endpoint) run(ctx context.Context, log *slog.Logger) (*Claim, error) {
 	if err != nil {
 		release()
 		if ctx.Err() == nil {
-			err = fmt.Errorf("the command did not print where its browser is, as {\"url\":…}: %w%s", err, said)
+			err = fmt.Errorf("the command did not print where its browser is, as {\"url\":…}: %w%s", err, wordsOf(said))
 		}
 		return nil, err
 	}
@@ -98,30 +97,13 @@ func (p *printed) check() error {
 	return nil
 }
 
-// tail keeps the last words of a command.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-// mostWords bounds the words, in bytes.
+// mostWords limits what is kept of the words of a command, in bytes.
 const mostWords = 500
 
-// Write implements io.Writer.
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, b...)
-	t.text = t.text[max(0, len(t.text)-mostWords):]
-	return len(b), nil
-}
-
-// String returns them, as the end of a sentence.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if words := bytes.TrimSpace(t.text); len(words) > 0 {
-		return "; it said: " + text.Brief(string(words), mostWords)
+// wordsOf returns them, as the end of a sentence.
+func wordsOf(t *proctree.Tail) string {
+	if words := t.String(); words != "" {
+		return "; it said: " + text.Brief(words, mostWords)
 	}
 	return ""
 }
