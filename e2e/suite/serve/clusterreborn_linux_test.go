@@ -103,10 +103,11 @@ func TestBornAnew(t *testing.T) {
 	asks := func(n *node, session, tool string) suite.Reply {
 		return suite.AsksFor(t, n.Server, suite.AgentToken, "shop", session, tool, "{}")
 	}
+	const newToken = "a-new-token-of-the-person"
 	was := lifeOf(t, two, "a")
 	asks(one, "s", "inc").OK(t)
 	asks(one, "idle", "inc").OK(t)
-	one.reads(t, strings.Replace(config, suite.PersonToken, "a-token-of-somebody-else", 1))
+	one.reads(t, strings.Replace(config, suite.PersonToken, newToken, 1))
 	lost := make(chan suite.Reply, 1)
 	go func() { lost <- asks(two, "s", "slow") }()
 	suite.Eventually(t, suite.ReplyWithin, "the call runs", func() bool { return visits.of("/began") == 1 })
@@ -136,13 +137,14 @@ func TestBornAnew(t *testing.T) {
 	if r := one.In(t.Context(), suite.AgentToken, http.MethodGet, one.URL+"/metrics", ""); !strings.Contains(string(r.Body), "pagetools_cluster_leases_lost_total 1\n") {
 		t.Errorf("the metrics do not tell: %s", r.Body)
 	}
-	has := func(why string, status int) {
+	has := func(why, token string, status int) {
 		t.Helper()
-		if r := suite.AsksFor(t, one.Server, suite.PersonToken, "shop", "", "inc", "{}"); r.Status != status {
+		if r := suite.AsksFor(t, one.Server, token, "shop", "", "inc", "{}"); r.Status != status {
 			t.Errorf("%s: %d %s", why, r.Status, r.Body)
 		}
 	}
-	has("a caller that the file did not have any more", http.StatusForbidden)
+	has("a token that the file did not have any more", suite.PersonToken, http.StatusForbidden)
+	has("one that it had since it was read again", newToken, http.StatusOK)
 	before, few := one.holdings(t)
 	for range 3 {
 		freezes(t, one, two, "a")
@@ -153,7 +155,7 @@ func TestBornAnew(t *testing.T) {
 		t.Errorf("after one life: %s, %d sockets\nafter four: %s, %d sockets", before, few, now, sockets)
 	}
 	one.reads(t, config)
-	has("the file is read again", http.StatusOK)
+	has("the file is read again", suite.PersonToken, http.StatusOK)
 	if out := one.Stdout.String(); strings.Count(out, "\n") != 1 {
 		t.Errorf("it says %s", out)
 	}
