@@ -64,7 +64,7 @@ func thaws(t *testing.T, n *node) time.Duration {
 }
 
 // ofOneLife are names that each life makes anew.
-var ofOneLife = regexp.MustCompile(`[A-Z2-7]{8}|[0-9a-f]{32}|[0-9]+`)
+var ofOneLife = regexp.MustCompile(`[0-9a-f]{32}|[0-9A-Z]+`)
 
 // holdings counts the descriptors, the doors and the lives of a node, and its sockets and processes, which come and go: a
 // browser has more than three of them.
