@@ -46,7 +46,7 @@ func TestRevokedElsewhere(t *testing.T) {
 	n.cluster.Revoked = list
 	one := config.Caller{Name: "agent", Token: "token-of-the-agent-1", May: []bridge.Right{bridge.MayCall}}
 	conf := &config.Config{Callers: []config.Caller{one}}
-	c := &callers{p: &program{conf: conf}, file: conf, plan: plan{node: n}}
+	c := &callers{p: &program{conf: &config.Config{}}, file: conf, plan: plan{node: n}}
 	status := func(token string) int {
 		guards := transport.Options{Listen: "127.0.0.1:80", Callers: c.served(), Credentials: &c.faces}
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
@@ -65,7 +65,7 @@ func TestRevokedElsewhere(t *testing.T) {
 	if with, without := status(one.Token), status(""); with != http.StatusForbidden || without != http.StatusUnauthorized {
 		t.Errorf("with its token %d, without one %d", with, without)
 	}
-	c = &callers{p: c.p, file: c.p.conf, plan: c.plan} // the next start, which never served it
+	c = &callers{p: c.p, file: conf, plan: c.plan} // the next start, which never served it
 	if with, without := status(one.Token), status(""); with != http.StatusForbidden || without != http.StatusUnauthorized {
 		t.Errorf("after a start: with its token %d, without one %d", with, without)
 	}
