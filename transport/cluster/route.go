@@ -393,7 +393,10 @@ func (p *passing) send(at place) (err error) {
 	}
 	proxy.ServeHTTP(p.w, out)
 	switch {
-	case err == nil, errors.Is(err, errMoved):
+	case err == nil:
+		_ = http.NewResponseController(p.w).Flush() // whoever waits for the reply need not wait for what follows
+		return nil
+	case errors.Is(err, errMoved):
 		return err
 	case !connected.Load():
 		p.c.unreachable(at.node, err)
