@@ -60,7 +60,14 @@ func serveRouter(t *testing.T, router bridge.Router, kept *store.Store, of bridg
 			t.Error(err)
 		}
 	})
-	return b, func() string { return links.New("ada", time.Now()) }
+	return b, func() string {
+		t.Helper()
+		link, err := links.New(t.Context(), "ada", time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return link
+	}
 }
 
 // shopTools are a tool with a nested argument, one whose words are meant to mislead, and one that reads.
