@@ -165,13 +165,8 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 		return o
 	}
 	options.Peers = who.plan.node.peers(o.inbox.peers)
-	if kept := a.Memory(); kept != nil {
-		if options.Connections == nil {
-			options.Connections = connections{kept.Connections, p}
-		}
-		if o.logins == nil {
-			o.logins = console.NewLogins(kept.Logins)
-		}
+	if kept := a.Memory(); kept != nil && o.logins == nil { // otherwise the nodes have both
+		options.Connections, o.logins = connections{kept.Connections, p}, console.NewLogins(kept.Logins)
 	}
 	options.Logins = o.logins
 	all := transport.NewMux(console.New(a.Bridge, options).Routes()...)

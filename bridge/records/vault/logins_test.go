@@ -1,6 +1,8 @@
 package vault_test
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -71,7 +73,28 @@ func TestLoginsOfNodes(t *testing.T) {
 		if gone, err := a.End(ctx, "1"); gone || err != nil {
 			t.Errorf("ended again: %v, %v", gone, err)
 		}
+		// An answer is lost, and another node changes the box before it is asked about.
+		w.once(recordstest.Lose, "update", "l.", func() { begin(b, "after its end") })
+		if gone, err := a.End(ctx, "2"); !gone || err != nil {
+			t.Errorf("ended, without an answer: %v, %v", gone, err)
+		}
+		w.once(recordstest.Lose, "update", "l.", func() { begin(b, "after its begin") })
+		begin(a, "last")
+		lived, err := a.All(ctx)
+		no(t, "all", err)
+		if ids := fmt.Sprint(idsOf(lived)); ids != "[3 4 5 6 7 after its begin after its end last]" {
+			t.Errorf("they are %s", ids)
+		}
 	})
+}
+
+// idsOf returns the IDs of logins, sorted.
+func idsOf(all []bridge.Login) (ids []string) {
+	for _, l := range all {
+		ids = append(ids, l.ID)
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // TestLoginsAreReadOnce: who is logged in costs a request one read, and a write once a minute.
@@ -94,6 +117,7 @@ func TestLoginsAreReadOnce(t *testing.T) {
 			reads.Store(0)
 			writes.Store(0)
 			for range 10 {
+				passes(time.Second)
 				if found, err := l.Find(ctx, digestOf("me")); err != nil || found.ID != "me" {
 					t.Errorf("it is %+v, %v", found, err)
 				}
