@@ -14,12 +14,14 @@ export function Sure({ title, verb, run, stop, children }) {
   useEffect(() => {
     at.current?.showModal();
   }, []);
+  const closed = useRef(false);
   const close = () => {
+    closed.current = true; // the event comes later, maybe when it is asked again
     at.current?.close(); // which gives the focus back
-    stop(); // the event comes later
+    stop();
   };
   return (
-    <dialog ref={at} aria-labelledby="sure-title" onClose={stop} onKeyDown={noRepeat}>
+    <dialog ref={at} aria-labelledby="sure-title" onClose={() => closed.current || stop()} onKeyDown={noRepeat}>
       <h2 id="sure-title">{title}</h2>
       {children}
       <p class="answers">
