@@ -18,8 +18,11 @@ type Login struct {
 // LoginIdle sets after how long without a use a login is over.
 const LoginIdle = 12 * time.Hour
 
-// Logins keeps who is logged in at the operators' page, for all processes of a data folder. At most
-// 100: the one that was used least recently goes first.
+// MaxLogins bounds the logins that are kept: the one that was used least recently goes first.
+const MaxLogins = 100
+
+// Logins keeps who is logged in at the operators' page, for all processes of a data folder, or all nodes
+// of a cluster. At most MaxLogins.
 type Logins interface {
 	// Begin keeps a login with the digest of its token. It is on the disk when Begin returns.
 	Begin(ctx context.Context, l Login, token Digest) error

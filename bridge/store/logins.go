@@ -11,9 +11,6 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// maxLogins bounds the logins at the operators' page.
-const maxLogins = 100
-
 type sqlLogins struct{ db *database }
 
 var _ bridge.Logins = (*sqlLogins)(nil)
@@ -38,7 +35,7 @@ func (s *sqlLogins) Begin(ctx context.Context, l bridge.Login, token bridge.Dige
 		}
 		_, args := s.bounds()
 		_, err := tx.ExecContext(ctx, "DELETE FROM logins WHERE NOT ("+lives+`) OR number IN (SELECT number FROM logins
-			ORDER BY used_at DESC, number DESC LIMIT -1 OFFSET ?3)`, append(args, maxLogins)...)
+			ORDER BY used_at DESC, number DESC LIMIT -1 OFFSET ?3)`, append(args, bridge.MaxLogins)...)
 		return err
 	})
 	if err != nil {

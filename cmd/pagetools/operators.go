@@ -144,6 +144,7 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 		named.Named = true
 		routes := append(console.New(a.Bridge, named).Routes(), drainRoute(n, false), logRoute(n, a, false), auditRoute(n, a, false), waysRoute(n, false))
 		options.Connections = connections{n.cluster.Connections, p}
+		o.links.Once, o.logins = n.cluster.Once, console.NewLogins(n.cluster.Operators)
 		o.nodes = transport.Trusted(transport.NewMux(routes...), operatorOfNode(), transport.Options{Log: p.log})
 	}
 	if err == nil || p.conf.ConsoleListen != "off" { // somebody can read them
@@ -164,13 +165,10 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 		return o
 	}
 	options.Peers = who.plan.node.peers(o.inbox.peers)
-	if kept := a.Memory(); kept != nil {
-		if options.Connections == nil {
-			options.Connections = connections{kept.Connections, p}
-		}
-		o.logins = console.NewLogins(kept.Logins)
-		options.Logins = o.logins
+	if kept := a.Memory(); kept != nil && o.logins == nil { // otherwise the nodes have both
+		options.Connections, o.logins = connections{kept.Connections, p}, console.NewLogins(kept.Logins)
 	}
+	options.Logins = o.logins
 	all := transport.NewMux(console.New(a.Bridge, options).Routes()...)
 	if page.Listener != nil {
 		o.servePage(page, all)

@@ -29,6 +29,8 @@ type shared struct {
 	Browsers    bridge.Browsers
 	Once        bridge.Once
 	SignIn      []byte
+	// Operators has who is logged in at the operators' page of any node. Codes of its links are in Once.
+	Operators bridge.Logins
 	// Revoked knows the credentials that were revoked at any node.
 	Revoked *revoked.List
 
@@ -61,7 +63,7 @@ func (c *Cluster) keep(ctx context.Context, o *ClusterOptions) error {
 		return err
 	}
 	c.Clients, c.Connections, c.Browsers = vault.NewClients(v), vault.NewConnections(v), vault.NewBrowsers(v)
-	c.Once, c.SignIn = vault.NewOnce(v), keys.Now.Subkey(key.SignIn)
+	c.Once, c.SignIn, c.Operators = vault.NewOnce(v), keys.Now.Subkey(key.SignIn), vault.NewLogins(v)
 	c.places, c.replies = v, vault.NewReplies(v)
 	grants := vault.NewGrants(v)
 	_, _ = grants.All(ctx) // it is asked again; what it says counts while the engine is away

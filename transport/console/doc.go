@@ -71,14 +71,15 @@
 //	                          "noMemory"}]}; name has the key browsers, and max bounds the tabs; both are "" and 0 for others; state is
 //	                          running, starting, idle or down; pss is in bytes, 0 where it is not known
 //	GET  /api/console         {"url"}: where this process serves the page; "" is nowhere
-//	POST /api/links           {"url"}: an address of the page that logs in once, within a minute
+//	POST /api/links           {"url"}: an address of the page that logs in once, within a minute; its #once=CODE does so at the page
+//	                          of any node of a cluster
 //	GET  /api/links/ID        {"waits"}: whether that address was not used yet, and still can be
 //	GET  /api/connections     {"connections":[{…}]}: the clients that people let in, oldest first; see Connection
 //	DELETE /api/connections/ID  ends one of them, at once
 //	POST /api/login           {"code"} of such an address gives {"token","until"}, of a login of its own
 //	DELETE /api/login         ends the login that the request came with
 //	GET  /api/logins          {"items":[{"node","id","name","rights","since","lastUsed","until","current"}],"next"}
-//	DELETE /api/logins/ID     ends one, with its streams and views, in all processes within a second
+//	DELETE /api/logins/ID     ends one, with its streams and views, in all processes and nodes within a second
 //
 // Reading needs the right view; answers, pictures, live views, recordings, traces, links, grants and ending something need
 // answer, which includes it. Lists that have next take ?limit= (100, at most 1,000) and ?before=,

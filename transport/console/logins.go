@@ -47,7 +47,7 @@ type heldLogin struct {
 	ended chan struct{} // their Caller.Revoked
 }
 
-// NewLogins returns the logins that a store keeps.
+// NewLogins returns the logins that a store keeps, of this machine or of all nodes of a cluster.
 func NewLogins(store bridge.Logins) *Logins {
 	return &Logins{store: store, held: map[string]*heldLogin{}}
 }
@@ -60,7 +60,7 @@ func (l *Logins) begin(ctx context.Context, name string, now time.Time) (token s
 }
 
 // Caller returns the caller of a token, for transport.Options.Tokens. Its Revoked is closed when the
-// login is ended, in whatever process, within a second.
+// login is ended, in whatever process or node, within a second.
 func (l *Logins) Caller(r *http.Request, token string) (bridge.Caller, bool, error) {
 	login, err := l.store.Find(r.Context(), sha256.Sum256([]byte(token)))
 	if err != nil || login.ID == "" {
@@ -168,7 +168,11 @@ func (f *Face) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	now := time.Now()
-	name, ok := f.links.take(in.Get("code").String(), now)
+	name, ok, err := f.links.take(r.Context(), in.Get("code").String(), now)
+	if err != nil {
+		transport.WriteError(w, r, bridge.AsError(err))
+		return
+	}
 	if !ok || f.logins == nil {
 		transport.WriteError(w, r, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
 			"%s", f.words.Of("This link was used, or it is older than a minute.")))

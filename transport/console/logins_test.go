@@ -133,10 +133,21 @@ func (p *page) as(t *testing.T, token, method, path, body string, headers ...str
 	return resp.StatusCode, string(text)
 }
 
+// code returns the code of a new link for a person of that name.
+func (p *page) code(t *testing.T, name string) string {
+	t.Helper()
+	link, err := p.links.New(t.Context(), name, time.Now())
+	_, code, found := strings.Cut(link, "#once=")
+	if err != nil || !found {
+		t.Fatalf("a link for %s is %q, %v", name, link, err)
+	}
+	return code
+}
+
 // login logs a person of that name in, and returns the token.
 func (p *page) login(t *testing.T, name string) string {
 	t.Helper()
-	_, code, _ := strings.Cut(p.links.New(name, time.Now()), "#once=")
+	code := p.code(t, name)
 	status, body := p.as(t, "", http.MethodPost, "/api/login", fmt.Sprintf(`{"code":%q}`, code))
 	var in struct {
 		Token string
@@ -156,7 +167,7 @@ func TestLogins(t *testing.T) {
 	if ada == bob {
 		t.Error("two logins have one token")
 	}
-	_, code, _ := strings.Cut(p.links.New("eve", time.Now()), "#once=")
+	code := p.code(t, "eve")
 	for i, want := range []int{http.StatusBadRequest, http.StatusOK, http.StatusForbidden} {
 		body := fmt.Sprintf(`{"code":%q}`, code)
 		if i == 0 {
@@ -203,6 +214,80 @@ func TestLogins(t *testing.T) {
 	if status, _ := p.as(t, ada, http.MethodGet, "/api/questions", ""); status != http.StatusForbidden {
 		t.Errorf("ada goes on with %d", status)
 	}
+}
+
+// TestLinksOfNodes: the link of one node logs in at every other, once; what another one keeps of it shows no code.
+// While that cannot be reached, the link is not used.
+func TestLinksOfNodes(t *testing.T) {
+	o := &shared{all: map[string]string{}, taken: map[string]string{}}
+	kept := memory(t)
+	a, b := servePage(t, kept, console.Options{}), servePage(t, kept, console.Options{})
+	a.links.Once, b.links.Once = o, o
+	code := a.code(t, "ada")
+	for name := range o.all {
+		if strings.Contains(name, code) {
+			t.Errorf("the code is in %q", name)
+		}
+	}
+	body := fmt.Sprintf(`{"code":%q}`, code)
+	o.away = true
+	if status, text := b.as(t, "", http.MethodPost, "/api/login", body); status != http.StatusServiceUnavailable || !strings.Contains(text, "NO_QUORUM") {
+		t.Errorf("while it cannot be reached: %d %s", status, text)
+	}
+	if _, err := b.links.New(t.Context(), "ada", time.Now()); bridge.AsError(err).Reason != bridge.NoQuorum {
+		t.Errorf("a link that nobody keeps: %v", err)
+	}
+	if !a.links.Waits(console.LinkID(code), time.Now()) {
+		t.Error("the link does not wait")
+	}
+	o.away = false
+	status, text := b.as(t, "", http.MethodPost, "/api/login", body)
+	if status != http.StatusOK {
+		t.Errorf("at the other node: %d %s", status, text)
+	}
+	for _, p := range []*page{a, b} {
+		if status, text := p.as(t, "", http.MethodPost, "/api/login", body); status != http.StatusForbidden {
+			t.Errorf("a second time: %d %s", status, text)
+		}
+		if all, err := kept.Logins.All(t.Context()); err != nil || len(all) != 1 || all[0].Name != "ada" {
+			t.Errorf("the logins are %+v, %v", all, err)
+		}
+	}
+	if own := b.login(t, "bob"); own == "" || b.links.Waits(console.LinkID(code), time.Now()) {
+		t.Error("a link that was used waits")
+	}
+}
+
+// shared keeps what counts once, as an engine does that can be away.
+type shared struct {
+	all, taken map[string]string
+	away       bool
+}
+
+func (s *shared) reach() error {
+	if s.away {
+		return bridge.Errorf(bridge.InternalError, bridge.NoQuorum, bridge.NotRun, "It cannot be reached.")
+	}
+	return nil
+}
+
+// Put implements bridge.Once.
+func (s *shared) Put(_ context.Context, name string, value []byte, _ time.Time) (bool, error) {
+	if err := s.reach(); err != nil {
+		return false, err
+	}
+	s.all[name] = string(value)
+	return true, nil
+}
+
+// Take implements bridge.Once.
+func (s *shared) Take(_ context.Context, name string) ([]byte, bool, error) {
+	if err := s.reach(); err != nil {
+		return nil, false, err
+	}
+	value, first := s.all[name], s.taken[name] == ""
+	s.taken[name] = value
+	return []byte(value), value != "" && first, nil
 }
 
 // TestLoginOutlivesProcess: what is kept is no token, and lets its holder in after a restart.

@@ -69,7 +69,11 @@ func (f *Face) link(w http.ResponseWriter, r *http.Request, _ bridge.Caller) {
 		return
 	}
 	name := cmp.Or(text.Brief(text.Line(in.Get("name").String()), maxName), "operator")
-	address := f.links.New(name, time.Now())
+	address, err := f.links.New(r.Context(), name, time.Now())
+	if err != nil {
+		transport.WriteError(w, r, bridge.AsError(err))
+		return
+	}
 	if address == "" {
 		transport.WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
 			"This process serves no page for operators."))

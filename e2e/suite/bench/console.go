@@ -92,7 +92,11 @@ func (s *shown) open(ctx context.Context) (took time.Duration, err error) {
 		}
 	}()
 	began := time.Now()
-	if err := s.Load(ctx, s.links.New("ada", time.Now())); err != nil {
+	link, err := s.links.New(ctx, "ada", time.Now())
+	if err == nil {
+		err = s.Load(ctx, link)
+	}
+	if err != nil {
 		return 0, err
 	}
 	select {

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -28,7 +29,7 @@ add('more', () => { add('rest', () => 'rest'); return 'added'; });`
 const answerToken = "a-token-of-a-caller-that-may-answer"
 
 // TestRowsOfNodes: what a client got from one node goes on through the other: calls that
-// outlive their request, tasks and streams of MCP, the card, files and batches.
+// outlive their request, tasks and streams of MCP, the card, files, batches, and links of the operators' page.
 func TestRowsOfNodes(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t)
@@ -45,6 +46,7 @@ func TestRowsOfNodes(t *testing.T) {
 	filesOfNodes(t, one, two)
 	batchesOfNodes(t, one, two)
 	streamOfNodes(t, one, two)
+	linksOfNodes(t, c, one, two)
 }
 
 // handlesOfNodes: a call that outlives its request is watched and cancelled through the other node.
@@ -341,4 +343,70 @@ func TestSignInOfNodes(t *testing.T) {
 	if json.Unmarshal(r.Body, &got) != nil || got.Access == "" || calls(two, got.Access) != http.StatusOK {
 		t.Errorf("a token of a node that was killed: %d %s", r.Status, r.Body)
 	}
+}
+
+// linksOfNodes: a link that one node made logs in at the other one, once; the login counts at both, each lists it
+// once, and what ends it at one ends its streams at the other. The engine sees no secret of it.
+func linksOfNodes(t *testing.T, c *nodes, one, two *node) {
+	t.Helper()
+	secrets := []string{}
+	logIn := func(made, opened *node) (token, id string) {
+		t.Helper()
+		shown := converse(t, "console", "--data-dir", made.data)
+		shown.see(t, "#once=")
+		link := onceLink.FindStringSubmatch(shown.shown.String())
+		if code := shown.code(t); code != 0 || link == nil {
+			t.Fatalf("console ended with %d: %s", code, shown.shown)
+		}
+		body := fmt.Sprintf(`{"code":%q}`, link[2])
+		r := opened.As(t, "", http.MethodPost, opened.Ready.Console.URL+"/api/login", body)
+		var in struct{ Token string }
+		if err := json.Unmarshal(r.Body, &in); err != nil || r.Status != http.StatusOK || in.Token == "" {
+			t.Fatalf("the link of the other node: %d %s", r.Status, r.Body)
+		}
+		for _, n := range []*node{one, two} {
+			if r := n.As(t, "", http.MethodPost, n.Ready.Console.URL+"/api/login", body); r.Status != http.StatusForbidden {
+				t.Errorf("a second time: %d %s", r.Status, r.Body)
+			}
+		}
+		secrets = append(secrets, link[2], in.Token)
+		for _, n := range []*node{one, two} {
+			var list struct {
+				Items []struct {
+					ID      string
+					Current bool
+				}
+			}
+			r := n.As(t, in.Token, http.MethodGet, n.Ready.Console.URL+"/api/logins", "")
+			if err := json.Unmarshal(r.Body, &list); err != nil || len(list.Items) != len(secrets)/2 || !list.Items[len(list.Items)-1].Current {
+				t.Fatalf("the logins: %d %s", r.Status, r.Body)
+			}
+			id = list.Items[len(list.Items)-1].ID
+		}
+		return in.Token, id
+	}
+	stays, _ := logIn(one, two)
+	ends, id := logIn(two, one)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, one.Ready.Console.URL+"/api/events", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+ends)
+	stream, err := http.DefaultClient.Do(req)
+	if err != nil || stream.StatusCode != http.StatusOK {
+		t.Fatalf("the stream: %v, %v", stream, err)
+	}
+	defer func() { _ = stream.Body.Close() }()
+	if r := two.As(t, stays, http.MethodDelete, two.Ready.Console.URL+"/api/logins/"+id, ""); r.Status != http.StatusOK {
+		t.Errorf("ending it at the other node: %d %s", r.Status, r.Body)
+	}
+	_, _ = io.Copy(io.Discard, stream.Body) // it ends with the login
+	for _, n := range []*node{one, two} {
+		for token, want := range map[string]int{ends: http.StatusForbidden, stays: http.StatusOK} {
+			if r := n.As(t, token, http.MethodGet, n.Ready.Console.URL+"/api/me", ""); r.Status != want {
+				t.Errorf("logged in: %d %s, want %d", r.Status, r.Body, want)
+			}
+		}
+	}
+	nothingTelling(t, bucketsOf(t, c), "t.ONCE-", secrets...)
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -60,7 +61,14 @@ func serveRouter(t *testing.T, router bridge.Router, kept *store.Store, of bridg
 			t.Error(err)
 		}
 	})
-	return b, func() string { return links.New("ada", time.Now()) }
+	return b, func() string {
+		t.Helper()
+		link, err := links.New(t.Context(), "ada", time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return link
+	}
 }
 
 // shopTools are a tool with a nested argument, one whose words are meant to mislead, and one that reads.
@@ -341,4 +349,27 @@ func TestResultsOnThePage(t *testing.T) {
 		t.Errorf("%d calls of another tool ran", n-before)
 	}
 	page.clean(t, "a tool that changed")
+}
+
+// TestLinkIsTriedAgain: a link that nobody could ask about logs in when somebody can, and leaves the address at once.
+func TestLinkIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	_, login := serveRouter(t, bridgetest.NewRouter().Add("shop", shopTools()...), store.Memory(store.Options{}), bridge.Options{}, console.Options{}, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/api/login" && asked.Add(1) == 1 {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			h.ServeHTTP(w, r)
+		})
+	})
+	page := showInBrowser(t, browserOf(t, 1200, 900), login(), "header")
+	page.until(t, "document.querySelector('header').innerText.includes('live')")
+	if n := asked.Load(); n != 2 {
+		t.Errorf("it was asked %d times", n)
+	}
+	if at := page.eval(t, "location.href"); strings.Contains(at, "once") {
+		t.Errorf("it is at %s", at)
+	}
 }

@@ -251,13 +251,27 @@ export async function whoAmI() {
   return (await ask('/api/me')).json();
 }
 
-/** Takes the credential that a link gives once; the link is in the address, and leaves no trace there. */
+let linkCode = ''; // until it was taken or refused
+
+/**
+ * Takes the credential that a link gives once; the link is in the address, and leaves no trace there. Where nobody
+ * could say whether it counts, the next call tries it again.
+ */
 export async function login() {
-  const code = /^#once=(.+)$/.exec(location.hash)?.[1];
-  if (code === undefined) return;
-  history.replaceState(null, '', location.pathname);
-  const reply = await ask('/api/login', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ code }) });
-  keep((await reply.json()).token);
+  const given = /^#once=(.+)$/.exec(location.hash)?.[1];
+  if (given !== undefined) {
+    history.replaceState(null, '', location.pathname);
+    linkCode = given;
+  }
+  if (linkCode === '') return;
+  try {
+    const reply = await ask('/api/login', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ code: linkCode }) });
+    keep((await reply.json()).token);
+    linkCode = '';
+  } catch (e) {
+    if (e instanceof ApiError && e.status !== 503) linkCode = '';
+    throw e;
+  }
 }
 
 /** @typedef {{id: string, person: string, name: string, redirectUri: string, since: string, lastUsed: string}} Connection */
