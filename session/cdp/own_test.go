@@ -211,8 +211,15 @@ func TestOwnBrowser(t *testing.T) {
 		}
 	}
 	other := showPageWith(t, e, of(base), base+"/inbox") // of another site
+	slow := runtime.EvaluateParams{Expression: `addEventListener('pagehide', () => { for (const end = Date.now() + 500; Date.now() < end;); })`}
+	if _, err := cdp.Call(t.Context(), s.target, runtime.Evaluate, slow); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.Close(t.Context()); err != nil {
 		t.Error(err)
+	}
+	if slices.Contains(slices.Collect(maps.Values(p.tabs())), base+"/") {
+		t.Error("a tab that was closed is still there")
 	}
 	if err := e.Close(); err != nil {
 		t.Error(err)
