@@ -70,6 +70,31 @@ func writeList[T any](all []T) ([]byte, error) {
 	return data, nil
 }
 
+// change changes the list in a box by what do makes of it, which may be made more than once.
+func change[T any](ctx context.Context, v vault, key, what string, do func(all []T) ([]T, error)) error {
+	return patiently(ctx, what, func(ctx context.Context) error {
+		return v.update(ctx, key, func(data []byte) ([]byte, error) {
+			all, err := readList[T](data)
+			if err == nil {
+				all, err = do(all)
+			}
+			if err != nil {
+				return nil, err
+			}
+			return writeList(all)
+		})
+	})
+}
+
+// look returns the list in a box.
+func look[T any](ctx context.Context, v vault, key, what string) (all []T, err error) {
+	err = patiently(ctx, what, func(ctx context.Context) (err error) {
+		all, err = readBox[T](ctx, v, key)
+		return err
+	})
+	return all, err
+}
+
 // newID returns 128 random bits in hex.
 func newID() string {
 	var id [16]byte
@@ -83,17 +108,11 @@ func (g *Grants) Put(ctx context.Context, grant bridge.Grant) (bridge.Grant, err
 		return bridge.Grant{}, err
 	}
 	grant.ID, grant.GivenAt = newID(), grant.GivenAt.UTC().Round(0)
-	err := patiently(ctx, "keeping a grant", func(ctx context.Context) error {
-		return g.update(ctx, g.keyOf(grant.Caller), func(data []byte) ([]byte, error) {
-			all, err := readList[bridge.Grant](data)
-			if err != nil {
-				return nil, err
-			}
-			if !slices.Contains(all, grant) { // by a try before, whose answer was lost
-				all = append(all, grant)
-			}
-			return writeList(all[max(0, len(all)-maxGrants):])
-		})
+	err := change(ctx, g.vault, g.keyOf(grant.Caller), "keeping a grant", func(all []bridge.Grant) ([]bridge.Grant, error) {
+		if !slices.Contains(all, grant) { // by a try before, whose answer was lost
+			all = append(all, grant)
+		}
+		return all[max(0, len(all)-maxGrants):], nil
 	})
 	if err != nil {
 		return bridge.Grant{}, err
@@ -143,11 +162,8 @@ func (g *Grants) readAll(ctx context.Context) ([]bridge.Grant, error) {
 
 // Find implements bridge.Grants.
 func (g *Grants) Find(ctx context.Context, u bridge.GrantUse) (bridge.Grant, bool, error) {
-	var all []bridge.Grant
-	if err := patiently(ctx, "looking for a grant", func(ctx context.Context) (err error) {
-		all, err = readBox[bridge.Grant](ctx, g.vault, g.keyOf(u.Caller))
-		return err
-	}); err != nil {
+	all, err := look[bridge.Grant](ctx, g.vault, g.keyOf(u.Caller), "looking for a grant")
+	if err != nil {
 		return bridge.Grant{}, false, err
 	}
 	for _, grant := range slices.Backward(all) {
@@ -173,17 +189,11 @@ func (g *Grants) Revoke(ctx context.Context, id string) (bool, error) {
 		return false, nil
 	}
 	gone := false
-	err = patiently(ctx, "revoking a grant", func(ctx context.Context) error {
-		return g.update(ctx, g.keyOf(all[at].Caller), func(data []byte) ([]byte, error) {
-			of, err := readList[bridge.Grant](data)
-			if err != nil {
-				return nil, err
-			}
-			n := len(of)
-			left := slices.DeleteFunc(of, func(grant bridge.Grant) bool { return grant.ID == id })
-			gone = gone || len(left) < n
-			return writeList(left)
-		})
+	err = change(ctx, g.vault, g.keyOf(all[at].Caller), "revoking a grant", func(of []bridge.Grant) ([]bridge.Grant, error) {
+		n := len(of)
+		of = slices.DeleteFunc(of, func(grant bridge.Grant) bool { return grant.ID == id })
+		gone = gone || len(of) < n
+		return of, nil
 	})
 	return gone && err == nil, err
 }
@@ -222,14 +232,8 @@ func (k *Known) Known(ctx context.Context, site string) ([]bridge.KnownTool, err
 
 // SetKnown implements bridge.KnownTools.
 func (k *Known) SetKnown(ctx context.Context, site string, tools []bridge.KnownTool) error {
-	return patiently(ctx, "keeping the known tools of "+site, func(ctx context.Context) error {
-		return k.update(ctx, k.keyOf(site), func(data []byte) ([]byte, error) {
-			was, err := readList[bridge.KnownTool](data)
-			if err != nil {
-				return nil, err
-			}
-			return writeList(newest(slices.Concat(was, tools)))
-		})
+	return change(ctx, k.vault, k.keyOf(site), "keeping the known tools of "+site, func(was []bridge.KnownTool) ([]bridge.KnownTool, error) {
+		return newest(slices.Concat(was, tools)), nil
 	})
 }
 

@@ -26,31 +26,6 @@ const (
 	touchAfter     = time.Minute
 )
 
-// change changes the list in a box by what do makes of it, which may be made more than once.
-func change[T any](ctx context.Context, v vault, key, what string, do func(all []T) ([]T, error)) error {
-	return patiently(ctx, what, func(ctx context.Context) error {
-		return v.update(ctx, key, func(data []byte) ([]byte, error) {
-			all, err := readList[T](data)
-			if err == nil {
-				all, err = do(all)
-			}
-			if err != nil {
-				return nil, err
-			}
-			return writeList(all)
-		})
-	})
-}
-
-// look returns the list in a box.
-func look[T any](ctx context.Context, v vault, key, what string) (all []T, err error) {
-	err = patiently(ctx, what, func(ctx context.Context) (err error) {
-		all, err = readBox[T](ctx, v, key)
-		return err
-	})
-	return all, err
-}
-
 // Clients keeps the clients that registered themselves, for all nodes, in one box. Safe for concurrent use.
 type Clients struct{ vault }
 
