@@ -9,6 +9,19 @@ import (
 // This file says what the built-in authorization server wants remembered. Secrets are kept as their
 // SHA-256 only: nothing that is kept lets anybody in.
 
+// The bounds of what is kept, in one process as in a cluster.
+const (
+	MaxClients     = 1000
+	UnusedClient   = 24 * time.Hour // for which a client that nobody let in is kept
+	MaxConnections = 100            // of a person
+	MaxAccess      = 10             // tokens of a connection
+	MaxSpent       = 1000           // refresh tokens of a connection
+	MaxBrowsers    = 20             // of a person
+)
+
+// TouchAfter says how precisely it is known when a connection or a login was used.
+const TouchAfter = time.Minute
+
 // Digest is the SHA-256 of a secret that somebody else holds.
 type Digest [32]byte
 

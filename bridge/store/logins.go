@@ -75,7 +75,7 @@ func (s *sqlLogins) one(ctx context.Context, where string, arg any) (bridge.Logi
 		return bridge.Login{}, nil
 	case err != nil:
 		return bridge.Login{}, fmt.Errorf("looking for a login: %w", failed(ctx, err))
-	case now.Sub(l.Used) < touchAfter:
+	case now.Sub(l.Used) < bridge.TouchAfter:
 		return l, nil
 	}
 	err = s.db.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {

@@ -12,16 +12,6 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// The bounds of what the built-in authorization server keeps.
-const (
-	maxClients     = 1000
-	unusedClient   = 24 * time.Hour
-	maxConnections = 100 // of a person
-	maxAccess      = 10  // tokens of a connection
-	maxSpent       = 1000
-	maxBrowsers    = 20 // of a person
-)
-
 type sqlClients struct{ db *database }
 
 var _ bridge.Clients = (*sqlClients)(nil)
@@ -29,14 +19,14 @@ var _ bridge.Clients = (*sqlClients)(nil)
 func (s *sqlClients) Register(ctx context.Context, c bridge.Client) error {
 	err := s.db.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM clients WHERE let_in_at = 0 AND registered_at <= ?",
-			toNano(s.db.now().Add(-unusedClient))); err != nil {
+			toNano(s.db.now().Add(-bridge.UnusedClient))); err != nil {
 			return err
 		}
 		var n int
 		if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM clients").Scan(&n); err != nil {
 			return err
 		}
-		if n >= maxClients {
+		if n >= bridge.MaxClients {
 			// One that nobody let in goes before one that somebody did, and none that has a
 			// connection.
 			res, err := tx.ExecContext(ctx, `DELETE FROM clients WHERE number = (SELECT number FROM clients
@@ -62,7 +52,7 @@ func (s *sqlClients) Client(ctx context.Context, id string) (c bridge.Client, fo
 	var redirects string
 	var at int64
 	err = s.db.r.QueryRowContext(ctx, "SELECT id, name, redirects, registered_at FROM clients WHERE id = ? AND (let_in_at > 0 OR registered_at > ?)",
-		id, toNano(s.db.now().Add(-unusedClient))).Scan(&c.ID, &c.Name, &redirects, &at)
+		id, toNano(s.db.now().Add(-bridge.UnusedClient))).Scan(&c.ID, &c.Name, &redirects, &at)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return bridge.Client{}, false, nil
@@ -101,7 +91,7 @@ func (s *sqlConnections) Open(ctx context.Context, c bridge.Connection, secrets 
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, `DELETE FROM connections WHERE until <= ?1 OR number IN (SELECT number FROM connections
-			WHERE person = ?2 ORDER BY used_at DESC, number DESC LIMIT -1 OFFSET ?3)`, toNano(s.db.now()), c.Person, maxConnections); err != nil {
+			WHERE person = ?2 ORDER BY used_at DESC, number DESC LIMIT -1 OFFSET ?3)`, toNano(s.db.now()), c.Person, bridge.MaxConnections); err != nil {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, "DELETE FROM secrets WHERE until <= ? OR connection NOT IN (SELECT id FROM connections)", toNano(s.db.now()))
@@ -123,9 +113,6 @@ func addSecrets(ctx context.Context, tx *sql.Tx, connection string, secrets []br
 	return nil
 }
 
-// touchAfter says how precisely it is known when a connection was used.
-const touchAfter = time.Minute
-
 func (s *sqlConnections) Find(ctx context.Context, d bridge.Digest) (bridge.Connection, bridge.Secret, error) {
 	now := s.db.now()
 	x := bridge.Secret{Digest: d}
@@ -141,7 +128,7 @@ func (s *sqlConnections) Find(ctx context.Context, d bridge.Digest) (bridge.Conn
 		return bridge.Connection{}, bridge.Secret{}, fmt.Errorf("looking for a token: %w", failed(ctx, err))
 	}
 	x.Until = fromNano(until)
-	if x.Kind == bridge.SecretAccess && now.Sub(c.Used) >= touchAfter {
+	if x.Kind == bridge.SecretAccess && now.Sub(c.Used) >= bridge.TouchAfter {
 		err = s.db.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
 			_, err := tx.ExecContext(ctx, "UPDATE connections SET used_at = ? WHERE id = ?", toNano(now), c.ID)
 			return err
@@ -169,7 +156,7 @@ func (s *sqlConnections) Renew(ctx context.Context, old bridge.Digest, until tim
 		if err == nil {
 			_, err = tx.ExecContext(ctx, "UPDATE connections SET used_at = ?, until = ? WHERE id = ?", now, toNano(until), connection)
 		}
-		for kind, most := range map[bridge.SecretKind]int{bridge.SecretAccess: maxAccess, bridge.SecretSpent: maxSpent} {
+		for kind, most := range map[bridge.SecretKind]int{bridge.SecretAccess: bridge.MaxAccess, bridge.SecretSpent: bridge.MaxSpent} {
 			if err == nil {
 				_, err = tx.ExecContext(ctx, `DELETE FROM secrets WHERE number IN (SELECT number FROM secrets
 					WHERE connection = ? AND kind = ? ORDER BY number DESC LIMIT -1 OFFSET ?)`, connection, kind, most)
@@ -215,7 +202,7 @@ func (s *sqlBrowsers) Remember(ctx context.Context, person string, x bridge.Secr
 			return err
 		}
 		_, err := tx.ExecContext(ctx, `DELETE FROM browsers WHERE until <= ?1 OR number IN (SELECT number FROM browsers
-			WHERE person = ?2 ORDER BY number DESC LIMIT -1 OFFSET ?3)`, toNano(s.db.now()), person, maxBrowsers)
+			WHERE person = ?2 ORDER BY number DESC LIMIT -1 OFFSET ?3)`, toNano(s.db.now()), person, bridge.MaxBrowsers)
 		return err
 	})
 	if err != nil {

@@ -39,13 +39,13 @@ func clientsConform(t *testing.T, make func(Options) *Store) {
 	}
 	ok(t, s.Clients.Register(ctx, client("used")))
 	ok(t, s.Connections.Open(ctx, bridge.Connection{ID: "c", Person: "me", Client: "used", Since: now.now(), Until: now.now().Add(time.Hour)}))
-	now.advance(unusedClient)
+	now.advance(bridge.UnusedClient)
 	if known("a") || !known("used") {
 		t.Errorf("after a day, the unused one is known %v, the used one %v", known("a"), known("used"))
 	}
 	ok(t, s.Clients.Register(ctx, client("first")))
 	ok(t, s.Clients.Register(ctx, client("second")))
-	fill(t, s, now.now(), maxClients-3, "0", "x:/")
+	fill(t, s, now.now(), bridge.MaxClients-3, "0", "x:/")
 	ok(t, s.Clients.Register(ctx, client("last")))
 	if known("first") || !known("second") || !known("last") || !known("used") {
 		t.Error("it is not the oldest unused one that went")
@@ -148,18 +148,18 @@ func connectionBoundsConform(t *testing.T, make func(Options) *Store) {
 	ok(t, s.Connections.(*sqlConnections).db.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
 			INSERT INTO connections (id, person, client, client_name, redirect, resource, since, used_at, until)
-			SELECT i, 'me', '', '', '', '', ?2, ?2 + i, ?3 FROM n`, maxConnections+3, toNano(now.now()), toNano(end))
+			SELECT i, 'me', '', '', '', '', ?2, ?2 + i, ?3 FROM n`, bridge.MaxConnections+3, toNano(now.now()), toNano(end))
 		return err
 	}))
 	now.advance(time.Second)
 	c := bridge.Connection{ID: "new", Person: "me", Since: now.now(), Until: end}
 	ok(t, s.Connections.Open(ctx, c, bridge.Secret{Digest: digestOf("new"), Kind: bridge.SecretRefresh, Until: end}))
 	ok(t, s.Connections.Open(ctx, bridge.Connection{ID: "other", Person: "other", Since: now.now(), Until: end}))
-	if all := must(s.Connections.All(ctx))(t); len(all) != maxConnections+1 || all[0].ID != "5" {
+	if all := must(s.Connections.All(ctx))(t); len(all) != bridge.MaxConnections+1 || all[0].ID != "5" {
 		t.Errorf("%d are kept, from %s on", len(all), all[0].ID)
 	}
 	old := "new"
-	for i := range maxAccess + 2 {
+	for i := range bridge.MaxAccess + 2 {
 		next := fmt.Sprint("r", i)
 		if !must(s.Connections.Renew(ctx, digestOf(old), end, bridge.Secret{Digest: digestOf(next), Kind: bridge.SecretRefresh, Until: end},
 			bridge.Secret{Digest: digestOf("a" + next), Kind: bridge.SecretAccess, Until: end}))(t) {
@@ -167,12 +167,12 @@ func connectionBoundsConform(t *testing.T, make func(Options) *Store) {
 		}
 		old = next
 	}
-	for i := range maxAccess + 2 {
+	for i := range bridge.MaxAccess + 2 {
 		if c, _, err := s.Connections.Find(ctx, digestOf(fmt.Sprint("ar", i))); err != nil || (c.ID != "") != (i >= 2) {
 			t.Errorf("access token %d finds %q, %v", i, c.ID, err)
 		}
 	}
-	fill(t, s, now.now(), maxClients, "?2", "x:/")
+	fill(t, s, now.now(), bridge.MaxClients, "?2", "x:/")
 	ok(t, s.Clients.(*sqlClients).db.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO connections (id, person, client, client_name, redirect, resource, since, used_at, until)
 			SELECT 'of ' || id, id, id, '', '', '', ?1, ?1, ?2 FROM clients`, toNano(now.now()), toNano(end))
@@ -180,7 +180,7 @@ func connectionBoundsConform(t *testing.T, make func(Options) *Store) {
 	}))
 	one := bridge.Client{ID: "one more", Redirects: []string{"x:/"}, At: now.now()}
 	if err := s.Clients.Register(ctx, one); !errors.Is(err, bridge.ErrTooManyClients) {
-		t.Errorf("beside %d clients in use: %v", maxClients, err)
+		t.Errorf("beside %d clients in use: %v", bridge.MaxClients, err)
 	}
 	must(s.Connections.Disconnect(ctx, "of 7"))(t)
 	ok(t, s.Clients.Register(ctx, one))
@@ -189,7 +189,7 @@ func connectionBoundsConform(t *testing.T, make func(Options) *Store) {
 func browsersConform(t *testing.T, make func(Options) *Store) {
 	ctx, now := t.Context(), newClock()
 	s := make(Options{Now: now.now}).Browsers
-	for i := range maxBrowsers + 1 {
+	for i := range bridge.MaxBrowsers + 1 {
 		ok(t, s.Remember(ctx, "me", bridge.Secret{Digest: digestOf(strconv.Itoa(i)), Until: now.now().Add(time.Hour)}))
 	}
 	ok(t, s.Remember(ctx, "other", bridge.Secret{Digest: digestOf("o"), Until: now.now().Add(2 * time.Hour)}))

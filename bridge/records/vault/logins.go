@@ -58,7 +58,7 @@ func (l *Logins) one(ctx context.Context, is func(keptLogin) bool) (found bridge
 		if i < 0 {
 			return all, nil
 		}
-		if found = all[i].Login; now.Sub(found.Used) >= touchAfter {
+		if found = all[i].Login; now.Sub(found.Used) >= bridge.TouchAfter {
 			all[i].Used = now
 		}
 		return all, nil

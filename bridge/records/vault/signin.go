@@ -14,17 +14,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/records"
 )
 
-// The bounds of what the built-in authorization server keeps, as in bridge.
-const (
-	maxClients     = 1000
-	maxClientBytes = 4 << 20 // of all
-	unusedClient   = 24 * time.Hour
-	maxConnections = 100 // of a person
-	maxAccess      = 10  // tokens of a connection
-	maxSpent       = 1000
-	maxBrowsers    = 20 // of a person
-	touchAfter     = time.Minute
-)
+// maxClientBytes bounds all clients.
+const maxClientBytes = 4 << 20
 
 // Clients keeps the clients that registered themselves, for all nodes, in one box. Safe for concurrent use.
 type Clients struct{ vault }
@@ -55,7 +46,7 @@ func (c *Clients) Register(ctx context.Context, client bridge.Client) error {
 		}
 		all = slices.DeleteFunc(all, func(x keptClient) bool { return x.isUnused(time.Now()) })
 		all = append(all, keptClient{Client: client})
-		for clientBytes(all) > maxClientBytes || len(all) > maxClients {
+		for clientBytes(all) > maxClientBytes || len(all) > bridge.MaxClients {
 			// One that nobody let in goes before one that somebody did, and none that has a connection.
 			least := -1
 			for i, x := range all[:len(all)-1] {
@@ -83,7 +74,7 @@ func clientBytes(all []keptClient) (n int) {
 }
 
 func (x keptClient) isUnused(now time.Time) bool {
-	return x.LetIn.IsZero() && now.Sub(x.At) >= unusedClient
+	return x.LetIn.IsZero() && now.Sub(x.At) >= bridge.UnusedClient
 }
 
 // Client implements bridge.Clients.
@@ -242,7 +233,7 @@ func (s *Connections) tidy(ctx context.Context, person string) error {
 		if c.Person == person && !c.isOver(time.Now()) {
 			n++
 		}
-		if c.isOver(time.Now()) || c.Person == person && n > maxConnections {
+		if c.isOver(time.Now()) || c.Person == person && n > bridge.MaxConnections {
 			if _, err := s.Disconnect(ctx, c.ID); err != nil {
 				return err
 			}
@@ -265,7 +256,7 @@ func (s *Connections) Find(ctx context.Context, d bridge.Digest) (found bridge.C
 			return nil
 		}
 		found, x = c.Connection, bridge.Secret{Digest: d, Kind: c.Secrets[i].Kind, Until: time.Unix(0, c.Secrets[i].Until)}
-		if x.Kind != bridge.SecretAccess || now.Sub(c.Used) < touchAfter {
+		if x.Kind != bridge.SecretAccess || now.Sub(c.Used) < bridge.TouchAfter {
 			return nil
 		}
 		err = s.edit(ctx, key, func(c *connection) *connection {
@@ -332,7 +323,7 @@ func (c *connection) renew(digest string, until time.Time, next []secret) (renew
 	c.Secrets[i].Kind = bridge.SecretSpent
 	c.Secrets = append(c.Secrets, next...)
 	c.Used, c.Until = now, until
-	most := map[bridge.SecretKind]int{bridge.SecretAccess: maxAccess, bridge.SecretSpent: maxSpent}
+	most := map[bridge.SecretKind]int{bridge.SecretAccess: bridge.MaxAccess, bridge.SecretSpent: bridge.MaxSpent}
 	var left []secret
 	for _, x := range slices.Backward(c.Secrets) { // newest first
 		n, bounded := most[x.Kind]
@@ -434,7 +425,7 @@ func (b *Browsers) Remember(ctx context.Context, person string, x bridge.Secret)
 			if x.Person == person {
 				n++
 			}
-			if !time.Now().Before(x.Until) || x.Person == person && n > maxBrowsers {
+			if !time.Now().Before(x.Until) || x.Person == person && n > bridge.MaxBrowsers {
 				all = slices.Delete(all, i, i+1)
 			}
 		}
