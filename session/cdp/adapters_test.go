@@ -52,21 +52,24 @@ func bothEngines(t *testing.T, run func(t *testing.T, e *Engine)) {
 }
 
 // marks returns the names of the tools, each with the adapter that it is marked with.
-func (s *shown) marks() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var all []string
-	for _, set := range s.sets {
+func marks(all []session.ToolsChanged) (names []string) {
+	for _, set := range all {
 		for _, d := range set.Tools {
 			by := "the page"
 			if d.Adapter != nil {
 				by = d.Adapter.String()
 			}
-			all = append(all, d.Name+" of "+by)
+			names = append(names, d.Name+" of "+by)
 		}
 	}
-	slices.Sort(all)
-	return all
+	slices.Sort(names)
+	return names
+}
+
+// marked waits until the page has these tools, and no others.
+func (s *shown) marked(want ...string) {
+	s.t.Helper()
+	s.until(fmt.Sprintf("the tools are %q", want), func(all []session.ToolsChanged) bool { return slices.Equal(marks(all), want) })
 }
 
 // found waits for a finding whose message has the text.
@@ -110,14 +113,10 @@ func TestAdapterInStrictPage(t *testing.T) {
 		if got := p.must("idle", "{}"); got != `"idle of two"` {
 			t.Errorf("after the navigation: %s", got)
 		}
-		if got := p.marks(); !slices.Equal(got, []string{"end of end 1.2.0", "idle of idle 1.2.0", "start of start 1.2.0"}) {
-			t.Errorf("the tools are %q", got)
-		}
+		p.marked("end of end 1.2.0", "idle of idle 1.2.0", "start of start 1.2.0")
 		p.begin(t, origin+"/other")
 		p.until("the document is known", func(all []session.ToolsChanged) bool { return len(all) == 1 && all[0].Title == "other" })
-		if got := p.marks(); len(got) > 0 {
-			t.Errorf("a page that does not match has %q", got)
-		}
+		p.marked()
 	})
 }
 
@@ -134,9 +133,7 @@ func TestAdapterMarks(t *testing.T) {
 		if want := "The adapter shop failed: undeclared is not defined (shop.js:9)"; f.Message != want || f.Rule != "adapter-error" || f.Tool != "" {
 			t.Errorf("the finding is %+v", f)
 		}
-		if got := p.marks(); !slices.Equal(got, []string{"first of shop 1.2.0", "later of shop 1.2.0", "own of the page", "unmarked of the page"}) {
-			t.Errorf("the tools are %q", got)
-		}
+		p.marked("first of shop 1.2.0", "later of shop 1.2.0", "own of the page", "unmarked of the page")
 	})
 }
 
@@ -167,9 +164,7 @@ func TestPageWins(t *testing.T) {
 			})
 		}
 		p.found("the page registers a tool of this name itself")
-		if got := p.marks(); !slices.Equal(got, []string{"give of the page", "mine of shop 1.2.0"}) {
-			t.Errorf("after provideContext: %q", got)
-		}
+		p.marked("give of the page", "mine of shop 1.2.0") // after provideContext
 	})
 }
 
@@ -227,16 +222,9 @@ func TestAdapterFrames(t *testing.T) {
 		all := []*adapter.Adapter{adapted(t, "top", "// @match <all_urls>\n", register("modelContext", "top")),
 			adapted(t, "all", "// @match <all_urls>\n// @frames all\n", register("modelContext", "all"))}
 		p := showPageWith(t, e, session.TabOptions{Origin: origin, Adapters: all}, origin+"/")
-		want := []string{"all of all 1.2.0", "all of all 1.2.0", "inner of the page", "inner of the page", "top of top 1.2.0"}
-		p.until("all documents are known", func([]session.ToolsChanged) bool { return len(p.marks()) >= len(want) })
-		if got := p.marks(); !slices.Equal(got, want) {
-			t.Errorf("the tools are %q", got)
-		}
+		p.marked("all of all 1.2.0", "all of all 1.2.0", "inner of the page", "inner of the page", "top of top 1.2.0")
 		p.begin(t, other+"/")
-		p.find("inner")
-		if got := p.marks(); !slices.Equal(got, []string{"inner of the page"}) {
-			t.Errorf("a page of another origin has %q", got)
-		}
+		p.marked("inner of the page") // it is of another origin
 	})
 }
 
@@ -315,10 +303,8 @@ func TestPageServers(t *testing.T) {
 				t.Errorf("a finding: %+v", f)
 			}
 		}
-		if got := p.marks(); !slices.Equal(got, []string{"greet of page-servers 1.0.0", "grow of the page", "grown of page-servers 1.0.0",
-			"hang of page-servers 1.0.0", "mirrored of the page", "seen of the page"}) {
-			t.Errorf("the tools are %q", got)
-		}
+		p.marked("greet of page-servers 1.0.0", "grow of the page", "grown of page-servers 1.0.0",
+			"hang of page-servers 1.0.0", "mirrored of the page", "seen of the page")
 		p = showPageWith(t, e, session.TabOptions{Origin: origin}, origin+"/")
 		f := p.found("An MCP server runs in the page")
 		if f.Rule != bridge.RuleServer || f.Message != `An MCP server runs in the page (channel "mcp-default"), and speaks to other scripts only: the adapter builtin:page-servers adds its tools` {
