@@ -40,6 +40,9 @@ type Options struct {
 	// Holds reports whether this process may still run calls of sessions: no other one can have taken
 	// them over. It is asked right before each dispatch, and waits for nothing; nil is always.
 	Holds func() bool
+	// While returns a context that ends when Holds is false: what is asked before such a call runs does not
+	// wait for longer. Whoever has it calls the function. Nil is always.
+	While func(ctx context.Context) (context.Context, context.CancelFunc)
 	// Lost reports whether the node of that name is known to have ended, with what only it could go on
 	// with; nil knows of none.
 	Lost func(node string) bool

@@ -39,6 +39,8 @@ func (c *consents) granted(ctx context.Context, r *Run) bool {
 // stands reports whether consent stands for the call, in such a page as it was shown: before
 // it waits for its page, and after.
 func (c *consents) stands(ctx context.Context, r *Run) bool {
+	ctx, end := r.pass.bridge.pipe.names.while(ctx, &r.pass.call)
+	defer end()
 	g, ok, err := c.memory.Grants.Find(ctx, r.pass.grantUse(r.pass.shown))
 	if err != nil {
 		c.log.WarnContext(ctx, "grants: they cannot be read", slog.Any("error", err))
@@ -64,6 +66,8 @@ func (r *passage) grantUse(page *Agreed) GrantUse {
 // said "always", and that they have seen the tool. A call whose grant cannot be
 // kept does not run: the person believes that it was kept.
 func (c *consents) keep(ctx context.Context, r *Run) *Error {
+	ctx, end := r.pass.bridge.pipe.names.while(ctx, &r.pass.call)
+	defer end()
 	a := r.pass.consent
 	if a.Always && mayAlways(r) && !r.pass.kept {
 		if e := knowAll(ctx, r); e != nil {
@@ -151,6 +155,7 @@ func (c *consents) unseen(ctx context.Context, of *siteState, tool string) bool 
 	if now := c.now(); now.After(s.until) {
 		if err := c.readSeen(ctx, of.site.Name, s); err != nil {
 			c.log.WarnContext(ctx, "grants: they cannot be read", slog.Any("error", err))
+			now = c.now() // it may have taken long, and the next call need not
 		} else {
 			s.read = true
 		}

@@ -94,15 +94,16 @@ type names struct {
 	node func() string // nil: there is no cluster
 	home string        // then it begins tokens
 	lost func(node string) bool
-	// holds is Options.Holds.
+	// holds and held are Options.Holds and Options.While.
 	holds func() bool
+	held  func(context.Context) (context.Context, context.CancelFunc)
 }
 
 // newNames names a process that shares its data folder with none, and is no node, at random.
 func newNames(m *Memory, o *Options) names {
 	switch {
 	case o.Node != nil:
-		return names{node: o.Node, lost: o.Lost, holds: o.Holds}
+		return names{node: o.Node, lost: o.Lost, holds: o.Holds, held: o.While}
 	case m.Homes != nil:
 		return names{home: m.Homes.Here()}
 	}
@@ -155,16 +156,27 @@ func (b *Bridge) lost(token string) *Error {
 // ended, or the engine has another leader.
 const QuorumRetry = 2 * time.Second
 
-// fenced refuses a call that another process may take over by now: one of a session, or one that another
-// node passed on.
+// fenced refuses a call that another process may take over by now.
 func (n names) fenced(c *Call) *Error {
-	if c.Session == "" && c.ticket == nil || n.holds == nil || n.holds() {
+	if !c.isFenced() || n.holds == nil || n.holds() {
 		return nil
 	}
 	e := Errorf(InternalError, NoQuorum, NotRun, "This node of pagetools cannot renew its lease, and another one may have this call or its session. Nothing ran.")
 	e.Retry = QuorumRetry
 	return e
 }
+
+// while returns a context that ends when fenced refuses the call. Whoever has it calls end.
+func (n names) while(ctx context.Context, c *Call) (_ context.Context, end context.CancelFunc) {
+	if n.held == nil || !c.isFenced() {
+		return ctx, func() {}
+	}
+	return n.held(ctx)
+}
+
+// isFenced reports whether another process may take over the call: it is one of a session, or one that another node
+// passed on.
+func (c *Call) isFenced() bool { return c.Session != "" || c.ticket != nil }
 
 // LostNode is the error of what only a node could go on with that has ended.
 func LostNode() *Error {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
@@ -103,10 +104,115 @@ func TestFenced(t *testing.T) {
 	if e := call(""); e != nil || len(r.Calls()) != 1 {
 		t.Errorf("without a session: %v, %d ran", e, len(r.Calls()))
 	}
-	passedOn := bridge.WithTicket(t.Context(), func(context.Context) *bridge.Error { return nil })
-	want(t, b.Complete(passedOn, reads(`{}`)).Err, bridge.InternalError, bridge.NoQuorum, bridge.NotRun)
-	holds.Store(true)
+	tickets := 0
+	passedOn := bridge.WithTicket(t.Context(), func(context.Context) *bridge.Error {
+		tickets++
+		holds.Store(false)
+		return nil
+	})
+	for began := range 2 { // it may lose them before its ticket, and meanwhile
+		want(t, b.Complete(passedOn, reads(`{}`)).Err, bridge.InternalError, bridge.NoQuorum, bridge.NotRun)
+		if tickets != began {
+			t.Errorf("%d tickets, want %d", tickets, began)
+		}
+		holds.Store(true)
+	}
 	if e := call("s"); e != nil || len(r.Calls()) != 2 {
 		t.Errorf("the control: %v, %d ran", e, len(r.Calls()))
+	}
+}
+
+// silentGrants do not answer to one kind of request, before its reader gives up or free is closed.
+type silentGrants struct {
+	bridge.Grants
+	silent string
+	asked  chan struct{}
+	free   chan struct{}
+}
+
+func (g *silentGrants) ask(ctx context.Context, what string) error {
+	if what != g.silent {
+		return nil
+	}
+	g.asked <- struct{}{}
+	select {
+	case <-g.free:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (g *silentGrants) All(ctx context.Context) ([]bridge.Grant, error) {
+	return nil, g.ask(ctx, "all")
+}
+
+func (g *silentGrants) Find(ctx context.Context, _ bridge.GrantUse) (none bridge.Grant, ok bool, err error) {
+	return none, false, g.ask(ctx, "find")
+}
+
+func (g *silentGrants) Put(ctx context.Context, put bridge.Grant) (bridge.Grant, error) {
+	return put, g.ask(ctx, "put")
+}
+
+// TestLapses: while a call of a session waits for what is kept, its process may lose it: it does not wait for longer,
+// nobody is asked about it, and it did not run. A call without a session waits, and asks or runs.
+func TestLapses(t *testing.T) {
+	for _, silent := range []string{"all", "find", "put"} {
+		for _, session := range []string{"s", ""} {
+			t.Run(silent+session, func(t *testing.T) {
+				s, _ := kept(t, t.TempDir())
+				m, grants := s.Memory, &silentGrants{silent: silent, asked: make(chan struct{}, 100), free: make(chan struct{})}
+				m.Grants = grants
+				held, lapse := context.WithCancel(t.Context())
+				r := bridgetest.NewRouter().Add("shop", bridgetest.Asking("write", ""))
+				b, err := bridge.New(r, bridge.Options{Memory: m,
+					Node: func() string { return "K3X7QAAB" }, Holds: func() bool { return held.Err() == nil },
+					While: func(ctx context.Context) (context.Context, context.CancelFunc) {
+						ctx, cancel := context.WithCancel(ctx)
+						context.AfterFunc(held, cancel)
+						return ctx, cancel
+					}, Sites: map[string]bridge.SiteOptions{"shop": once}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer b.Close()
+				call, end := write(`{}`), make(chan *bridge.Error, 1)
+				call.Session = session
+				if silent == "put" {
+					q, token := parked(t, b, &call, bridge.ApprovalRequired)
+					go func() {
+						_ = b.Answer(operator, q.ID, bridge.Answer{OK: true, Always: true}) // the call says what became of it
+						_, e := resume(t, b, call, resuming(token))
+						end <- e
+					}()
+				} else {
+					go func() { end <- serve(t.Context(), b, &call).Err }()
+				}
+				<-grants.asked
+				lapse()
+				if session == "" {
+					close(grants.free)
+				}
+				var e *bridge.Error
+				select {
+				case e = <-end:
+				case <-time.After(20 * time.Second):
+					t.Fatal("it waits for longer")
+				}
+				switch open := bridgetest.Questions(b, operator); {
+				case session == "" && silent == "put":
+					if e != nil || len(r.Calls()) != 1 {
+						t.Errorf("%v, %d ran", e, len(r.Calls()))
+					}
+				case session == "":
+					want(t, e, bridge.ApprovalRequired, "", bridge.NotRun)
+				case e == nil || e.Code != bridge.InternalError || e.Outcome != bridge.NotRun || len(open)+len(r.Calls()) > 0:
+					t.Errorf("%+v, %d are asked, %d ran", e, len(open), len(r.Calls()))
+				case silent != "put":
+					want(t, e, bridge.InternalError, bridge.NoQuorum, bridge.NotRun)
+				}
+			})
+		}
 	}
 }

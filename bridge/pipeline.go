@@ -248,6 +248,8 @@ func (pl *pipeline) count(ctx context.Context, r *Run) *Error {
 
 // decide sets the decision about the call, and returns what it rests on.
 func (pl *pipeline) decide(ctx context.Context, r *Run) policy.Input {
+	ctx, end := pl.names.while(ctx, &r.pass.call)
+	defer end()
 	r.pass.unseen = pl.consents.unseen(ctx, r.pass.site, r.pass.tool.name)
 	in := r.pass.site.policyInput(r.pass.tool)
 	in.Request, in.Unseen = r.pass.settings.approval, r.pass.unseen
@@ -280,6 +282,9 @@ func (pl *pipeline) approve(ctx context.Context, r *Run, next handler) Step {
 		}
 		return next(ctx, r)
 	default:
+		if e := pl.names.fenced(&r.pass.call); e != nil { // nobody is asked about what cannot run here
+			return e.Step()
+		}
 		in.Operator.Mode = policy.ModeAuto
 		return pl.askConsent(ctx, r, policy.Decide(in))
 	}
@@ -361,6 +366,9 @@ func (pl *pipeline) acquire(ctx context.Context, r *Run) (Source, error) {
 // still says why the call may not run any more, after it waited: its credential or the
 // consent that it rests on was revoked.
 func (r *Run) still(ctx context.Context) *Error {
+	if e := r.pass.bridge.pipe.names.fenced(&r.pass.call); e != nil { // the stores need not be asked
+		return e
+	}
 	switch {
 	case r.pass.call.Caller.IsRevoked():
 		return Revoked()

@@ -208,6 +208,7 @@ func (c *Cluster) Ended() <-chan struct{} { return c.ended }
 func (c *Cluster) Bridge(o *bridge.Options) {
 	o.Node = func() string { return c.node.Life().ID }
 	o.Holds = func() bool { return c.node.Life().Holds() }
+	o.While = func(ctx context.Context) (context.Context, context.CancelFunc) { return c.node.Life().While(ctx) }
 	o.Lost = func(id string) bool { return c.node.State(id) == lease.Dead }
 }
 

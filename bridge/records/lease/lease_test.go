@@ -240,6 +240,47 @@ func TestEngineGone(t *testing.T) {
 	}
 }
 
+// TestWhile: what is asked while the life holds ends with it, and not before.
+func TestWhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(records.NewMemory())
+		n, stop := m.join(t, "a")
+		life := n.Life()
+		ctx, cancel := life.While(t.Context())
+		defer cancel()
+		short, end := life.While(t.Context())
+		if pass(10 * span); ctx.Err() != nil {
+			t.Errorf("it ends though renewals go on: %v", context.Cause(ctx))
+		}
+		if end(); short.Err() == nil || errors.Is(context.Cause(short), lease.ErrLapsed) {
+			t.Errorf("whoever asked is done: %v", context.Cause(short))
+		}
+		m.fails(recordstest.Hang, "")
+		if pass(belief - span/4 - tick); ctx.Err() != nil {
+			t.Errorf("it ends before the belief: %v", context.Cause(ctx))
+		}
+		if pass(span/4 + 2*tick); life.Holds() || !errors.Is(context.Cause(ctx), lease.ErrLapsed) {
+			t.Errorf("it goes on after the belief: %v", context.Cause(ctx))
+		}
+		if late, cancel := life.While(t.Context()); !errors.Is(context.Cause(late), lease.ErrLapsed) {
+			t.Errorf("it begins without belief: %v", context.Cause(late))
+			cancel()
+		}
+		m.fails(recordstest.None, "")
+		until(t, "it lives again", span, life.Holds)
+		ctx, cancel = life.While(t.Context())
+		defer cancel()
+		stop()
+		if err := n.Leave(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if pass(belief); !errors.Is(context.Cause(ctx), lease.ErrLapsed) {
+			t.Errorf("it goes on after the end of the life: %v", context.Cause(ctx))
+		}
+	})
+}
+
 // TestLostAnswers: a renewal whose answer was lost does not move the belief, and the next goes on from
 // its revision.
 func TestLostAnswers(t *testing.T) {

@@ -1,6 +1,8 @@
 package lease
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +31,27 @@ func newLife(id string, lease time.Duration, clocks func() Instant) *Life {
 func (l *Life) Holds() bool {
 	at := l.believed.Load()
 	return at != nil && l.clocks().Within(l.believe, *at)
+}
+
+// ErrLapsed is the cause with which contexts of While end.
+var ErrLapsed = errors.New("this node cannot renew its lease")
+
+// While returns a context that ends as soon as the life does not hold: for what is asked before an effect, which
+// Holds would refuse by then. The caller must call the function.
+func (l *Life) While(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var look func()
+	look = func() {
+		at := l.believed.Load()
+		if at == nil || !l.Holds() {
+			cancel(ErrLapsed)
+			return
+		}
+		timer := time.AfterFunc(at.Mono+l.believe-l.clocks().Mono, look)
+		context.AfterFunc(ctx, func() { timer.Stop() })
+	}
+	look()
+	return ctx, func() { cancel(nil) }
 }
 
 // Age returns the time since the last renewal to which the engine agreed; 0 before the first, and when the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -214,6 +215,53 @@ func TestServerHangs(t *testing.T) {
 		t.Error(err)
 	}
 	t.Logf("records are there again after %v", time.Since(began).Round(10*time.Millisecond))
+}
+
+// TestServerIsSilent: an operation ends with its context also while a server is connected to that says nothing.
+func TestServerIsSilent(t *testing.T) {
+	t.Parallel()
+	each(t, natstest.Options{}, func(t *testing.T, c *natstest.Cluster) {
+		lost := make(chan struct{})
+		s := connect(t, c, func(o *Options) {
+			o.Timeout = time.Minute // to connect, too
+		})
+		once := sync.OnceFunc(func() { close(lost) })
+		s.conn.SetDisconnectErrHandler(func(*nats.Conn, error) { once() })
+		rev, err := s.Create(t.Context(), "n.A", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Servers[0].Suspend()
+		t.Cleanup(c.Servers[0].Resume) // before it is killed
+		<-lost
+		for name, do := range map[string]func(context.Context) error{
+			"get":    func(ctx context.Context) error { _, err := s.Get(ctx, "n.A"); return err },
+			"create": func(ctx context.Context) error { _, err := s.Create(ctx, "n.B", nil); return err },
+			"update": func(ctx context.Context) error { _, err := s.Update(ctx, "n.A", nil, rev); return err },
+			"watch":  func(ctx context.Context) error { _, err := s.Watch(ctx, "n."); return err },
+		} {
+			ended := make(chan error, 1)
+			go func() {
+				for { // until it connects anew
+					ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+					err := do(ctx)
+					cancel()
+					if err == nil || errors.Is(err, context.DeadlineExceeded) {
+						ended <- err
+						return
+					}
+				}
+			}()
+			select {
+			case err := <-ended:
+				if err == nil {
+					t.Errorf("%s: a server that is stopped answers", name)
+				}
+			case <-time.After(20 * time.Second):
+				t.Fatalf("%s goes on after the end of its context", name)
+			}
+		}
+	})
 }
 
 // jetStream is an operator's connection to the first server.

@@ -200,7 +200,9 @@ func (s *Store) last(ctx context.Context, key string) (*nats.RawStreamMsg, error
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	is, err := s.js.GetLastMsg(stream(records.Bucket(key)), subject(key), nats.Context(ctx))
+	is, err := within(ctx, func() (*nats.RawStreamMsg, error) {
+		return s.js.GetLastMsg(stream(records.Bucket(key)), subject(key), nats.Context(ctx))
+	}, nil)
 	switch {
 	case errors.Is(err, nats.ErrMsgNotFound):
 		return nil, nil //nolint:nilnil // there is none, and no error
@@ -287,7 +289,9 @@ func (s *Store) publish(ctx context.Context, m *nats.Msg, after uint64) (uint64,
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	ack, err := s.js.PublishMsg(m, nats.ExpectLastSequencePerSubject(after), nats.Context(ctx), nats.RetryAttempts(0))
+	ack, err := within(ctx, func() (*nats.PubAck, error) {
+		return s.js.PublishMsg(m, nats.ExpectLastSequencePerSubject(after), nats.Context(ctx), nats.RetryAttempts(0))
+	}, nil)
 	var refused *nats.APIError
 	switch {
 	case errors.As(err, &refused) && refused.ErrorCode == nats.JSErrCodeStreamWrongLastSequence:
@@ -298,6 +302,33 @@ func (s *Store) publish(ctx context.Context, m *nats.Msg, after uint64) (uint64,
 		return 0, fmt.Errorf("records: writing: %w", s.why(err))
 	}
 	return ack.Sequence, nil
+}
+
+// within returns what do returns, or the context's error when that ends: the library looks at no context while it
+// connects anew. What comes later is given to late, which may be nil.
+func within[T any](ctx context.Context, do func() (T, error), late func(T)) (is T, err error) {
+	type end struct {
+		is  T
+		err error
+	}
+	done := make(chan end, 1)
+	go func() {
+		is, err := do()
+		done <- end{is, err}
+	}()
+	select {
+	case e := <-done:
+		return e.is, e.err
+	case <-ctx.Done():
+		if late != nil {
+			go func() {
+				if e := <-done; e.err == nil {
+					late(e.is)
+				}
+			}()
+		}
+		return is, ctx.Err()
+	}
 }
 
 // isDeletion reports whether a message says that its key has no record.

@@ -57,27 +57,10 @@ func (s *Store) Watch(ctx context.Context, prefix string) (<-chan records.Record
 // watchSubscription subscribes within the time of the context. A subscription that comes later is
 // ended.
 func watchSubscription(ctx context.Context, js nats.JetStreamContext, prefix string) (*nats.Subscription, error) {
-	type made struct {
-		sub *nats.Subscription
-		err error
-	}
-	done := make(chan made, 1)
-	go func() {
-		sub, err := js.SubscribeSync("$KV."+records.Bucket(prefix)+"."+prefix+">", nats.BindStream(stream(records.Bucket(prefix))),
+	return within(ctx, func() (*nats.Subscription, error) {
+		return js.SubscribeSync("$KV."+records.Bucket(prefix)+"."+prefix+">", nats.BindStream(stream(records.Bucket(prefix))),
 			nats.OrderedConsumer(), nats.DeliverLastPerSubject(), nats.IdleHeartbeat(heartbeat))
-		done <- made{sub, err}
-	}()
-	select {
-	case m := <-done:
-		return m.sub, m.err
-	case <-ctx.Done():
-		go func() {
-			if m := <-done; m.err == nil {
-				_ = m.sub.Unsubscribe() // nobody waits for it
-			}
-		}()
-		return nil, ctx.Err()
-	}
+	}, func(sub *nats.Subscription) { _ = sub.Unsubscribe() }) // nobody waits for it
 }
 
 // pump passes a watch on until it ends.

@@ -58,12 +58,15 @@ func (n *node) api(t *testing.T, path string) string {
 	return string(s.In(t.Context(), s.Ready.Console.Token, http.MethodGet, s.Ready.Console.URL+path, "").Body)
 }
 
-// reborn waits until a node that was taken for dead so many times serves again, in its process, and returns how long
-// that took.
-func (w *world) reborn(n *node, times int) time.Duration {
+// births counts how often a node that was taken for dead began anew in its process.
+func (n *node) births() int { return len(n.said("serves again")) }
+
+// reborn waits until a node that was taken for dead serves again, in its process, and returns how long that took. It
+// had begun anew so many times before.
+func (w *world) reborn(n *node, before int) time.Duration {
 	w.t.Helper()
 	began := time.Now()
-	suite.Eventually(w.t, suite.ReplyWithin, "it serves again", func() bool { return len(n.said("serves again")) == times })
+	suite.Eventually(w.t, suite.ReplyWithin, "it serves again", func() bool { return n.births() == before+1 })
 	w.until(n, call{caller: "agent", tool: "work", id: "reborn-" + n.name + fmt.Sprint(w.turn.Add(1))}, http.StatusOK, "ok")
 	if len(n.codes) > 0 {
 		w.t.Errorf("the process of the node %s ended with %d", n.name, <-n.codes)
@@ -135,6 +138,7 @@ func (w *world) homeKilledInCall(t *testing.T, a, b *node) {
 
 // homeStopped: as when it is killed. What wakes up later runs nothing.
 func (w *world) homeStopped(t *testing.T, a, b *node) {
+	births := b.births()
 	runs, waits := w.occupies(a, b, "stopped-in-call")
 	began := time.Now()
 	b.signal(syscall.SIGSTOP)
@@ -145,7 +149,7 @@ func (w *world) homeStopped(t *testing.T, a, b *node) {
 	w.once(a, e)
 	b.signal(syscall.SIGCONT)
 	w.site.Release() // the page is free
-	t.Logf("200 at the home %v after it goes on", w.reborn(b, 1))
+	t.Logf("200 at the home %v after it goes on", w.reborn(b, births))
 	if n := w.site.Ran(e.id); n != 0 {
 		t.Errorf("the call that waited ran %d times", n)
 	}
@@ -174,17 +178,17 @@ func (w *world) once(n *node, e entry) {
 // homeCut: through it, calls of its sessions end with NO_QUORUM; through another node, they go on there when
 // the home is dead.
 func (w *world) homeCut(t *testing.T, a, b *node) {
+	births := b.births()
 	s, other := w.opens(b, "cut"), w.opens(b, "cut-too")
 	mend := w.network.cut(w.ways(b, false)...)
-	direct := make(chan time.Duration, 1)
-	go func() {
-		direct <- w.until(b, call{caller: "agent", tool: "work", id: "direct", session: s}, http.StatusServiceUnavailable, "not_run")
-	}()
+	direct := w.begin(b, call{caller: "agent", tool: "work", id: "direct", session: s})
 	took := w.until(a, call{caller: "agent", tool: "work", id: "cut", session: other}, http.StatusGone, "not_run")
-	t.Logf("503 at the home after %v, 410 elsewhere after %v", <-direct, took)
+	e := <-direct
+	w.is(e, http.StatusServiceUnavailable, "not_run", "INTERNAL_ERROR NO_QUORUM") // nobody is asked instead
+	t.Logf("503 at the home after %v, 410 elsewhere after %v", e.took, took)
 	w.is(w.at(a, call{caller: "agent", tool: "work", id: "cut-again", session: other}), http.StatusOK, "ok", "")
 	mend()
-	t.Logf("200 at the home %v after it is not cut any more", w.reborn(b, 2))
+	t.Logf("200 at the home %v after it is not cut any more", w.reborn(b, births))
 }
 
 // homeSilent: who asks through another node waits as long as that looks for a home. The call that was on its
