@@ -48,6 +48,56 @@ func TestUnknownHome(t *testing.T) {
 	}
 }
 
+// startHomes has a node join, and returns its homes.
+func startHomes(t *testing.T, all records.Records, keys key.Keys, name string) *homes {
+	t.Helper()
+	node, err := lease.Join(t.Context(), lease.Options{Records: all, About: func() lease.Facts { return lease.Facts{Node: name} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := func(ctx context.Context, id string) (bool, error) {
+		is, err := node.Ask(ctx, id)
+		return is == lease.Dead, err
+	}
+	return &homes{nodes: nodesOf{node, name}, dir: directory.New(directory.Options{Records: all, Sealer: keys.Sealer(key.Records), Dead: dead}),
+		namer: keys.Namers()[0], took: &tookOver{}, ending: &atomic.Bool{}, held: map[string]*heldHome{}, opened: map[int64]*openedPage{}}
+}
+
+// TestLostHome: a node whose sessions others have needs not give them up; that it could not is an error where they wait
+// for it.
+func TestLostHome(t *testing.T) {
+	t.Parallel()
+	r, fault := &recordstest.Faulty{Records: records.NewMemory()}, recordstest.None
+	r.Fault = func(recordstest.Op) recordstest.Fault { return fault }
+	keys := key.Keys{Now: key.New()}
+	a, b := startHomes(t, r, keys, "a"), startHomes(t, r, keys, "b")
+	a.ending.Store(true) // callers are told
+	var opened []int64
+	for _, id := range []string{"taken", "waits"} {
+		one, err := a.Open(t.Context(), bridge.SessionName{Caller: "agent", Site: "shop", ID: id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened = append(opened, one)
+	}
+	if err := a.nodes.node.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 { // it is told once that the page is lost
+		_, err := b.Open(t.Context(), bridge.SessionName{Caller: "agent", Site: "shop", ID: "taken"})
+		if e := bridge.AsError(err); (i == 0) != (e != nil && e.Code == bridge.SessionExpired) {
+			t.Fatal(err)
+		}
+	}
+	if err := a.Close(t.Context(), opened[0]); err != nil {
+		t.Errorf("another node has it: %v", err)
+	}
+	fault = recordstest.Fail
+	if err := a.Close(t.Context(), opened[1]); err == nil {
+		t.Error("the engine does not answer, and the session is given up")
+	}
+}
+
 // TestTakeovers: what a node kept of the pages of a session is the next one's, by site and with the next epoch. A page
 // that ended with its node is told once; who has the session last closes what nobody went on with.
 func TestTakeovers(t *testing.T) {
@@ -57,17 +107,9 @@ func TestTakeovers(t *testing.T) {
 	var disposed []string
 	var took tookOver
 	start := func(name string) *homes {
-		node, err := lease.Join(t.Context(), lease.Options{Records: all, About: func() lease.Facts { return lease.Facts{Node: name} }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		dead := func(ctx context.Context, id string) (bool, error) {
-			is, err := node.Ask(ctx, id)
-			return is == lease.Dead, err
-		}
-		return &homes{nodes: nodesOf{node, name}, dir: directory.New(directory.Options{Records: all, Sealer: keys.Sealer(key.Records), Dead: dead}),
-			namer: keys.Namers()[0], took: &took, ending: &atomic.Bool{}, held: map[string]*heldHome{}, opened: map[int64]*openedPage{},
-			dispose: func(_ context.Context, box []byte) { disposed = append(disposed, string(box)) }}
+		h := startHomes(t, all, keys, name)
+		h.took, h.dispose = &took, func(_ context.Context, box []byte) { disposed = append(disposed, string(box)) }
+		return h
 	}
 	a, b := start("a"), start("b")
 	on := func(site string) bridge.SessionName { return bridge.SessionName{Caller: "agent", Site: site, ID: "s"} }

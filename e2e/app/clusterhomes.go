@@ -298,9 +298,12 @@ func (h *homes) end(ctx context.Context, opened int64, leaves bool) error {
 	case last && is.box.lasts() && (leaves || !page.owner.Holds()):
 		_, err = h.dir.Detach(ctx, is.entry)
 	case last:
-		return h.over(ctx, is)
+		err = h.over(ctx, is)
 	case forgets:
 		is.entry, err = h.note(ctx, is)
+	}
+	if errors.Is(err, directory.ErrTaken) && !page.owner.Holds() {
+		return nil // others have it
 	}
 	return err
 }
