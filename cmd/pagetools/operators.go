@@ -59,12 +59,15 @@ func openConsole(ctx context.Context, p *program, open bool) error {
 	if err == nil {
 		defer func() { _ = tty.Close() }()
 	}
-	var link struct{ URL string }
+	var link struct{ URL, PublicURL string }
 	if err := a.request(ctx, by, http.MethodPost, "/api/links", named{userName()}, &link); err != nil {
 		return err
 	}
 	if !open {
 		_, err = fmt.Fprintln(tty, link.URL)
+		if err == nil && link.PublicURL != "" {
+			_, err = fmt.Fprintln(tty, "From elsewhere:", link.PublicURL)
+		}
 		return err
 	}
 	return a.openLink(ctx, by, link.URL)
@@ -134,6 +137,7 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 	if o.inbox, err = openInbox(p.conf); err == nil {
 		l, err = o.inbox.listen(ctx, doorName(who.plan.node))
 	}
+	o.links.Public = string(p.conf.ConsolePublicURL)
 	options := console.Options{Done: o.done, Log: p.log, Words: optionWords, Links: &o.links, Node: o.inbox.node(),
 		Version: ownVersion(), Start: who.plan.start, Facts: who.factsOf(a),
 		Compare: compareVersions, Audit: auditOf(a.Memory()), Callers: who.faces.Callers, RuleAt: who.ruleAt, Pages: a, Traces: a.Traces, Records: &p.records}

@@ -71,8 +71,8 @@
 //	                          "noMemory"}]}; name has the key browsers, and max bounds the tabs; both are "" and 0 for others; state is
 //	                          running, starting, idle or down; pss is in bytes, 0 where it is not known
 //	GET  /api/console         {"url"}: where this process serves the page; "" is nowhere
-//	POST /api/links           {"url"}: an address of the page that logs in once, within a minute; its #once=CODE does so at the page
-//	                          of any node of a cluster
+//	POST /api/links           {"url","publicUrl"}: addresses of the page that log in once, within a minute; their #once=CODE does so at
+//	                          the page of any node of a cluster. publicUrl is for people from elsewhere, where there is one
 //	GET  /api/links/ID        {"waits"}: whether that address was not used yet, and still can be
 //	GET  /api/connections     {"connections":[{…}]}: the clients that people let in, oldest first; see Connection
 //	DELETE /api/connections/ID  ends one of them, at once

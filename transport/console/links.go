@@ -24,6 +24,9 @@ type Links struct {
 	// Once has the codes of all nodes of a cluster: a link of one logs in at every other. nil keeps them in this
 	// process. It must not change after Serve.
 	Once bridge.Once
+	// Public is the origin at which people from elsewhere reach the page; "" is nowhere. It must not change after
+	// Serve.
+	Public string
 
 	mu    sync.Mutex
 	page  string // "http://127.0.0.1:7301/"
@@ -116,5 +119,15 @@ func (l *Links) take(ctx context.Context, code string, now time.Time) (name stri
 
 // pageAddress says where a person can answer.
 type pageAddress struct {
-	URL string `json:"url"`
+	URL       string `json:"url"`
+	PublicURL string `json:"publicUrl,omitempty"`
+}
+
+// addresses returns a link as people on this machine open it, and as those from elsewhere do.
+func (l *Links) addresses(link string) pageAddress {
+	a := pageAddress{URL: link}
+	if _, code, ok := strings.Cut(link, "#"); ok && l.Public != "" {
+		a.PublicURL = l.Public + "/#" + code
+	}
+	return a
 }

@@ -52,7 +52,7 @@ func (f *Face) Routes() []transport.Route {
 }
 
 func (f *Face) page(w http.ResponseWriter, r *http.Request, _ bridge.Caller) {
-	write(w, r, pageAddress{f.links.Page()})
+	write(w, r, pageAddress{URL: f.links.Page()})
 }
 
 // link makes a link that logs in once. Only a process of the user gets one, which shows it at a
@@ -79,7 +79,7 @@ func (f *Face) link(w http.ResponseWriter, r *http.Request, _ bridge.Caller) {
 			"This process serves no page for operators."))
 		return
 	}
-	write(w, r, pageAddress{address})
+	write(w, r, f.links.addresses(address))
 }
 
 // waits says whether a link is not used yet.

@@ -176,15 +176,18 @@ func TestNobodyApprovesThemselves(t *testing.T) {
 
 var onceLink = regexp.MustCompile(`(http://[^/]+)/#once=([A-Z0-9]+)`)
 
-// TestConsoleLink (D2): console shows a link at the terminal that logs in once.
+// TestConsoleLink (D2): console shows a link at the terminal that logs in once, also as people from elsewhere open it.
 func TestConsoleLink(t *testing.T) {
 	t.Parallel()
-	s := suite.Serve(t, filepath.Join(docs.Root(t), "examples", "today"), "--console-listen", "127.0.0.1:0", "--warm", "0")
+	s := suite.Serve(t, filepath.Join(docs.Root(t), "examples", "today"), "--console-listen", "127.0.0.1:0", "--warm", "0", "--console-public-url", "https://ops.example")
 	c := converse(t, "console", "--data-dir", s.Tmp+"-data")
-	c.see(t, "#once=")
+	c.see(t, "elsewhere")
 	link := onceLink.FindStringSubmatch(c.shown.String())
 	if code := c.code(t); code != 0 || link == nil {
 		t.Fatalf("it ended with %d: %s", code, c.shown)
+	}
+	if public := "From elsewhere: https://ops.example/#once=" + link[2]; !strings.Contains(c.shown.String(), public) {
+		t.Errorf("people from elsewhere have no link: %s", c.shown)
 	}
 	page := showInBrowser(t, operatorsBrowser(t), link[0], ".inbox > p > code")
 	_ = page

@@ -63,7 +63,7 @@ type Config struct {
 	LogFile             string        `key:"log-file" group:"output" path:"true" help:"write the log there instead of stderr"`
 	Listen              string        `key:"listen" group:"serving" default:"127.0.0.1:7300" help:"where to serve"`
 	ConsoleListen       string        `key:"console-listen" group:"consent" default:"127.0.0.1:7301" help:"where to serve the operators' page, on which people answer questions; off for nowhere"`
-	ConsolePublicURL    PublicURL     `key:"console-public-url" group:"consent" help:"the address under which a proxy makes the operators' page reachable: links to questions begin with it for callers from elsewhere"`
+	ConsolePublicURL    PublicURL     `key:"console-public-url" group:"consent" help:"the address under which a proxy makes the operators' page reachable: links to questions begin with it for callers from elsewhere, and pagetools console shows its link there, too"`
 	ConsolePayloads     string        `key:"console-payloads" group:"consent" default:"own" enum:"own,all" help:"whose arguments and results the operators' page keeps, in memory and for the newest 100 calls: own (of calls that people made on it), all"`
 	File                string        `key:"config" group:"output" only:"command" path:"true" run:"true" help:"the configuration file; a pagetools.yaml that nobody names may say little"`
 	DataDir             string        `key:"data-dir" group:"records" path:"true" help:"where versions, consent and the audit are kept, and the sockets of 'approve'; off keeps nothing (default in XDG_STATE_HOME)"`
