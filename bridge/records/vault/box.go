@@ -240,6 +240,22 @@ func (v vault) update(ctx context.Context, key string, change func(data []byte) 
 	return err
 }
 
+// edit changes the JSON in a box by what do makes of it, which may be made more than once; nil is no box.
+func edit[T any](ctx context.Context, v vault, key string, do func(is *T) *T) error {
+	return v.update(ctx, key, func(data []byte) ([]byte, error) {
+		var is *T
+		if len(data) > 0 {
+			if err := json.Unmarshal(data, &is); err != nil {
+				return nil, fmt.Errorf("reading what is kept: %w", err)
+			}
+		}
+		if is = do(is); is == nil {
+			return nil, nil
+		}
+		return json.Marshal(is) //nolint:wrapcheck // of plain fields
+	})
+}
+
 // firsts returns the first records of all boxes whose keys are a prefix and one word, by their keys.
 func (v vault) firsts(ctx context.Context, prefix string) (map[string]records.Record, error) {
 	watching, stop := context.WithCancel(ctx)

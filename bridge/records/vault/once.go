@@ -3,8 +3,6 @@ package vault
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -29,21 +27,11 @@ type keptOnce struct {
 
 func (o *Once) edit(ctx context.Context, name, what string, do func(is *keptOnce) *keptOnce) error {
 	return patiently(ctx, what, func(ctx context.Context) error {
-		return o.update(ctx, "t.ONCE-"+o.o.Name("once", name)+".1", func(data []byte) ([]byte, error) {
-			var is *keptOnce
-			if len(data) > 0 {
-				is = &keptOnce{}
-				if err := json.Unmarshal(data, is); err != nil {
-					return nil, fmt.Errorf("reading what counts once: %w", err)
-				}
-				if !time.Now().Before(is.Until) {
-					is = nil
-				}
+		return edit(ctx, o.vault, "t.ONCE-"+o.o.Name("once", name)+".1", func(is *keptOnce) *keptOnce {
+			if is != nil && !time.Now().Before(is.Until) {
+				is = nil
 			}
-			if is = do(is); is == nil {
-				return nil, nil
-			}
-			return json.Marshal(is) //nolint:wrapcheck // of plain fields
+			return do(is)
 		})
 	})
 }

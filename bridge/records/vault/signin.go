@@ -36,10 +36,7 @@ func (c *Clients) key() string { return "l." + c.o.Name("clients") }
 
 // Register implements bridge.Clients. Besides, all clients have 4 MiB.
 func (c *Clients) Register(ctx context.Context, client bridge.Client) error {
-	used, err := NewConnections(c.o).clients(ctx)
-	if err != nil {
-		return err
-	}
+	var used map[string]bool // which clients have a connection, where that matters
 	return change(ctx, c.vault, c.key(), "keeping a client", func(all []keptClient) ([]keptClient, error) {
 		if slices.ContainsFunc(all, func(x keptClient) bool { return x.ID == client.ID }) {
 			return all, nil // by a try before, whose answer was lost
@@ -47,6 +44,12 @@ func (c *Clients) Register(ctx context.Context, client bridge.Client) error {
 		all = slices.DeleteFunc(all, func(x keptClient) bool { return x.isUnused(time.Now()) })
 		all = append(all, keptClient{Client: client})
 		for clientBytes(all) > maxClientBytes || len(all) > bridge.MaxClients {
+			if used == nil {
+				var err error
+				if used, err = NewConnections(c.o).clients(ctx); err != nil {
+					return nil, err
+				}
+			}
 			// One that nobody let in goes before one that somebody did, and none that has a connection.
 			least := -1
 			for i, x := range all[:len(all)-1] {
@@ -187,21 +190,6 @@ func (s *Connections) find(ctx context.Context, digest string) (c connection, ke
 	return c, key, err
 }
 
-// edit changes a connection; do returns nil for one that is to go.
-func (s *Connections) edit(ctx context.Context, key string, do func(c *connection) *connection) error {
-	return s.update(ctx, key, func(data []byte) ([]byte, error) {
-		c, err := readConnection(data)
-		if err != nil {
-			return nil, err
-		}
-		is := do(&c)
-		if is == nil {
-			return nil, nil
-		}
-		return json.Marshal(is) //nolint:wrapcheck // of plain fields
-	})
-}
-
 // Open implements bridge.Connections.
 func (s *Connections) Open(ctx context.Context, c bridge.Connection, secrets ...bridge.Secret) error {
 	c.Used = c.Since
@@ -210,7 +198,7 @@ func (s *Connections) Open(ctx context.Context, c bridge.Connection, secrets ...
 		if err := s.point(ctx, c.ID, kept); err != nil {
 			return err
 		}
-		return s.edit(ctx, s.keyOf(c.ID), func(*connection) *connection { return &connection{c, kept} })
+		return edit(ctx, s.vault, s.keyOf(c.ID), func(*connection) *connection { return &connection{c, kept} })
 	})
 	if err == nil {
 		err = NewClients(s.o).letIn(ctx, c.Client, c.Since)
@@ -259,11 +247,10 @@ func (s *Connections) Find(ctx context.Context, d bridge.Digest) (found bridge.C
 		if x.Kind != bridge.SecretAccess || now.Sub(c.Used) < bridge.TouchAfter {
 			return nil
 		}
-		err = s.edit(ctx, key, func(c *connection) *connection {
-			if c.ID == "" { // it was removed meanwhile
-				return nil
+		err = edit(ctx, s.vault, key, func(c *connection) *connection {
+			if c != nil { // it was not removed meanwhile
+				c.Used = now
 			}
-			c.Used = now
 			return c
 		})
 		if errors.Is(err, records.ErrChanged) {
@@ -290,11 +277,10 @@ func (s *Connections) Renew(ctx context.Context, old bridge.Digest, until time.T
 		if err := s.point(ctx, was.ID, kept); err != nil {
 			return err
 		}
-		return s.edit(ctx, key, func(c *connection) *connection {
-			if c.ID == "" {
-				return nil
+		return edit(ctx, s.vault, key, func(c *connection) *connection {
+			if c != nil {
+				renewed, gone = c.renew(digest, until, kept)
 			}
-			renewed, gone = c.renew(digest, until, kept)
 			return c
 		})
 	})
@@ -382,8 +368,8 @@ func (s *Connections) All(ctx context.Context) (lives []bridge.Connection, err e
 func (s *Connections) Disconnect(ctx context.Context, id string) (there bool, err error) {
 	var gone []secret
 	err = patiently(ctx, "removing a connection", func(ctx context.Context) error {
-		return s.edit(ctx, s.keyOf(id), func(c *connection) *connection {
-			if c.ID != "" {
+		return edit(ctx, s.vault, s.keyOf(id), func(c *connection) *connection {
+			if c != nil {
 				there, gone = true, c.Secrets
 			}
 			return nil

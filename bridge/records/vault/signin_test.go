@@ -211,6 +211,10 @@ func TestClientsOfNodes(t *testing.T) {
 		no(t, "register", register("a", "x:/"))
 		no(t, "register", register("used", "x:/"))
 		no(t, "open", vault.NewConnections(w.options("B")).Open(ctx, bridge.Connection{ID: "c", Person: "me", Client: "used", Since: time.Now(), Until: time.Now().Add(1000 * time.Hour)}))
+		w.fails(func(_ string, op recordstest.Op) recordstest.Fault {
+			return map[string]recordstest.Fault{"watch": recordstest.Fail}[op.Name]
+		})
+		no(t, "register, without a look at all connections where there is room", register("b", "x:/"))
 		w.fails(nil)
 		if !known("a") || !known("used") {
 			t.Error("the other node does not know them")
