@@ -99,6 +99,9 @@ func NewRouter(o RouterOptions) *Router {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Pages == nil {
+		o.Pages = noPages{}
+	}
 	o.UserAgent = cmp.Or(o.UserAgent, "pagetools")
 	o.Limits.Tools = cmp.Or(o.Limits.Tools, maxTools)
 	o.Limits.Subschemas = cmp.Or(o.Limits.Subschemas, maxSubschemas)
@@ -110,6 +113,19 @@ func NewRouter(o RouterOptions) *Router {
 	r.Set(o.Sites, o.Order)
 	return r
 }
+
+// noPages is RouterOptions.Pages where no site has any. A site that was taken out may be asked for.
+type noPages struct{}
+
+func (noPages) none() error {
+	return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "There is no such site here.")
+}
+
+func (noPages) Sites() []bridge.Site                                         { return nil }
+func (noPages) Shows(bridge.Ref) *bridge.Shown                               { return nil }
+func (n noPages) Catalog(bridge.Ref) (*bridge.Catalog, error)                { return nil, n.none() }
+func (n noPages) Await(context.Context, bridge.Ref) (*bridge.Catalog, error) { return nil, n.none() }
+func (n noPages) Acquire(context.Context, bridge.Ref) (bridge.Source, error) { return nil, n.none() }
 
 // Close ends what goes on in the background, and waits for it.
 func (r *Router) Close() {
@@ -128,10 +144,8 @@ func (r *Router) Close() {
 }
 
 // Sites implements bridge.Router.
-func (r *Router) Sites() (all []bridge.Site) {
-	if r.o.Pages != nil {
-		all = slices.Clone(r.o.Pages.Sites())
-	}
+func (r *Router) Sites() []bridge.Site {
+	all := slices.Clone(r.o.Pages.Sites())
 	now := r.sites.Load()
 	for _, a := range now.list {
 		if !a.Pages {

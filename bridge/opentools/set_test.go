@@ -110,6 +110,31 @@ func TestSet(t *testing.T) {
 	}
 }
 
+// TestTakenOut: where no site has pages, one that is not there any more is no site, whoever asks.
+func TestTakenOut(t *testing.T) {
+	t.Parallel()
+	s := serve(t, operation("/get", "get", "get", free))
+	site := opentools.SiteOptions{Site: bridge.Site{Name: "api", Target: s.URL, Origin: s.URL}, URL: s.URL + "/openapi.json", Transport: direct}
+	r := opentools.NewRouter(opentools.RouterOptions{Sites: []opentools.SiteOptions{site}})
+	defer r.Close()
+	ref := bridge.Ref{Site: "api"}
+	if _, err := r.Await(t.Context(), ref); err != nil || len(r.Sites()) != 1 {
+		t.Fatalf("the control: %v, %v", r.Sites(), err)
+	}
+	r.Set(nil, nil)
+	_, known := r.Catalog(ref)
+	_, awaited := r.Await(t.Context(), ref)
+	_, acquired := r.Acquire(t.Context(), ref)
+	for _, err := range []error{known, awaited, acquired} {
+		if e := bridge.AsError(err); e == nil || e.Code != bridge.WebtoolNotFound || e.Outcome != bridge.NotRun {
+			t.Errorf("a site that was taken out: %v", err)
+		}
+	}
+	if shown := r.Shows(ref); shown != nil || len(r.Sites()) != 0 {
+		t.Errorf("%v, %v", shown, r.Sites())
+	}
+}
+
 // TestSetManyTimes: sites that come and go while calls run leave nothing behind.
 func TestSetManyTimes(t *testing.T) {
 	t.Parallel()
