@@ -15,6 +15,7 @@ import (
 const workedPage = `<style>html, body { margin: 0; height: 100% } #hit, #name { position: absolute; left: 0; top: 0; width: 100px; height: 100px }
 	#name { top: 200px; caret-color: transparent } #far { position: absolute; top: 5000px }</style>
 <body style="background: #ff0000"><button id=hit></button><input id=name><p id=far>far</p>` + askingPage + `<script>
+	history.scrollRestoration = 'manual'; // what is loaded anew is red
 	const done = (colour) => { document.body.style.background = colour };
 	hit.addEventListener('click', (e) => e.isTrusted && done('#0000ff'));
 	hit.addEventListener('dblclick', () => done('#ffff00'));
