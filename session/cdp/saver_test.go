@@ -121,6 +121,21 @@ func (s *shown) kept() (names []string) {
 	return names
 }
 
+// keepsNothing waits until the page's folder for files is empty: a file that the browser completed as its call ended goes
+// when the browser has said so.
+func (s *shown) keepsNothing() {
+	s.t.Helper()
+	over, tick := time.After(hang), time.NewTicker(saveEvery)
+	defer tick.Stop()
+	for left := s.kept(); len(left) > 0; left = s.kept() {
+		select {
+		case <-tick.C:
+		case <-over:
+			s.t.Fatalf("%v are left", left)
+		}
+	}
+}
+
 // TestSaves: what a page saves in a call is the call's, with the page's name, whichever way it
 // saves; what is no file any more costs nothing.
 func TestSaves(t *testing.T) {
@@ -144,9 +159,7 @@ func TestSaves(t *testing.T) {
 		}
 	}
 	s.find("next")
-	if left := s.kept(); len(left) > 0 {
-		t.Errorf("%v are left", left)
-	}
+	s.keepsNothing()
 }
 
 // TestSavesAreBounded: at each limit, and one past it, by streams too, which say no size before.
@@ -198,9 +211,7 @@ func TestSavesAreBounded(t *testing.T) {
 	if got := listed(s.savesIn(time.Second, room(new(atomic.Int64)), `click('/slow', 'a'); click('/hang', 'x')`)); got != "slow.txt 6000" && got != "slow.txt unfinished" {
 		t.Errorf("at the end of its time the call has %q", got)
 	}
-	if left := s.kept(); len(left) > 0 {
-		t.Errorf("%v are left", left)
-	}
+	s.keepsNothing()
 }
 
 // TestSavesOfNobody: between calls, and of calls of two callers, files are nobody's, and none
@@ -216,9 +227,7 @@ func TestSavesOfNobody(t *testing.T) {
 	for range 20 {
 		s.must("run", `{"script":"new Promise((r) => setTimeout(r, 20))"}`)
 	}
-	if left := s.kept(); len(left) > 0 {
-		t.Errorf("%v are left between calls", left)
-	}
+	s.keepsNothing()
 	s.must("run", `{"script":"for (let i = 0; i < 1000; i++) clearInterval(i); new Promise((r) => setTimeout(r, 1100))"}`)
 	if got := listed(s.saves(`click(blob(5), 'mine.txt')`)); got != "mine.txt 5" {
 		t.Errorf("afterwards a call saves %q", got)
@@ -299,9 +308,7 @@ func TestSavesInKeptProfile(t *testing.T) {
 	if got := listed(s.saves(`click(blob(7), 'z')`)); got != "z.txt 7" {
 		t.Errorf("then a call saves %q", got)
 	}
-	if left := s.kept(); len(left) > 0 {
-		t.Errorf("%v are left", left)
-	}
+	s.keepsNothing()
 }
 
 // TestSavesOfFrames: what frames save is the call's, also one of another site; so is what a bridged
@@ -330,7 +337,5 @@ func TestSavesOfFrames(t *testing.T) {
 	if got := listed(s.saves(`open('/file'); new Promise((r) => setTimeout(r, 500))`)); got != "" {
 		t.Errorf("a window saves %q", got)
 	}
-	if left := s.kept(); len(left) > 0 {
-		t.Errorf("%v are left", left)
-	}
+	s.keepsNothing()
 }
