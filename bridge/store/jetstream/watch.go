@@ -91,17 +91,9 @@ func (s *Store) forget(sub *nats.Subscription) {
 
 // unsubscribe ends a subscription, at the server, too, if that answers soon.
 func (s *Store) unsubscribe(sub *nats.Subscription) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = sub.Unsubscribe() // the connection can be gone, and so is the subscription then
-	}()
-	timer := time.NewTimer(farewell)
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
-	}
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	_, _ = within(ctx, func() (struct{}, error) { return struct{}{}, sub.Unsubscribe() }, nil) // it can be gone with its connection
 }
 
 // watching is the state of a watch.
