@@ -23,13 +23,7 @@ import (
 func TestUnknownHome(t *testing.T) {
 	r, fault := &recordstest.Faulty{Records: records.NewMemory()}, recordstest.None
 	r.Fault = func(op recordstest.Op) recordstest.Fault { return fault }
-	keys := key.Keys{Now: key.New()}
-	node, err := lease.Join(t.Context(), lease.Options{Records: r.Records})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := &homes{nodes: nodesOf{node, "a"}, dir: directory.New(directory.Options{Records: r, Sealer: keys.Sealer(key.Records)}),
-		namer: keys.Namers()[0], held: map[string]*heldHome{}, opened: map[int64]*openedPage{}}
+	a := startHomes(t, r, key.Keys{Now: key.New()}, "a")
 	name := bridge.SessionName{Caller: "agent", Site: "shop", ID: "s"}
 	fault = recordstest.Fail
 	_, opened := a.Open(t.Context(), name)
