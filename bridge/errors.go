@@ -200,6 +200,9 @@ func TryAgain(wait time.Duration) string { return "Try again in " + Seconds(wait
 // own words is not meant.
 func (e *Error) IsDenied() bool { return e.Code == ApprovalDenied && e.Details["untrusted"] == nil }
 
+// NoSite returns the error of a Router that does not have the site.
+func NoSite() *Error { return Errorf(WebtoolNotFound, "", NotRun, "There is no such site here.") }
+
 // Replaced returns the error of a call that met a change or the removal of its site by the operator:
 // before it got there, or in a page that had to go.
 func Replaced(o Outcome) *Error {

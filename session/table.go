@@ -22,7 +22,7 @@ func (all *sites) of(ref bridge.Ref) (*site, error) {
 	s := all.named[ref.Site]
 	switch {
 	case s == nil:
-		return nil, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "There is no such site here.")
+		return nil, bridge.NoSite()
 	case ref.Generation != 0 && ref.Generation != s.Generation:
 		return nil, bridge.Replaced(bridge.NotRun)
 	}

@@ -247,7 +247,7 @@ func (r *Router) Catalog(ref bridge.Ref) (*bridge.Catalog, error) {
 func (r *Router) known(ref bridge.Ref) (*bridge.Catalog, error) {
 	s, ok := r.find(ref.Site)
 	if !ok {
-		return nil, noSite()
+		return nil, bridge.NoSite()
 	}
 	if s.err != nil {
 		return nil, s.err
@@ -275,7 +275,7 @@ func (r *Router) Shows(ref bridge.Ref) *bridge.Shown {
 func (r *Router) Acquire(_ context.Context, ref bridge.Ref) (bridge.Source, error) {
 	s, ok := r.find(ref.Site)
 	if !ok {
-		return nil, noSite()
+		return nil, bridge.NoSite()
 	}
 	if s.acquireErr != nil {
 		return nil, s.acquireErr
@@ -284,10 +284,6 @@ func (r *Router) Acquire(_ context.Context, ref bridge.Ref) (bridge.Source, erro
 	defer r.mu.Unlock()
 	r.leases++
 	return &lease{router: r, ref: ref, script: s}, nil
-}
-
-func noSite() error {
-	return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "There is no such site here.")
 }
 
 // lease is a page for one call.

@@ -117,15 +117,15 @@ func NewRouter(o RouterOptions) *Router {
 // noPages is RouterOptions.Pages where no site has any. A site that was taken out may be asked for.
 type noPages struct{}
 
-func (noPages) none() error {
-	return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "There is no such site here.")
+func (noPages) Sites() []bridge.Site                        { return nil }
+func (noPages) Shows(bridge.Ref) *bridge.Shown              { return nil }
+func (noPages) Catalog(bridge.Ref) (*bridge.Catalog, error) { return nil, bridge.NoSite() }
+func (noPages) Await(context.Context, bridge.Ref) (*bridge.Catalog, error) {
+	return nil, bridge.NoSite()
 }
-
-func (noPages) Sites() []bridge.Site                                         { return nil }
-func (noPages) Shows(bridge.Ref) *bridge.Shown                               { return nil }
-func (n noPages) Catalog(bridge.Ref) (*bridge.Catalog, error)                { return nil, n.none() }
-func (n noPages) Await(context.Context, bridge.Ref) (*bridge.Catalog, error) { return nil, n.none() }
-func (n noPages) Acquire(context.Context, bridge.Ref) (bridge.Source, error) { return nil, n.none() }
+func (noPages) Acquire(context.Context, bridge.Ref) (bridge.Source, error) {
+	return nil, bridge.NoSite()
+}
 
 // Close ends what goes on in the background, and waits for it.
 func (r *Router) Close() {
