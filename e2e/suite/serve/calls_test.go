@@ -222,7 +222,7 @@ func inMetrics(t *testing.T, s *suite.Server) (sum countedCalls) {
 	return sum
 }
 
-// TestStatsAgreeWithMetrics: the calls and the pages that the operators' page counts are those of /metrics.
+// TestStatsAgreeWithMetrics: the operators' page counts the same calls and pages as /metrics.
 func TestStatsAgreeWithMetrics(t *testing.T) {
 	t.Parallel()
 	s, _ := operators(t, filepath.Join(docs.Root(t), "examples", "stampdb"))
