@@ -271,7 +271,7 @@ func TestSavedScenarios(t *testing.T) {
 		saved = s.As(t, s.Ready.Console.Token, http.MethodGet, s.Ready.Console.URL+"/api/calls/"+r.Header.Get("Pagetools-Request-Id")+"/scenario", "")
 		return saved.Status == http.StatusOK
 	})
-	if text := string(saved.Body); strings.Contains(text, "hunter2") || !strings.Contains(text, "1.10") || !strings.Contains(text, "9007199254740991") {
+	if text := string(saved.Body); strings.Contains(text, "hunter2") || !strings.Contains(text, "${env.ADD_PIN}") || !strings.Contains(text, "1.10") || !strings.Contains(text, "9007199254740991") {
 		t.Errorf("the scenario is\n%s", text)
 	}
 	file := suite.WriteFile(t, "saved.webtool.yaml", string(saved.Body))
