@@ -1,6 +1,7 @@
 package authserver_test
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -9,9 +10,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/store"
 	"github.com/pagetools/pagetools/transport/authserver"
 )
@@ -300,6 +303,48 @@ func TestMemoryIsBounded(t *testing.T) {
 		if n > 1001 {
 			t.Errorf("100 there are %v", authserver.Sizes(w.server))
 		}
+	}
+}
+
+// asked counts what the memory of logins is asked.
+type asked struct {
+	bridge.Browsers
+
+	persons, forgotten atomic.Int32
+}
+
+func (a *asked) Person(ctx context.Context, d bridge.Digest) (string, error) {
+	a.persons.Add(1)
+	return a.Browsers.Person(ctx, d)
+}
+
+func (a *asked) Forget(ctx context.Context, d bridge.Digest) error {
+	a.forgotten.Add(1)
+	return a.Browsers.Forget(ctx, d)
+}
+
+// TestCookiesWithoutEnd (rule 7): a head of 16 KiB with made-up logins makes few requests to the memory,
+// and one of them beside the right one, as who owns another host may plant it, logs nobody out.
+func TestCookiesWithoutEnd(t *testing.T) {
+	count := &asked{}
+	w := newWorld(t, func(o *authserver.Options) { count.Browsers, o.Browsers = o.Browsers, count })
+	b := w.browser()
+	token := b.opens(w.query(nil))
+	cookie := "Cookie: " + strings.Repeat("__Host-pagetools=x; ", 700)
+	if got := w.do("GET", w.query(nil), "", cookie); got.StatusCode != http.StatusOK || count.persons.Load() > 10 {
+		t.Errorf("%d, and the memory is asked %d times", got.StatusCode, count.persons.Load())
+	}
+	for name, value := range b.cookies {
+		cookie = "Cookie: " + name + "=" + value + "; " + strings.TrimPrefix(cookie, "Cookie: ")
+	}
+	form := url.Values{"token": {token}, "do": {"other"}}.Encode()
+	if got := w.do("POST", "/oauth/consent", form, asForm, "Origin: "+public, cookie); got.StatusCode != http.StatusOK || count.forgotten.Load() == 0 || count.forgotten.Load() > 10 {
+		t.Errorf("%d, and %d logins are forgotten", got.StatusCode, count.forgotten.Load())
+	}
+	b.code(w.query(nil))
+	got := w.do("GET", w.query(nil), "", "Cookie: __Host-pagetools=x; __Host-pagetools="+b.cookies["__Host-pagetools"])
+	if !strings.Contains(got.body, "You are logged in here") {
+		t.Error("with another cookie of its name, the right one does not count")
 	}
 }
 

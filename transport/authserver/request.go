@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge"
 )
 
 // request holds what a client asks a person for. It is sealed into the page, with a digest of the
@@ -225,10 +227,23 @@ func (s *Server) sendBack(w http.ResponseWriter, _ *http.Request, q *request, v 
 	w.WriteHeader(status)
 }
 
+// maxLogins bounds the cookies of a request that are looked up: a browser sends one.
+const maxLogins = 4
+
+// logins returns the digests of the logins that a browser shows.
+func logins(r *http.Request) (all []bridge.Digest) {
+	for _, c := range r.CookiesNamed(loginCookie) {
+		if len(all) < maxLogins {
+			all = append(all, sha256.Sum256([]byte(c.Value)))
+		}
+	}
+	return all
+}
+
 // loggedIn returns whom the browser is logged in as, or nil.
 func (s *Server) loggedIn(r *http.Request) *Person {
-	for _, c := range r.CookiesNamed(loginCookie) {
-		name, err := s.o.Browsers.Person(r.Context(), sha256.Sum256([]byte(c.Value)))
+	for _, d := range logins(r) {
+		name, err := s.o.Browsers.Person(r.Context(), d)
 		if err != nil {
 			s.o.Log.WarnContext(r.Context(), "sign-in: looking for a login", "error", err)
 		}
