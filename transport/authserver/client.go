@@ -77,7 +77,7 @@ func withoutPort(address string) (string, bool) {
 
 var (
 	formOfRedirect = regexp.MustCompile(`^[!$%&()*+,./0-9:;=?@A-Z\[\]_a-z~'-]+$`)
-	formOfHost     = regexp.MustCompile(`^[A-Za-z0-9.-]+(?::[0-9]{1,5})?$`)
+	formOfHost     = regexp.MustCompile(`^[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*(?::[0-9]{1,5})?$`) // no dot at its end, which makes another name of one host
 	formOfPrivate  = regexp.MustCompile(`^([a-z][a-z0-9+.-]*):/`)
 )
 

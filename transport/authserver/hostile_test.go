@@ -69,7 +69,7 @@ func TestRedirectsThatNobodyHas(t *testing.T) {
 		"blob:https://x/1", "blob:/x", "vbscript:/x", "about:blank", "view-source:https://x/", "filesystem:https://x/", "chrome://settings", "intent://x#Intent;end", "ms-msdt:/id", "search-ms:/x",
 		"mailto:/a", "ws://x/", "ftp://x/", "http://evil.example/", "http://localhost.evil.example/", "http://127.0.0.1.nip.io/", "http://127.1/", "http://2130706433/", "http://0.0.0.0/", "http://[::]/",
 		"http://localhost@evil.example/", "http://localhost:x/", "https://", "https:///x", "https://a b/", "https://x/\"><script>", "https://x/#f", "https://u:p@x/", "https://x\\y/", "https://\u0430pple.com/",
-		"https://x/\u202e", "https://x;default-src/", "https://x,y/", "custom:opaque", "custom", "/relative", "", "https://x/" + strings.Repeat("a", 2100),
+		"https://x/\u202e", "https://x;default-src/", "https://x,y/", "https://claude.ai./", "https://a..b/", "https://./", "http://localhost./", "custom:opaque", "custom", "/relative", "", "https://x/" + strings.Repeat("a", 2100),
 	} {
 		if got := try(bad); got.StatusCode != http.StatusBadRequest || !strings.Contains(got.body, `"error":"invalid_redirect_uri"`) {
 			t.Errorf("%q: %d %s", bad, got.StatusCode, got.body)
