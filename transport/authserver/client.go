@@ -114,6 +114,11 @@ func checkRedirect(address string) string {
 	return ""
 }
 
+// startsApp reports whether an address that checkRedirect lets through is one of an app's own scheme.
+func startsApp(address string) bool {
+	return !strings.HasPrefix(address, "https:") && !strings.HasPrefix(address, "http:")
+}
+
 // place says where an address leads, for a person.
 func place(address string) string {
 	u, err := url.Parse(address)

@@ -129,6 +129,28 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	}
 }
 
+// TestErrorsStartNoApp (rule 7; RFC 9700, 4.11.2): anybody can register a client and send a link with a mistake in it. No app of the
+// device is started by that: only a person's click does so.
+func TestErrorsStartNoApp(t *testing.T) {
+	w := newWorld(t)
+	const app = "steam:/run/1?x=y"
+	w.client = w.register(`{"redirect_uris":["` + app + `"]}`)
+	for name, change := range map[string]url.Values{"136 another response": {"response_type": {"token"}}, "without asking": {"prompt": {"none"}}, "two states": {"state": {"a", "b"}}} {
+		change["redirect_uri"] = []string{app}
+		if got := w.do("GET", w.query(change), ""); got.StatusCode != http.StatusBadRequest || got.Header.Get("Location") != "" || !strings.Contains(got.body, "This cannot go on") {
+			t.Errorf("%s: %d %s, to %s", name, got.StatusCode, got.body, got.Header.Get("Location"))
+		}
+	}
+	for does, want := range map[string]string{"allow": "&code=ptc_", "deny": "&error=access_denied"} {
+		b := w.browser()
+		code, _, _ := w.server.Pair(t.Context(), "me")
+		got := b.answers(b.opens(w.query(url.Values{"redirect_uri": {app}})), does, url.Values{"code": {code}})
+		if to := got.Header.Get("Location"); !strings.HasPrefix(to, app+want) {
+			t.Errorf("the control, %s: %d %s, to %s", does, got.StatusCode, got.body, to)
+		}
+	}
+}
+
 // TestStolenCodes (reach 4): a code is good for its client, once, for a minute, with the verifier
 // that only the client has; a second use ends what came of the first. Attacks 73 to 83.
 func TestStolenCodes(t *testing.T) {
