@@ -100,8 +100,9 @@ type Browsers interface {
 	Remember(ctx context.Context, person string, s Secret) error
 	// Person returns whom a browser is logged in as, or "".
 	Person(ctx context.Context, d Digest) (string, error)
-	// Forget logs a browser out.
+	// Forget logs a browser out, and ForgetPerson all of a person.
 	Forget(ctx context.Context, d Digest) error
+	ForgetPerson(ctx context.Context, person string) error
 }
 
 // Once keeps what counts once, for some minutes: codes, and answers to pages. Names have digests of

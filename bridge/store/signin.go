@@ -221,8 +221,16 @@ func (s *sqlBrowsers) Person(ctx context.Context, d bridge.Digest) (person strin
 }
 
 func (s *sqlBrowsers) Forget(ctx context.Context, d bridge.Digest) error {
-	err := s.db.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "DELETE FROM browsers WHERE digest = ?", d[:])
+	return s.forget(ctx, relaxed, "DELETE FROM browsers WHERE digest = ?", d[:])
+}
+
+func (s *sqlBrowsers) ForgetPerson(ctx context.Context, person string) error {
+	return s.forget(ctx, durable, "DELETE FROM browsers WHERE person = ?", person)
+}
+
+func (s *sqlBrowsers) forget(ctx context.Context, how durability, statement string, whose any) error {
+	err := s.db.write(ctx, how, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, statement, whose)
 		return err
 	})
 	if err != nil {

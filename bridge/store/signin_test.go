@@ -203,6 +203,15 @@ func browsersConform(t *testing.T, make func(Options) *Store) {
 		t.Errorf("the browsers are logged in as %q", got)
 	}
 	ok(t, s.Forget(ctx, digestOf("1")))
+	if got := persons(); !slices.Equal(got, []string{"", "", "me", "other", ""}) {
+		t.Errorf("after one was forgotten: %q", got)
+	}
+	ok(t, s.Remember(ctx, "more", bridge.Secret{Digest: digestOf("x"), Until: now.now().Add(time.Hour)}))
+	ok(t, s.ForgetPerson(ctx, "more"))
+	ok(t, s.ForgetPerson(ctx, "nobody"))
+	if got := persons(); !slices.Equal(got, []string{"", "", "me", "other", ""}) {
+		t.Errorf("after all of a person were forgotten: %q", got)
+	}
 	now.advance(time.Hour)
 	if got := persons(); !slices.Equal(got, []string{"", "", "", "other", ""}) {
 		t.Errorf("later the browsers are logged in as %q", got)

@@ -132,7 +132,7 @@ func (i *issuers) replace(p *program, all []oauth.Issuer, people []authserver.Pe
 	ctx, cancel := context.WithTimeout(context.Background(), finishTime)
 	defer cancel()
 	if err := i.own.Replace(ctx, people); err != nil {
-		p.say("warning: what people let in who are gone is not removed: %v", err)
+		p.say("warning: what people who are gone let in, and where they are logged in, is not removed: %v", err)
 	}
 }
 

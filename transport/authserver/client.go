@@ -77,7 +77,7 @@ func withoutPort(address string) (string, bool) {
 
 var (
 	formOfRedirect = regexp.MustCompile(`^[!$%&()*+,./0-9:;=?@A-Z\[\]_a-z~'-]+$`)
-	formOfHost     = regexp.MustCompile(`^[A-Za-z0-9.-]+(?::[0-9]{1,5})?$`)
+	formOfHost     = regexp.MustCompile(`^[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*(?::[0-9]{1,5})?$`) // no dot at its end, which makes another name of one host
 	formOfPrivate  = regexp.MustCompile(`^([a-z][a-z0-9+.-]*):/`)
 )
 
@@ -112,6 +112,11 @@ func checkRedirect(address string) string {
 		return "has no scheme that an app has for itself"
 	}
 	return ""
+}
+
+// startsApp reports whether an address that checkRedirect lets through is one of an app's own scheme.
+func startsApp(address string) bool {
+	return !strings.HasPrefix(address, "https:") && !strings.HasPrefix(address, "http:")
 }
 
 // place says where an address leads, for a person.

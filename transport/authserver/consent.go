@@ -142,8 +142,8 @@ func wrong(about string) *problem {
 
 // logOut forgets who is at a browser.
 func (s *Server) logOut(w http.ResponseWriter, r *http.Request) {
-	for _, c := range r.CookiesNamed(loginCookie) {
-		if err := s.o.Browsers.Forget(r.Context(), sha256.Sum256([]byte(c.Value))); err != nil {
+	for _, d := range logins(r) {
+		if err := s.o.Browsers.Forget(r.Context(), d); err != nil {
 			s.o.Log.WarnContext(r.Context(), "sign-in: forgetting a login", "error", err)
 		}
 	}

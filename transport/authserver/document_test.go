@@ -142,7 +142,7 @@ func TestHostileDocuments(t *testing.T) {
 	}
 	// Addresses that cannot be one, which nobody asks.
 	asked := len(h.asked)
-	for n, id := range []string{"http://evil.example/c.json", "https://evil.example", "https://evil.example/", "https://tools.example/c.json", "https://TOOLS.example:8443/c.json", "https://u:p@evil.example/c.json",
+	for n, id := range []string{"http://evil.example/c.json", "https://evil.example", "https://evil.example/", "https://tools.example./c.json", "https://tools.example.:443/c.json", "https://evil..example/c.json", "https://tools.example/c.json", "https://TOOLS.example:8443/c.json", "https://u:p@evil.example/c.json",
 		"https://evil.example/c.json#x", "https://evil.example/a/../c.json", "https://evil.example/%2e%2e/c.json", "https://[::1]/c.json", "https://evil.example\\@claude.ai/c.json", "file:///etc/passwd", "https://\u0435vil.example/c.json"} {
 		if got := try(id); got.StatusCode != http.StatusBadRequest || !strings.Contains(got.body, "invalid_client") {
 			t.Errorf("%d %q: %d %s", 119+n, id, got.StatusCode, got.body)

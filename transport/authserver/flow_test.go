@@ -208,10 +208,26 @@ func TestPeople(t *testing.T) {
 	if next := w.caller(tk.Access); len(next.Sites) != 1 || next.IsRevoked() || next.Name != c.Name || next.Credential != c.Credential {
 		t.Errorf("with fewer sites, the caller is %+v", next)
 	}
+	b := w.browser()
+	b.code(w.query(nil))
+	loggedIn := func() bool {
+		return strings.Contains(b.request("GET", w.query(nil), "").body, "You are logged in here")
+	}
+	if replace(authserver.Person{Name: "me"}, authserver.Person{Name: "bob"}); !loggedIn() {
+		t.Error("with other rights, a browser is not logged in any more")
+	}
+	if replace(authserver.Person{Name: "me", Password: authserver.Hash("correct horse")}); loggedIn() {
+		t.Error("with another password, a browser is logged in as before")
+	}
+	b.cookies = map[string]string{}
+	b.code(w.query(nil))
 	replace(authserver.Person{Name: "bob"})
 	replace(authserver.Person{Name: "me"})
 	if again, _ := w.trade(w.byRefresh(tk.Refresh)); w.lets(tk.Access, "/mcp") || again.Error != "invalid_grant" {
 		t.Error("what a person let in who was removed counts")
+	}
+	if loggedIn() {
+		t.Error("the browser of a person who was removed is logged in as the next one of that name")
 	}
 	for _, bad := range []authserver.Person{{}, {Name: "a:b"}, {Name: "a b"}, {Name: "x", May: []bridge.Right{bridge.MayAnswer}}, {Name: "x", Password: "secret"},
 		{Name: "x", Password: "$argon2id$v=19$m=4194304,t=3,p=4$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAA"}} {

@@ -1,6 +1,7 @@
 package authserver_test
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -9,9 +10,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/store"
 	"github.com/pagetools/pagetools/transport/authserver"
 )
@@ -66,7 +69,7 @@ func TestRedirectsThatNobodyHas(t *testing.T) {
 		"blob:https://x/1", "blob:/x", "vbscript:/x", "about:blank", "view-source:https://x/", "filesystem:https://x/", "chrome://settings", "intent://x#Intent;end", "ms-msdt:/id", "search-ms:/x",
 		"mailto:/a", "ws://x/", "ftp://x/", "http://evil.example/", "http://localhost.evil.example/", "http://127.0.0.1.nip.io/", "http://127.1/", "http://2130706433/", "http://0.0.0.0/", "http://[::]/",
 		"http://localhost@evil.example/", "http://localhost:x/", "https://", "https:///x", "https://a b/", "https://x/\"><script>", "https://x/#f", "https://u:p@x/", "https://x\\y/", "https://\u0430pple.com/",
-		"https://x/\u202e", "https://x;default-src/", "https://x,y/", "custom:opaque", "custom", "/relative", "", "https://x/" + strings.Repeat("a", 2100),
+		"https://x/\u202e", "https://x;default-src/", "https://x,y/", "https://claude.ai./", "https://a..b/", "https://./", "http://localhost./", "custom:opaque", "custom", "/relative", "", "https://x/" + strings.Repeat("a", 2100),
 	} {
 		if got := try(bad); got.StatusCode != http.StatusBadRequest || !strings.Contains(got.body, `"error":"invalid_redirect_uri"`) {
 			t.Errorf("%q: %d %s", bad, got.StatusCode, got.body)
@@ -122,6 +125,28 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		state := to.Get("state") == "st&te" || x.change["state"] != nil && !to.Has("state")
 		if got.StatusCode != http.StatusFound || !strings.HasPrefix(got.Header.Get("Location"), redirect+"?") || to.Get("error") != x.want || to.Get("iss") != public || !state || to.Has("code") {
 			t.Errorf("%s: %d %s, to %s", name, got.StatusCode, got.body, got.Header.Get("Location"))
+		}
+	}
+}
+
+// TestErrorsStartNoApp (rule 7; RFC 9700, 4.11.2): anybody can register a client and send a link with a mistake in it. No app of the
+// device is started by that: only a person's click does so.
+func TestErrorsStartNoApp(t *testing.T) {
+	w := newWorld(t)
+	const app = "steam:/run/1?x=y"
+	w.client = w.register(`{"redirect_uris":["` + app + `"]}`)
+	for name, change := range map[string]url.Values{"136 another response": {"response_type": {"token"}}, "without asking": {"prompt": {"none"}}, "two states": {"state": {"a", "b"}}} {
+		change["redirect_uri"] = []string{app}
+		if got := w.do("GET", w.query(change), ""); got.StatusCode != http.StatusBadRequest || got.Header.Get("Location") != "" || !strings.Contains(got.body, "This cannot go on") {
+			t.Errorf("%s: %d %s, to %s", name, got.StatusCode, got.body, got.Header.Get("Location"))
+		}
+	}
+	for does, want := range map[string]string{"allow": "&code=ptc_", "deny": "&error=access_denied"} {
+		b := w.browser()
+		code, _, _ := w.server.Pair(t.Context(), "me")
+		got := b.answers(b.opens(w.query(url.Values{"redirect_uri": {app}})), does, url.Values{"code": {code}})
+		if to := got.Header.Get("Location"); !strings.HasPrefix(to, app+want) {
+			t.Errorf("the control, %s: %d %s, to %s", does, got.StatusCode, got.body, to)
 		}
 	}
 }
@@ -300,6 +325,48 @@ func TestMemoryIsBounded(t *testing.T) {
 		if n > 1001 {
 			t.Errorf("100 there are %v", authserver.Sizes(w.server))
 		}
+	}
+}
+
+// asked counts what the memory of logins is asked.
+type asked struct {
+	bridge.Browsers
+
+	persons, forgotten atomic.Int32
+}
+
+func (a *asked) Person(ctx context.Context, d bridge.Digest) (string, error) {
+	a.persons.Add(1)
+	return a.Browsers.Person(ctx, d)
+}
+
+func (a *asked) Forget(ctx context.Context, d bridge.Digest) error {
+	a.forgotten.Add(1)
+	return a.Browsers.Forget(ctx, d)
+}
+
+// TestCookiesWithoutEnd (rule 7): a head of 16 KiB with made-up logins makes few requests to the memory,
+// and one of them beside the right one, as who owns another host may plant it, logs nobody out.
+func TestCookiesWithoutEnd(t *testing.T) {
+	count := &asked{}
+	w := newWorld(t, func(o *authserver.Options) { count.Browsers, o.Browsers = o.Browsers, count })
+	b := w.browser()
+	token := b.opens(w.query(nil))
+	cookie := "Cookie: " + strings.Repeat("__Host-pagetools=x; ", 700)
+	if got := w.do("GET", w.query(nil), "", cookie); got.StatusCode != http.StatusOK || count.persons.Load() > 10 {
+		t.Errorf("%d, and the memory is asked %d times", got.StatusCode, count.persons.Load())
+	}
+	for name, value := range b.cookies {
+		cookie = "Cookie: " + name + "=" + value + "; " + strings.TrimPrefix(cookie, "Cookie: ")
+	}
+	form := url.Values{"token": {token}, "do": {"other"}}.Encode()
+	if got := w.do("POST", "/oauth/consent", form, asForm, "Origin: "+public, cookie); got.StatusCode != http.StatusOK || count.forgotten.Load() == 0 || count.forgotten.Load() > 10 {
+		t.Errorf("%d, and %d logins are forgotten", got.StatusCode, count.forgotten.Load())
+	}
+	b.code(w.query(nil))
+	got := w.do("GET", w.query(nil), "", "Cookie: __Host-pagetools=x; __Host-pagetools="+b.cookies["__Host-pagetools"])
+	if !strings.Contains(got.body, "You are logged in here") {
+		t.Error("with another cookie of its name, the right one does not count")
 	}
 }
 

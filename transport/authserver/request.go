@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge"
 )
 
 // request holds what a client asks a person for. It is sealed into the page, with a digest of the
@@ -109,7 +111,7 @@ func setCookie(w http.ResponseWriter, name, value string, life time.Duration) {
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	q, p := s.asked(r)
 	switch {
-	case p != nil && q == nil:
+	case p != nil && (q == nil || startsApp(q.Redirect)):
 		s.refuse(w, r, p)
 		return
 	case p != nil:
@@ -136,7 +138,8 @@ func single(v url.Values, name string) (string, bool) {
 var formOfChallenge = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 
 // asked reads what a client asks for. A problem without a request is told to the person: there is
-// nowhere to send them. Every other one is told to the client.
+// nowhere to send them; and so is that of a client which is an app, because a mistake in a stranger's link
+// starts nothing. Every other one is told to the client.
 func (s *Server) asked(r *http.Request) (*request, *problem) {
 	v, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -225,10 +228,23 @@ func (s *Server) sendBack(w http.ResponseWriter, _ *http.Request, q *request, v 
 	w.WriteHeader(status)
 }
 
+// maxLogins bounds the cookies of a request that are looked up: a browser sends one.
+const maxLogins = 4
+
+// logins returns the digests of the logins that a browser shows.
+func logins(r *http.Request) (all []bridge.Digest) {
+	for _, c := range r.CookiesNamed(loginCookie) {
+		if len(all) < maxLogins {
+			all = append(all, sha256.Sum256([]byte(c.Value)))
+		}
+	}
+	return all
+}
+
 // loggedIn returns whom the browser is logged in as, or nil.
 func (s *Server) loggedIn(r *http.Request) *Person {
-	for _, c := range r.CookiesNamed(loginCookie) {
-		name, err := s.o.Browsers.Person(r.Context(), sha256.Sum256([]byte(c.Value)))
+	for _, d := range logins(r) {
+		name, err := s.o.Browsers.Person(r.Context(), d)
 		if err != nil {
 			s.o.Log.WarnContext(r.Context(), "sign-in: looking for a login", "error", err)
 		}

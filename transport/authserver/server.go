@@ -3,6 +3,7 @@ package authserver
 import (
 	"context"
 	"crypto/cipher"
+	"errors"
 	"net/http"
 	"slices"
 	"sync"
@@ -99,16 +100,20 @@ func (s *Server) person(name string) *Person {
 }
 
 // Replace makes these the people. Callers whose person is there no more, or has other rights, are
-// revoked; what those let in who are gone is removed for good.
+// revoked; what those let in who are gone is removed for good. Browsers are logged out of those who are
+// gone, and of those who have another password.
 func (s *Server) Replace(ctx context.Context, people []Person) error {
 	before := s.everybody()
 	s.setPeople(people)
-	var gone []string
+	var gone, loggedOut []string
 	changed := map[string]bool{}
 	for _, was := range before {
 		now := s.person(was.Name)
 		if now == nil {
 			gone = append(gone, was.Name)
+		}
+		if now == nil || now.Password != was.Password {
+			loggedOut = append(loggedOut, was.Name)
 		}
 		if now == nil || !now.same(was) {
 			changed[was.Name] = true
@@ -116,12 +121,21 @@ func (s *Server) Replace(ctx context.Context, people []Person) error {
 	}
 	s.kept.drop(func(c bridge.Connection) bool { return changed[c.Person] })
 	s.o.Revoked()
-	if len(gone) == 0 {
+	var errs []error
+	for _, name := range loggedOut {
+		errs = append(errs, s.o.Browsers.ForgetPerson(ctx, name))
+	}
+	return errors.Join(append(errs, s.disconnectAll(ctx, gone))...)
+}
+
+// disconnectAll removes what some people let in.
+func (s *Server) disconnectAll(ctx context.Context, people []string) error {
+	if len(people) == 0 {
 		return nil
 	}
 	all, err := s.o.Connections.All(ctx)
 	for _, c := range all {
-		if err == nil && slices.Contains(gone, c.Person) {
+		if err == nil && slices.Contains(people, c.Person) {
 			_, err = s.o.Connections.Disconnect(ctx, c.ID)
 		}
 	}

@@ -104,6 +104,10 @@ func (f *Face) get(w http.ResponseWriter, r *http.Request) {
 	if r.Context().Err() != nil {
 		transport.Abandon(r, bridge.GaveUp(bridge.NotRun))
 	}
+	if transport.CallerOf(r.Context()).IsRevoked() {
+		transport.WriteError(w, r, bridge.Revoked())
+		return
+	}
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("ETag", tag(&s))
 	if transport.MatchesETag(r.Header["If-None-Match"], tag(&s)) {
@@ -138,6 +142,8 @@ func (f *Face) await(r *http.Request, c *bridge.LongCall, wait time.Duration) br
 		case <-timer.C:
 			return s
 		case <-r.Context().Done():
+			return s
+		case <-transport.CallerOf(r.Context()).Revoked:
 			return s
 		case <-f.o.Done:
 			return s

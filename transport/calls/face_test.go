@@ -278,6 +278,31 @@ func TestForeignCalls(t *testing.T) {
 	w.ok(t, `1`)
 }
 
+// TestRevokedWhileItWaits (rule 3): who waits for a call with a credential that is revoked is told so at once, and nothing of the
+// call, also where that goes on, because another credential of the same caller has begun it.
+func TestRevokedWhileItWaits(t *testing.T) {
+	w := newWorld(t)
+	at := w.begin(t, "read")
+	tag := w.send(t, agent, http.MethodGet, at, "").Header.Get("ETag")
+	replies := make(chan reply, 33)
+	for range 33 {
+		go func() { replies <- w.send(t, expiring, http.MethodGet, at+"?wait=60", "", "If-None-Match: "+tag) }()
+	}
+	(<-replies).wantError(t, http.StatusTooManyRequests, bridge.RateLimit, bridge.NotRun) // the others wait
+	w.credentials.Replace([]transport.Credential{{Token: agent, Caller: bridge.Caller{Name: "agent", May: []bridge.Right{bridge.MayCall}}}})
+	w.b.Revoke()
+	for range 32 {
+		select {
+		case r := <-replies:
+			r.wantError(t, http.StatusForbidden, bridge.Forbidden, bridge.NotRun)
+		case <-time.After(hang):
+			t.Fatal("it waits on")
+		}
+	}
+	w.ok(t, `1`)
+	w.send(t, agent, http.MethodGet, at+"?wait=60", "").want(t, http.StatusOK, bridge.Completed) // the control
+}
+
 // TestManyPoll: of 1,000 requests of one caller that wait at once, most are refused; another caller
 // notices nothing; and nothing is left of them.
 func TestManyPoll(t *testing.T) {

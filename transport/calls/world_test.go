@@ -27,6 +27,8 @@ type world struct {
 	done    chan struct{}
 	next    chan any      // the steps of the tools
 	aborted chan struct{} // gets each call that is aborted
+
+	credentials transport.Credentials
 }
 
 // expiring is another credential of agent's, whose streams end at once.
@@ -51,7 +53,7 @@ func newWorld(t *testing.T) *world {
 	}
 	short := may("agent", expiring, bridge.MayCall)
 	short.Expires = time.Now().Add(100 * time.Millisecond)
-	server.Config.Handler = transport.Guard(mux, transport.Options{Listen: server.Listener.Addr().String(), Callers: []transport.Credential{short,
+	server.Config.Handler = transport.Guard(mux, transport.Options{Listen: server.Listener.Addr().String(), Credentials: &w.credentials, Callers: []transport.Credential{short,
 		may("agent", agent, bridge.MayCall), may("other", other, bridge.MayCall, bridge.MayAnswer),
 		may("person", person, bridge.MayCall, bridge.MayAnswer), may("answerer", answerer, bridge.MayAnswer)}})
 	server.Start()

@@ -75,7 +75,7 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 		f.refuse(w, r, http.StatusBadRequest, m.id, failed)
 		return
 	}
-	version := versionHeader(r)
+	version := versions(r)[0]
 	id := r.Header.Get(headerSession)
 	session := f.sessions.find(r.Context(), id, sc)
 	x := f.exchange(r, sc, m, nil, nil)
@@ -119,10 +119,19 @@ func (f *Face) exchange(r *http.Request, sc scope, m *message, p *peer, out stre
 	return x
 }
 
-// versionHeader is the protocol version of the header. Some clients send it twice.
-func versionHeader(r *http.Request) string {
-	first, _, _ := strings.Cut(r.Header.Get(mcpgo.HeaderProtocolVersion), ",")
-	return strings.TrimSpace(first)
+// versions lists the protocol versions of the header. Some clients send theirs twice.
+func versions(r *http.Request) []string {
+	all := strings.Split(strings.Join(r.Header.Values(mcpgo.HeaderProtocolVersion), ","), ",")
+	for i, v := range all {
+		all[i] = strings.TrimSpace(v)
+	}
+	return all
+}
+
+// differ reports whether some values are not one: who routes by another of them takes the request for
+// another one than we do.
+func differ(all []string) bool {
+	return slices.ContainsFunc(all, func(v string) bool { return v != all[0] })
 }
 
 // checkModern holds the headers of a request of 2026-07-28 against its body.
@@ -134,13 +143,18 @@ func checkModern(r *http.Request, m *message, version string) *rpcError {
 		return nil // a notification needs no _meta
 	case m.meta.version == "":
 		return badParams("_meta needs %s.", mcpgo.MetaKeyProtocolVersion)
-	case version != m.meta.version:
+	case version != m.meta.version || differ(versions(r)):
 		return rpcErrorf(mcpgo.HEADER_MISMATCH,
 			"The header %s is not what the body says: send the same in both.", mcpgo.HeaderProtocolVersion)
 	case !mcpgo.IsValidProtocolVersion(m.meta.version):
 		return unsupported(m.meta.version)
 	case m.id == nil:
 		return nil // a notification has none of the other headers
+	}
+	for _, name := range []string{mcpgo.HeaderMethod, mcpgo.HeaderName} {
+		if differ(r.Header.Values(name)) {
+			return headerMismatch(mcpgo.HeaderMismatchError{Header: name})
+		}
 	}
 	// The library looks for nothing else in the params.
 	named := map[string]json.RawMessage{}

@@ -112,6 +112,14 @@ func TestHeaders(t *testing.T) {
 		"an unknown method":      {nil, rpc(1, "no/such", modern.params("{}")), 404, -32601},
 		"a handshake":            {nil, rpc(1, "ping", modern.params("{}")), 404, -32601},
 		"the version sent twice": {http.Header{"Mcp-Protocol-Version": {"2026-07-28, 2026-07-28"}}, list, 200, 0},
+		"two versions in a line": {http.Header{"Mcp-Protocol-Version": {"2026-07-28, 2025-11-25"}}, list, 400, -32020},
+		"two versions":           {http.Header{"Mcp-Protocol-Version": {"2026-07-28", "2025-11-25"}}, list, 400, -32020},
+		"two methods":            {http.Header{"Mcp-Method": {"tools/list", "tools/call"}}, list, 400, -32020},
+		"two names":              {http.Header{"Mcp-Name": {"look", "buy"}}, call, 400, -32020},
+		"two names in a line":    {http.Header{"Mcp-Name": {"look, buy"}}, call, 400, -32020},
+		"the name sent twice":    {http.Header{"Mcp-Name": {"look", "look"}}, call, 200, 0},
+		"an encoded name":        {http.Header{"Mcp-Name": {"=?base64?bG9vaw==?="}}, call, 200, 0},
+		"another encoded name":   {http.Header{"Mcp-Name": {"=?base64?YnV5?="}}, call, 400, -32020},
 	} {
 		modern.header = x.header
 		var got struct{ Error struct{ Code int } }

@@ -154,7 +154,7 @@ func (x *exchange) listen(ctx context.Context) (json.RawMessage, *rpcError) {
 	if err != nil {
 		return nil, rpcErrorf(mcpgo.INTERNAL_ERROR, "The client reads no stream.")
 	}
-	ctx, stop := context.WithCancel(ctx)
+	ctx, stop := x.scope.caller.Until(ctx)
 	followed := x.follow(ctx, tasks, tell)
 	if lists != nil {
 		changed := func() error { return tell(mcpgo.MethodNotificationToolsListChanged, map[string]any{}) }

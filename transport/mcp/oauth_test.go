@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -69,6 +70,37 @@ func TestExpiry(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestExpiryOfFollowedTasks (reach 3): a stream that follows nothing but tasks ends with its credential, too, and tells nothing of them
+// afterwards.
+func TestExpiryOfFollowedTasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFace(t, Options{})
+		w.sleeps()
+		c := w.as(agent).since2026(takesTasks)
+		following := func(expires time.Duration) (events string, took time.Duration) {
+			by := agent
+			by.Expires = time.Now().Add(expires)
+			h := transport.Trusted(transport.NewMux(w.Routes()...), by, transport.Options{JSONRPCUnder: []string{"/mcp"}})
+			var made taskReply
+			call := c.do(t.Context(), h, "POST", rpc(7, "tools/call", c.params(fmt.Sprintf(`{"name":"look","arguments":{"takes":%d}}`, 20*time.Second)))).messages()
+			if json.Unmarshal([]byte(call[len(call)-1].text), &made) != nil || made.Result.TaskID == "" {
+				t.Fatalf("it is no task: %v", call)
+			}
+			began := time.Now()
+			for _, m := range c.do(t.Context(), h, "POST", rpc(`"sub"`, "subscriptions/listen", c.params(fmt.Sprintf(`{"notifications":{"taskIds":[%q]}}`, made.Result.TaskID)))).messages() {
+				events += m.text
+			}
+			return events, time.Since(began)
+		}
+		if events, took := following(time.Hour); !strings.Contains(events, `"status":"completed"`) || took != 18*time.Second {
+			t.Errorf("the control ends after %v: %s", took, events)
+		}
+		if events, took := following(10 * time.Second); strings.Contains(events, `"status":"completed"`) || took != 8*time.Second {
+			t.Errorf("with a credential that expires in 10 s, 2 of which the call took to become a task, the stream ends after %v: %s", took, events)
+		}
+	})
 }
 
 // TestToolsOfCallers (reach 3): what a caller sees of tools over MCP can differ from what others

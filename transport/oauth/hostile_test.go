@@ -63,6 +63,7 @@ func TestHostileTokens(t *testing.T) {
 	for name, token := range map[string]string{
 		"plain": i.written(i.usual(""), nil), "typ JWT": i.written(i.usual(""), map[jose.HeaderKey]any{"typ": "JWT"}),
 		"typ of access tokens": i.written(i.usual(`,"nonce":"n"`), map[jose.HeaderKey]any{"typ": "application/at+JWT"}),
+		"a use of access":      i.written(i.usual(`,"token_use":"access_token","token_type":"Bearer"`), nil),
 		"many claims":          i.written(i.usual(`,"x":"`+strings.Repeat("x", 4<<10)+`"`), nil), "deep claims": i.written(i.usual(deep(2000)), nil),
 		"jku and x5u beside a good signature": i.written(i.usual(""), map[jose.HeaderKey]any{"jku": trap.URL, "x5u": trap.URL}),
 	} {
@@ -84,6 +85,11 @@ func TestHostileTokens(t *testing.T) {
 		"an ID token of Keycloak":  i.written(i.usual(`,"typ":"ID"`), nil),
 		"a refresh token":          i.written(i.usual(`,"typ":"Refresh"`), nil),
 		"an ID token of Cognito":   i.written(i.usual(`,"token_use":"id"`), nil),
+		"a refresh token of Hydra": i.written(i.usual(`,"token_use":"refresh_token"`), nil),
+		"a use of another type":    i.written(i.usual(`,"token_use":["access"]`), nil),
+		"a refresh token of JWTs":  i.written(i.usual(`,"token_type":"refresh"`), nil),
+		"half a surrogate as name": i.written(strings.Replace(i.usual(""), `"ann"`, `"a\ud800"`, 1), nil),
+		"a name that is no UTF-8":  i.written(strings.Replace(i.usual(""), `"ann"`, "\"a\xff\"", 1), nil),
 		"an event":                 i.written(i.usual(`,"events":{}`), nil),
 		"claims that are a list":   i.written(`[`+i.usual("")+`]`, nil),
 		"claims that are null":     i.written(`null`, nil),

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-jose/go-jose/v4"
 	strict "github.com/go-jose/go-jose/v4/json"
@@ -197,7 +198,7 @@ func (v *Verifier) identify(s *source, kind string, body []byte) (*identity, err
 	case strict.Number:
 		who = claim.String()
 	}
-	if who == "" {
+	if who == "" || strings.ContainsRune(who, utf8.RuneError) { // what is no text, two people could have
 		return nil, bad("it has no %s", s.NameClaim)
 	}
 	id.name = nameOf(s.Name, who)
@@ -271,8 +272,8 @@ func (c claims) texts(name string) (all []string) {
 }
 
 // notForAccess reports whether claims belong to a token for the client itself: an ID
-// token (OpenID Connect Core 1.0, 2), or what Keycloak and Cognito mark as such, or one that tells
-// of an event (RFC 8417).
+// token (OpenID Connect Core 1.0, 2), or what issuers mark as that or as a refresh token (Keycloak by typ,
+// Cognito and Hydra by token_use, others by token_type), or one that tells of an event (RFC 8417).
 func (c claims) notForAccess() bool {
 	for _, name := range []string{"nonce", "at_hash", "c_hash", "s_hash", "events"} {
 		if c[name] != nil {
@@ -280,7 +281,10 @@ func (c claims) notForAccess() bool {
 		}
 	}
 	kind, _ := c["typ"].(string)
-	return slices.Contains([]string{"ID", "Refresh", "Offline", "Logout"}, kind) || c["token_use"] == "id"
+	as, _ := c["token_type"].(string)
+	return slices.Contains([]string{"ID", "Refresh", "Offline", "Logout"}, kind) ||
+		strings.HasPrefix(strings.ToLower(as), "refresh") ||
+		c["token_use"] != nil && c["token_use"] != "access" && c["token_use"] != "access_token"
 }
 
 // scopes returns what the token is good for: scope as text (RFC 9068) or list, or scp.

@@ -432,7 +432,16 @@ func (b *Browsers) Person(ctx context.Context, d bridge.Digest) (string, error) 
 
 // Forget implements bridge.Browsers.
 func (b *Browsers) Forget(ctx context.Context, d bridge.Digest) error {
+	return b.forget(ctx, func(x keptBrowser) bool { return x.Digest == textOf(d) })
+}
+
+// ForgetPerson implements bridge.Browsers.
+func (b *Browsers) ForgetPerson(ctx context.Context, person string) error {
+	return b.forget(ctx, func(x keptBrowser) bool { return x.Person == person })
+}
+
+func (b *Browsers) forget(ctx context.Context, is func(keptBrowser) bool) error {
 	return change(ctx, b.vault, b.key(), "forgetting a login", func(all []keptBrowser) ([]keptBrowser, error) {
-		return slices.DeleteFunc(all, func(x keptBrowser) bool { return x.Digest == textOf(d) }), nil
+		return slices.DeleteFunc(all, is), nil
 	})
 }

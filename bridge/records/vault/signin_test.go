@@ -269,6 +269,11 @@ func TestBrowsersOfNodes(t *testing.T) {
 		if got := persons(); !slices.Equal(got, []string{"", "", "me", "other", ""}) {
 			t.Errorf("after one was forgotten: %q", got)
 		}
+		no(t, "remember", a.Remember(ctx, "more", lasting("x", "", time.Hour)))
+		no(t, "forget", b.ForgetPerson(ctx, "more"))
+		if got := persons(); !slices.Equal(got, []string{"", "", "me", "other", ""}) {
+			t.Errorf("after all of a person were forgotten: %q", got)
+		}
 		passes(time.Hour)
 		if got := persons(); !slices.Equal(got, []string{"", "", "", "other", ""}) {
 			t.Errorf("later the browsers are logged in as %q", got)
