@@ -1,5 +1,6 @@
 // @ts-check
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import test from 'node:test';
 
 import { known } from '../src/console/words.js';
@@ -45,4 +46,28 @@ test('what is copied says what it rounds, and only then', () => {
   assert.doesNotMatch(snippets['AI SDK']({ ...called, input: '{"n":1.5,"id":"9007199254740993"}' }), /rounds/);
   assert.match(snippets.curl(called), /webtools\/a%20b'/);
   for (const make of Object.values(snippets)) assert.doesNotMatch(make(called), /PAGETOOLS_TOKEN/);
+});
+
+test('colors have the contrast that the page promises', () => {
+  const css = readFileSync(new URL('../src/console/console.css', import.meta.url), 'utf8');
+  const luminance = (/** @type {string} */ color) => {
+    const parts = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16) / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+  };
+  for (const scheme of [1, 2]) {
+    const color = (/** @type {string} */ name) => luminance(/** @type {RegExpExecArray} */ (new RegExp(`--${name}: light-dark\\((#[0-9a-f]{6}), (#[0-9a-f]{6})\\)`).exec(css))[scheme]);
+    const ratio = (/** @type {string} */ a, /** @type {string} */ b) => (Math.max(color(a), color(b)) + 0.05) / (Math.min(color(a), color(b)) + 0.05);
+    for (const ground of ['bg', 'surface']) {
+      for (const text of ['text', 'muted', 'accent', 'ok', 'warn', 'danger', 'said']) assert.ok(Math.round(10 * ratio(text, ground)) >= 61, `${text} on ${ground}: ${ratio(text, ground)}`);
+      assert.ok(ratio('line', ground) >= 3, `lines on ${ground}: ${ratio('line', ground)}`);
+    }
+    assert.ok(ratio('on-accent', 'accent') >= 6.1, 'what is on the accent');
+  }
+});
+
+test('the scripts of the page name no foreign host', () => {
+  for (const name of ['main', 'chunk', 'rest']) {
+    const script = readFileSync(new URL(`../dist/console/${name}.js`, import.meta.url), 'utf8');
+    for (const [, host] of script.matchAll(/https?:\/\/([\w.-]+)/g)) assert.match(host, /^(www\.w3\.org|json-schema\.org|shop\.example|github\.com)$/, `${name}.js names ${host}`);
+  }
 });

@@ -36,6 +36,7 @@
 //	GET  /api/calls/{id}/page     {"items":[{"at","took","kind","bad","text"}],"next":null}: what its page did, in the order of time, where
 //	                          that was recorded; kind is request, console, question or progress, took is in milliseconds
 //	GET  /api/calls/{id}/picture/before  its page before the tool ran, as a PNG, and /after it, where that was recorded
+//	GET  /api/calls/{id}/live     the page of one that waits for a person, as that of its question: a WebSocket
 //	POST /api/calls/{id}/cancel   ends one
 //	GET  /api/stats           {"items":[{"node","samples":[{"at","ok","refused","error","p50","p95","questions","running","held","spare","queued",
 //	                          "pss"}],"sites":{NAME:[{"at","calls","errors"}]}}],"next","missing"}: the calls that ended in each second

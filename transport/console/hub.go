@@ -184,7 +184,7 @@ func (h *hub) note(ctx context.Context, name string, e event, kind, id string, x
 	n.last++
 	e.n = n.last
 	if n.events = append(n.events, e); len(n.events) > keptEvents {
-		n.events = slices.Clone(n.events[len(n.events)-keptEvents/2:])
+		n.events = n.events[1:] // append makes room anew
 	}
 	switch {
 	case kind == "":

@@ -88,6 +88,18 @@ func (f *Face) live(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	watchPage(f, w, r, c, view, "question")
 }
 
+// liveCall shows the page of a call that waits for a person.
+func liveCall(f *Face) func(http.ResponseWriter, *http.Request, runJSON) {
+	return func(w http.ResponseWriter, r *http.Request, call runJSON) {
+		if call.Question == "" {
+			transport.WriteError(w, r, bridge.Errorf(bridge.Conflict, "", bridge.NotRun, "The page of a call is shown while it waits for a person, and that of a session always."))
+			return
+		}
+		r.SetPathValue("id", call.Question)
+		f.live(w, r, transport.CallerOf(r.Context()))
+	}
+}
+
 // liveSession shows the page of a session.
 func (f sessionsFace) liveSession(w http.ResponseWriter, r *http.Request, c bridge.Caller) {
 	view, err := bridge.ViewSession(r.Context(), f.b, c, r.PathValue("id"))

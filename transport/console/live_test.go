@@ -340,3 +340,25 @@ func TestLiveOfRevoked(t *testing.T) {
 	}
 	other.until(func(m message) bool { return m.Type == "state" && m.Pen == "" })
 }
+
+// TestLiveOfCalls: the address of a call that waits for a person leads to the view of its question, for who may answer.
+func TestLiveOfCalls(t *testing.T) {
+	p := servePage(t, memory(t), console.Options{Records: &console.Records{}})
+	p.asks(t)
+	p.do(t, "shop", "find", "")
+	asks, over := p.calls(t, viewing, "?q=tool:buy", 1).Items[0].Call, p.calls(t, viewing, "?q=tool:find", 1).Items[0].Call
+	for _, x := range []struct {
+		token, call string
+		status      int
+		want        string
+	}{
+		{answerer, asks, http.StatusNotFound, "no picture of this question"}, // this one is asked before there is a page
+		{answerer, over, http.StatusConflict, "shown while it waits for a person"},
+		{answerer, "none", http.StatusNotFound, "No call with this id"},
+		{viewing, asks, http.StatusForbidden, `"right":"answer"`},
+	} {
+		if status, body := p.as(t, x.token, http.MethodGet, "/api/calls/"+x.call+"/live", ""); status != x.status || !strings.Contains(body, x.want) {
+			t.Errorf("%s: %d %s", x.call, status, body)
+		}
+	}
+}

@@ -29,6 +29,7 @@ func (f *Face) Routes() []transport.Route {
 		{Pattern: "/api/calls", Methods: map[string]http.HandlerFunc{
 			http.MethodGet: f.viewing(callsFace{f}.listCalls), http.MethodPost: callsFace{f}.runningAt(callsFace{f}.run)}},
 		transport.Get("/api/calls/{id}", f.viewing(callsFace{f}.call)),
+		transport.Get("/api/calls/{id}/live", tracesFace{f}.ofCall(liveCall(f))),
 		{Pattern: "/api/calls/{id}/cancel", Methods: map[string]http.HandlerFunc{http.MethodPost: callsFace{f}.runningAt(callsFace{f}.cancel)}},
 		transport.Get("/api/sessions", f.viewing(sessionsFace{f}.listSessions)),
 		{Pattern: "/api/sessions/{id}", Methods: map[string]http.HandlerFunc{http.MethodDelete: answeringAt(f, sessionsFace{f}.closeSession)}},

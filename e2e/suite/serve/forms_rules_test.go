@@ -210,7 +210,7 @@ func TestFormsTell(t *testing.T) {
 			t.Errorf("%s: %+v does not say %q", c.label, got, c.about)
 		}
 	}
-	if all["count"].Placeholder != "not sent" || all["count"].Value != "" {
+	if all["count"].Placeholder != "default 1" || all["count"].Value != "" {
 		t.Errorf("a default is shown as %+v", all["count"])
 	}
 	if words := p.words(); !strings.Contains(words, "/nowhere unknown") || !strings.Contains(words, "Article") {

@@ -347,27 +347,85 @@ func TestInboxStates(t *testing.T) {
 	page.clean(t, "not allowed")
 }
 
-// TestInboxFlood: too many questions of one caller are one row, and are refused together.
+// TestInboxFlood: too many questions of one caller are one row, and are refused together; what others ask on the same site is not among
+// them, and each question can be reached from every screen.
 func TestInboxFlood(t *testing.T) {
 	t.Parallel()
-	var all []map[string]any
+	all := []map[string]any{}
 	for n := range 8 {
-		all = append(all, asking(n, map[string]any{"site": fmt.Sprint("site", n), "caller": "flood"}))
+		all = append(all, asking(n, map[string]any{"site": "one", "caller": "flood"}))
 	}
-	x := serveInbox(t, all...)
+	x := serveInbox(t, append(all, asking(8, map[string]any{"site": "one", "caller": "ann"}))...)
 	page := showInBrowser(t, operatorsBrowser(t), x.URL+token, ".many")
-	page.until(t, "document.querySelector('.many').innerText.includes('8 questions of one caller') && document.querySelectorAll('.row').length === 0")
+	page.until(t, "document.querySelector('.many').innerText.includes('8 questions of one caller') && document.querySelectorAll('.row').length === 1 && document.querySelector('.row').innerText.includes('ann')")
 	page.clean(t, "flood")
+	page.press(t, "g", "s")
+	page.until(t, "document.querySelector('.waits')?.innerText.includes('Run add-stamp 0') ?? false")
+	page.ctrl(t, "k")
+	page.until(t, "document.querySelectorAll('[role=option]').length > 0 && [...document.querySelectorAll('[role=option]')].filter((o) => o.innerText.startsWith('question')).length === 9")
+	page.press(t, "Escape")
+	page.eval(t, "(document.querySelector('.waits a').focus(), '')")
+	page.press(t, "Enter")
+	page.until(t, "document.activeElement.matches('.card-title') && document.activeElement.innerText === 'Run add-stamp 0' && document.querySelectorAll('.row').length === 9")
 	page.eval(t, "(document.querySelectorAll('.many button')[1].click(), '')") // a script's press is nobody's
 	page.eval(t, "(document.querySelectorAll('.many button')[1].focus(), '')")
 	if x.answered() != 0 {
 		t.Error("a script refuses")
 	}
 	page.press(t, "Enter")
-	page.until(t, "document.activeElement.id === 'inbox-title' && document.querySelector('.many, .row') === null")
+	page.until(t, "document.activeElement.id === 'inbox-title' && document.querySelector('.many') === null && document.querySelectorAll('.row').length === 1")
 	if x.answered() != 8 {
 		t.Errorf("%d are refused", x.answered())
 	}
+}
+
+// TestTabsLendTheirLogin: a new tab has the login of another one, and asks for a credential where there is none.
+func TestTabsLendTheirLogin(t *testing.T) {
+	t.Parallel()
+	x := serveInbox(t, asking(1, nil))
+	page := showInBrowser(t, operatorsBrowser(t), x.URL+token, ".row")
+	if lent := page.eval(t, `new Promise((found) => {
+		const other = new BroadcastChannel('pagetools.login');
+		other.onmessage = ({ data }) => found(data.login);
+		other.postMessage('login?');
+	})`); lent != "token" {
+		t.Errorf("it lends %q", lent)
+	}
+	page.eval(t, `(() => {
+		window.other = new BroadcastChannel('pagetools.login');
+		other.onmessage = ({ data }) => { if (data === 'login?') other.postMessage({ login: 'lent' }); };
+		sessionStorage.clear();
+		return '';
+	})()`)
+	x.CloseClientConnections()
+	page.until(t, "sessionStorage.getItem('pagetools.credential') === 'lent' && document.querySelector('.row') !== null && document.querySelector('.login') === null")
+	page.eval(t, "(other.close(), sessionStorage.clear(), '')")
+	x.CloseClientConnections()
+	page.until(t, "document.querySelector('.login') !== null && document.querySelector('.row') === null")
+}
+
+// TestLostProcess: what a process asked that does not answer any more is unknown, until it is back.
+func TestLostProcess(t *testing.T) {
+	t.Parallel()
+	x := serveInbox(t, asking(1, nil))
+	page := showInBrowser(t, operatorsBrowser(t), x.URL+token, ".card button.yes")
+	page.eval(t, `(() => { // what is to happen in half a minute happens when the test says so
+		const { setTimeout } = window;
+		window.setTimeout = (f, ms, ...all) => (ms === 30_000 ? (window.later = f, 0) : setTimeout(f, ms, ...all));
+		return '';
+	})()`)
+	lost := event("node", map[string]string{"node": "here", "state": "lost"})
+	x.events <- lost
+	page.until(t, "document.querySelector('.over')?.innerText.startsWith('Unknown: the process that asked does not answer since ')")
+	page.clean(t, "unknown")
+	x.events <- event("snapshot", map[string]any{"node": "here", "questions": x.open, "sites": []any{}, "calls": []any{}})
+	page.until(t, "document.querySelector('.over') === null && document.querySelector('.card button.yes') !== null")
+	page.eval(t, "(later(), '')")
+	page.until(t, "document.querySelectorAll('.row').length === 1")
+	x.events <- lost
+	page.until(t, "document.querySelector('.over') !== null")
+	page.eval(t, "(later(), '')")
+	page.until(t, "document.querySelectorAll('.row').length === 0")
 }
 
 // TestOperatorsPageIsSmall holds the budgets of the first screen, and of all.

@@ -153,9 +153,24 @@ func TestSitesByKeyboard(t *testing.T) {
 	page.until(t, "document.getElementById('inbox-title') !== null")
 	page.eval(t, "(history.back(), '')")
 	page.until(t, `document.querySelector('.card textarea')?.value.length === 2`)
+	page.eval(t, `(() => { // what is to happen in a minute happens when the test says so
+		const { setTimeout } = window, { now } = Date;
+		let past = 0;
+		Date.now = () => now() + past;
+		window.setTimeout = (f, ms, ...all) => (ms > 30_000 ? (window.later = f, 0) : setTimeout(f, ms, ...all));
+		window.pass = (ms) => { past += ms; later(); return ''; };
+		return '';
+	})()`)
 	router.Declare("shop", append(shopTools(), bridgetest.Tool("look", ""))...)
 	page.until(t, "[...document.querySelectorAll('.row')].some((r) => r.innerText.includes('look') && r.innerText.includes('new'))")
 	page.until(t, "document.getElementById('announced').textContent.includes('1 tool added on shop.')")
+	router.Declare("shop", append(shopTools()[:2:2], bridgetest.Tool("look", ""))...)
+	page.until(t, "document.querySelector('main').innerText.includes('Removed a moment ago: "+shopTools()[2].Name+".')")
+	page.clean(t, "a tool came and one went")
+	page.eval(t, "pass(61_000)")
+	page.until(t, "!document.querySelector('main').innerText.includes('Removed a moment ago') && ![...document.querySelectorAll('.row .left')].some((e) => e.innerText === 'new')")
+	router.Declare("shop", append(shopTools(), bridgetest.Tool("look", ""))...)
+	page.until(t, "document.querySelectorAll('.row').length === 4")
 	page.until(t, `document.querySelector('.card textarea')?.value.length === 2`)
 	page.eval(t, "(document.querySelector('.card textarea').blur(), document.getElementById('tool-title').focus(), '')")
 	page.press(t, "Escape")

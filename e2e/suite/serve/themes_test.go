@@ -17,7 +17,7 @@ import (
 var screens = [][3]string{
 	{"inbox", "#/inbox", "Arguments"}, {"sites", "#/sites", "✓ open"}, {"tool", "#/sites/shop/tools/add-item", "Advanced settings"},
 	{"findings", "#/sites/shop/findings", "hidden-characters"}, {"versions", "#/sites/shop/versions/1.0.0..1.0.1", "Only words changed"}, {"page", "#/sites/shop/page", "of the page itself"},
-	{"calls", "#/calls", "✕ refused"}, {"call", "#/calls?sel=REFUSED", "safe to repeat"}, {"live", "#/live/one", "What is in the frame"}, {"sessions", "#/sessions", "812 MB"},
+	{"calls", "#/calls", "✕ refused"}, {"call", "#/calls?sel=REFUSED", "safe to repeat"}, {"live", "#/live", "What is in the frame"}, {"sessions", "#/sessions", "812 MB"},
 	{"policy", "#/policy?site=shop&tool=add-item&caller=local", "This call would"}, {"audit", "#/audit", "Nobody has verified it"}, {"clients", "#/clients", "Clients"},
 }
 

@@ -93,7 +93,9 @@ func TestTracesOnThePage(t *testing.T) {
 	pages := newScriptedPages(t)
 	kept := newTapes(pages.png)
 	_, login := serveRouter(t, bridgetest.NewRouter().Add("shop", shopTools()...), store.Memory(store.Options{}), bridge.Options{Sessions: pages, Recorder: kept},
-		console.Options{Pages: pages, Traces: kept, Scenario: func(_ bridge.Site, o bridge.Observed) ([]byte, error) { return []byte("scenario of " + o.Tool.Name()), nil }})
+		console.Options{Pages: pages, Traces: kept, Scenario: func(_ bridge.Site, o bridge.Observed) ([]byte, error) {
+			return []byte("scenario of " + o.Tool.Name()), nil
+		}})
 	pages.set(bridge.Pool{}, bridge.SessionState{ID: "one", Caller: "agent", Site: "shop", Session: "first\u202e", Since: time.Now(), Used: time.Now()})
 	page := showInBrowser(t, browserOf(t, 1280, 800), login(), "#inbox-title")
 	page.eval(t, saves)

@@ -10,7 +10,7 @@ import './keys.js';
 import { auditChanged } from './pages.js';
 import { place } from './route.js';
 import { Inbox, summary } from './screens/inbox.jsx';
-import { acting, entries, focusNext, link, me, news, now, opened, reachable, waiting } from './store.js';
+import { acting, entries, focusNext, link, me, news, now, opened, order, settled, unfold, waiting } from './store.js';
 import { enter, run } from './stream.js';
 import { visible } from './text.js';
 import { useKeptFocus, useLeftFocus } from './ui/focus.js';
@@ -53,6 +53,7 @@ function App() {
       }}>Go to the content</a>
       <header>
         <strong class="brand">pagetools</strong>
+        {me.value && <span class="meta node">node {visible(me.value.node)}</span>}
         <button type="button" class="anywhere" aria-keyshortcuts="Control+K" onClick={() => { paletteOpen.value = true; }}>Go to, run… <kbd>Ctrl+K</kbd></button>
         <Connection />
         <Theme />
@@ -97,8 +98,7 @@ function Connection() {
 
 /** One line on every other screen while a question is open. */
 function Waits() {
-  const id = reachable.value.find((one) => entries.value.get(one)?.over === undefined);
-  const q = entries.value.get(id ?? '')?.q;
+  const q = order.value.map((id) => entries.value.get(id)).find((e) => e && e.over === undefined)?.q;
   if (!q) return null;
   return <p class="waits">A question waits, {left(Date.parse(q.expiresAt) - now.value)} left: <span dir="auto">{visible(q.title)}</span> <a href={`#/inbox/${q.id}`} onClick={() => { focusNext.value = 'card'; }}>Open</a></p>;
 }
@@ -170,7 +170,10 @@ effect(() => {
 });
 effect(() => {
   const { screen, rest } = place.value;
-  if (screen === 'inbox' && rest[0]) opened.value = rest[0];
+  if (screen === 'inbox' && rest[0]) {
+    if (settled.value) unfold(rest[0]);
+    opened.value = rest[0];
+  }
 });
 
 const root = /** @type {HTMLElement} */ (document.getElementById('app'));

@@ -6,11 +6,12 @@ import { batch, computed, effect, signal } from '@preact/signals';
 import { severity } from './words.js';
 
 /** @typedef {import('./api.js').OpenQuestion} OpenQuestion */
-/** @typedef {{q: OpenQuestion, over?: string, mine?: string}} Entry over says how it ended, mine what this person answered */
+/** @typedef {{q: OpenQuestion, over?: string, mine?: string, lost?: boolean}} Entry over says how it ended, mine what this person answered; of one that is lost nobody knows */
 /** @typedef {{title: string, site: string, what: string, at: number}} Ended */
 /** @typedef {{state: 'loading' | 'live' | 'offline' | 'login', why: string, since: number, again: number}} Link */
 
 const linger = 5000; // milliseconds that a question stays which somebody else answered
+const lostFor = 30_000; // and one whose process does not answer any more
 const lastEnded = 20;
 const flood = 5; // open questions of one site or caller; with more they are a group
 
@@ -61,7 +62,20 @@ export function noteCall(call) {
 /** What is read aloud next. @type {import('@preact/signals').Signal<string[]>} */
 export const news = signal(/** @type {string[]} */ ([]));
 
-const hour = 3_600_000;
+const minute = 60_000, hour = 3_600_000;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let fades;
+
+/** Draws anew as soon as a change of tools is a minute old, or an hour. */
+function fade() {
+  clearTimeout(fades);
+  const ages = [...sites.peek().values()].flatMap((s) => s.seen.map(({ at }) => Date.now() - at)).filter((age) => age < hour);
+  if (ages.length === 0) return;
+  fades = setTimeout(() => {
+    now.value = Date.now();
+    fade();
+  }, Math.min(...ages.map((age) => (age < minute ? minute : hour) - age)) + 10);
+}
 
 /** Takes what a process says of all its sites. @param {string} node @param {import('./api.js').Site[]} all */
 export function replaceSites(node, all) {
@@ -76,6 +90,8 @@ export function changeSite({ node, site, added, removed }) {
   const key = `${node} ${site.name}`, at = Date.now();
   const seen = [...(sites.value.get(key)?.seen ?? []).filter((one) => at - one.at < hour).slice(-99), { at, added, removed }];
   sites.value = new Map(sites.value).set(key, { ...site, seen });
+  now.value = at;
+  fade();
   const words = [[added.length, 'added'], [removed.length, 'removed']].filter(([n]) => n).map(([n, what]) => `${n} ${n === 1 ? 'tool' : 'tools'} ${what}`);
   if (words.length > 0) news.value = [...news.value, `${words.join(', ')} on ${site.name}.`].slice(-3);
 }
@@ -106,7 +122,9 @@ const held = () => document.querySelector('.rows:hover, .rows:focus-within, .car
 
 /** @param {OpenQuestion} q */
 export function add(q) {
-  if (entries.value.has(q.id)) return;
+  const was = entries.value.get(q.id);
+  if (was?.lost) entries.value = new Map(entries.value).set(q.id, { q }); // its process is back
+  if (was !== undefined) return;
   batch(() => {
     entries.value = new Map(entries.value).set(q.id, { q });
     arrived.value = [...arrived.value, q.id];
@@ -129,34 +147,41 @@ export function change(q) {
 export const rows = computed(() => {
   /** @type {Map<string, Group>} */
   const groups = new Map();
-  for (const of of /** @type {const} */ (['site', 'caller'])) {
+  /** @type {Map<string, Group>} those that are too many, by the ids of their questions */
+  const many = new Map();
+  for (const of of /** @type {const} */ (['caller', 'site'])) { // what one caller floods hides no other's
     for (const id of order.value) {
       const q = entries.value.get(id)?.q;
-      if (!q) continue;
+      if (!q || many.has(id)) continue;
       const key = `${of} ${q[of]}`;
       const group = groups.get(key) ?? { key, word: q[of], of, ids: [] };
       group.ids.push(id);
       groups.set(key, group);
     }
+    for (const group of groups.values()) if (group.ids.length > flood) for (const id of group.ids) many.set(id, group);
   }
   /** @type {(string | Group)[]} */
   const shown = [];
   const seen = new Set();
   for (const id of order.value) {
     if (seen.has(id)) continue;
-    const q = entries.value.get(id)?.q;
-    const group = q && [groups.get(`site ${q.site}`), groups.get(`caller ${q.caller}`)].find((g) => g && g.ids.length > flood);
+    const group = many.get(id);
     if (!group) {
       shown.push(id);
       continue;
     }
-    const rest = { ...group, ids: group.ids.filter((other) => !seen.has(other)) };
-    for (const other of rest.ids) seen.add(other);
-    shown.push(rest);
-    if (unfolded.value.has(group.key)) shown.push(...rest.ids);
+    for (const other of group.ids) seen.add(other);
+    shown.push(group);
+    if (unfolded.value.has(group.key)) shown.push(...group.ids);
   }
   return shown;
 });
+
+/** Unfolds the group that hides a question. @param {string} id */
+export function unfold(id) {
+  const group = rows.peek().find((row) => typeof row !== 'string' && row.ids.includes(id));
+  if (typeof group === 'object' && !unfolded.peek().has(group.key)) unfolded.value = new Set(unfolded.peek()).add(group.key);
+}
 
 /** The ids of the rows that can be opened now. */
 export const reachable = computed(() => /** @type {string[]} */ (rows.value.filter((row) => typeof row === 'string')));
@@ -198,6 +223,15 @@ export function close(id, how) {
   }
   entries.value = new Map(entries.value).set(id, { ...entry, over: `${what}, ${new Date().toLocaleTimeString()}` });
   setTimeout(drop, linger, id);
+}
+
+/** Says that nobody knows of a question any more, until its process is back. @param {string} id */
+export function lose(id) {
+  const entry = entries.value.get(id);
+  if (entry === undefined || entry.over !== undefined) return;
+  const over = `Unknown: the process that asked does not answer since ${new Date().toLocaleTimeString()}`;
+  entries.value = new Map(entries.value).set(id, { ...entry, over, lost: true });
+  setTimeout(() => { if (entries.value.get(id)?.lost) drop(id); }, lostFor);
 }
 
 /** Notes what this person answers, or takes it back. @param {string} id @param {string | undefined} mine */

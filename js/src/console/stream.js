@@ -5,7 +5,7 @@ import { batch } from '@preact/signals';
 
 import { ApiError, credential, keep, login, watch, whoAmI } from './api.js';
 import { heard } from './lent.js';
-import { add, change, changeSite, close, entries, forget, link, me, noteCall, replaceSites, settled } from './store.js';
+import { add, change, changeSite, close, entries, forget, link, lose, me, noteCall, replaceSites, settled } from './store.js';
 import { auditChanged, pagesChanged } from './pages.js';
 import { parseExactly, visible } from './text.js';
 
@@ -27,6 +27,7 @@ export async function run() {
   let why = 'The connection ended.';
   try {
     await login();
+    if (credential() === '') keep(await borrowed());
     if (credential() === '') {
       askCredential('Run "pagetools console" for a link, or give the credential.');
       return;
@@ -105,7 +106,7 @@ function take(name, data) {
     case 'audit': auditChanged.value++; break;
     case 'node':
       pagesChanged.value++;
-      for (const { q } of entries.value.values()) if (q.node === it.node) close(q.id, 'The process that asked does not answer any more');
+      for (const { q } of entries.value.values()) if (q.node === it.node) lose(q.id);
       replaceSites(it.node, []);
       break;
     default: // no screen shows it
@@ -118,6 +119,30 @@ function askCredential(why) {
   last = '';
   forget();
   link.value = { state: 'login', why, since: Date.now(), again: 0 };
+}
+
+/** Tabs of this page lend each other their login by it. */
+const tabs = new BroadcastChannel('pagetools.login');
+const asks = 'login?';
+const lends = 200; // milliseconds in which another tab answers
+
+tabs.addEventListener('message', ({ data }) => {
+  if (data === asks && me.value?.login && link.value.state !== 'login') tabs.postMessage({ login: credential() }); // of a configured credential there is one copy
+});
+
+/** The login of another tab; '' where there is none. @returns {Promise<string>} */
+function borrowed() {
+  return new Promise((found) => {
+    const gone = new AbortController();
+    /** @param {string} login */
+    const end = (login) => {
+      gone.abort();
+      found(login);
+    };
+    tabs.addEventListener('message', ({ data }) => { if (typeof data?.login === 'string') end(data.login); }, { signal: gone.signal });
+    tabs.postMessage(asks);
+    setTimeout(end, lends, '');
+  });
 }
 
 /** @param {string} token */

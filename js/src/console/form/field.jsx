@@ -143,6 +143,12 @@ function meta(f) {
   return [f.required && f.removable ? 'required' : '', f.type, sent].filter(Boolean).join(' · ');
 }
 
+/** What stands in the place of a value that is not sent. @param {Field} field */
+function unsent(field) {
+  const value = field.place.said.default;
+  return value === undefined || field.secret ? 'not sent' : `default ${visible(short(print(value)))}`;
+}
+
 /** A default is the page's claim: it is told, and never sent. @param {{field: Field}} props */
 function Default({ field }) {
   const value = field.place.said.default;
@@ -196,7 +202,7 @@ function Input({ form, field, id, about, node, masked }) {
   };
   const text = draft.current !== undefined && same(draft.current.node, node) ? draft.current.text : shownText(field);
   const common = {
-    id, ...about, value: text, spellcheck: false, autocapitalize: 'off', autocomplete: masked ? 'new-password' : 'off', placeholder: node === undefined ? 'not sent' : undefined,
+    id, ...about, value: text, spellcheck: false, autocapitalize: 'off', autocomplete: masked ? 'new-password' : 'off', placeholder: node === undefined ? unsent(field) : undefined,
     onInput: (/** @type {{currentTarget: {value: string}}} */ e) => set(e.currentTarget.value),
     // An emptied number or date is not sent, once the person goes on.
     onBlur: () => field.removable && node?.kind === 'bad' && node.text === '' && form.put(field, undefined),

@@ -3,12 +3,15 @@
 
 import { useEffect, useState } from 'preact/hooks';
 
-import { siteTools } from '../api.js';
+import { callRecords, siteTools } from '../api.js';
+import { verify } from '../api-audit.js';
+import { pause, paused } from '../calls/list.js';
 import { go } from '../route.js';
-import { calls, entries, focusNext, reachable, sites } from '../store.js';
+import { entries, focusNext, order, sites } from '../store.js';
 import { helpOpen } from '../ui/open.js';
 import { Palette } from '../ui/palette.jsx';
 import { turn } from '../ui/theme.jsx';
+import { timeline } from './timeline.jsx';
 
 /** @typedef {import('../ui/palette.jsx').Choice} Choice */
 
@@ -20,6 +23,8 @@ const lastCalls = 20;
 /** @param {{screens: {name: string, title: string}[]}} props */
 export function Anywhere({ screens }) {
   const [, setRead] = useState(0);
+  const [last, setLast] = useState(/** @type {import('../calls/filter.js').Call[]} */ ([]));
+  useEffect(() => { callRecords('', '').then((list) => setLast(list.items), () => {}); }, []); // without an answer there are none to go to
   const all = [...sites.value.values()];
   useEffect(() => {
     let gone = false;
@@ -39,7 +44,7 @@ export function Anywhere({ screens }) {
   const at = (path, node) => () => { location.hash = `#/${path.map(encodeURIComponent).join('/')}${several ? `?node=${encodeURIComponent(node)}` : ''}`; };
   /** @type {Choice[]} */
   const choices = [
-    ...reachable.value.flatMap((id) => {
+    ...order.value.flatMap((id) => {
       const q = entries.value.get(id)?.q;
       return q === undefined ? [] : [{ kind: 'question', of: q.site, name: q.title, act() {
         focusNext.value = 'card';
@@ -52,9 +57,15 @@ export function Anywhere({ screens }) {
     } })),
     ...all.map((s) => ({ kind: 'site', name: s.name, act: at(['sites', s.name], s.node) })),
     ...all.flatMap((s) => (known.get(keyOf(s)) ?? []).map((name) => ({ kind: 'tool', of: s.name, name, act: at(['sites', s.name, 'tools', name], s.node) }))),
-    ...[...calls.value.byId.values()].slice(-lastCalls).reverse().map((c) => ({ kind: 'call', of: c.site, name: `${c.tool} ${c.call}`, act() { location.hash = `#/calls?sel=${encodeURIComponent(c.call)}`; } })),
+    ...last.slice(0, lastCalls).map((c) => ({ kind: 'call', of: c.site, name: `${c.tool} ${c.call}`, act() { location.hash = `#/calls?sel=${encodeURIComponent(c.call)}`; } })),
     { kind: 'do', name: 'Change the theme', act: turn },
-    { kind: 'do', name: 'Show the keys', act() { helpOpen.value = true; } },
+    { kind: 'do', name: paused.value ? 'Go on with live updates of calls' : 'Pause live updates of calls', act: pause },
+    { kind: 'do', name: 'Show the timeline of calls', act() {
+      timeline.value = true;
+      go('calls');
+    } },
+    { kind: 'do', name: 'Verify the audit', act() { verify().finally(() => go('audit')); } },
+    { kind: 'do', name: 'Show the keys and settings', act() { helpOpen.value = true; } },
   ];
   return <Palette choices={choices} />;
 }

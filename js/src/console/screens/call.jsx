@@ -49,6 +49,7 @@ function Facts({ call }) {
       <p role="status"><strong class={status === 'error' || status === 'refused' ? 'problem' : ''}><span aria-hidden="true">{shapes[/** @type {'ok'} */ (status)]}</span> {call.stage === 'asked' ? 'waits for a person' : status}{code && ` · ${visible(code)}`}{reason && ` (${visible(reason)})`}</strong>
         {status !== 'running' && ` · ${length(took(call, 0))}`}{call.waited ? `, of which it waited ${length(call.waited)} for persons` : ''}</p>
       {status !== 'running' && outcome !== 'ok' && <p>{outcomes[outcome ?? ''] ?? ''}</p>}
+      {call.status === 'running' && me.value?.rights.includes('answer') && <p><a href={`#/live/${encodeURIComponent(call.call)}`}>Live view</a></p>}
       {call.question && <p><a href={`#/inbox/${encodeURIComponent(call.question)}`}>Open the question</a></p>}
       <Stages call={call} />
       {call.replays && <p>A replay of call <CallLink id={call.replays} />.</p>}
@@ -111,7 +112,7 @@ function Ids({ call }) {
 }
 
 /** @param {{text: string, what: string}} props */
-function Copy({ text, what }) {
+export function Copy({ text, what }) {
   const [said, setSaid] = useState('');
   return (
     <button type="button" class="plain" aria-label={`Copy ${what}`} onClick={() => {

@@ -7,6 +7,7 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { took } from '../calls/filter.js';
 import { address, atTop, load, missing, more, older, pause, paused, problem, query, settle, settled, shown, waiting, wrong } from '../calls/list.js';
 import { keysOf } from '../lent.js';
+import { unanswered } from '../pages.js';
 import { place } from '../route.js';
 import { link } from '../store.js';
 import { visible } from '../text.js';
@@ -168,7 +169,7 @@ function Says({ count }) {
     <>
       {wrong.value !== '' && <p class="problem" role="status">{visible(wrong.value)}</p>}
       {problem.value !== undefined && <Awaited of={{ value: undefined, problem: problem.value, load }} />}
-      {missing.value.length > 0 && <p class="problem" role="status">Without the calls of {missing.value.map(visible).join(', ')}: no answer in time.</p>}
+      {missing.value.length > 0 && <p class="problem" role="status">Without the calls of {unanswered(missing.value)}.</p>}
       {count === 0 && problem.value === undefined && (query.value.trim() === ''
         ? <p>No call came since pagetools began. Try <code>pagetools demo</code>, or run a tool under <a href="#/sites">Sites</a>.</p>
         : <p>No call matches this filter.</p>)}

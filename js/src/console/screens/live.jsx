@@ -3,7 +3,7 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
-import { pagesNow, sessionPicture } from '../api.js';
+import { madeCall, pagesNow, sessionPicture } from '../api.js';
 import { show } from '../live.js';
 import { place } from '../route.js';
 import { link, me } from '../store.js';
@@ -11,6 +11,7 @@ import { visible } from '../text.js';
 import { useKeptFocus } from '../ui/focus.js';
 import { Awaited, useLoaded } from '../ui/load.jsx';
 import { Address, Name } from '../ui/said.jsx';
+import { Copy } from './call.jsx';
 import { Closing, liveOf, useLooks } from './sessions.jsx';
 
 /** @typedef {import('../pages.js').Session} Session */
@@ -47,9 +48,9 @@ export function Live() {
   useEffect(() => title.current?.focus(), []);
   useKeptFocus('live-title');
   const may = me.value?.rights.includes('answer') ?? true;
-  const [node, id] = place.value.rest;
-  const all = loaded.value?.sessions ?? [];
-  const chosen = all.find((s) => s.node === node && s.id === id) ?? (id === undefined ? all[0] : undefined);
+  const { rest } = place.value, all = loaded.value?.sessions ?? [];
+  const [node, id] = rest;
+  const chosen = rest.length === 0 ? all[0] : all.find((s) => s.node === node && s.id === id);
   const others = all.filter((s) => s !== chosen);
   const [asks, setAsks] = useState(false);
   return (
@@ -59,6 +60,7 @@ export function Live() {
       {may && <Awaited of={loaded} />}
       {may && loaded.value && all.length === 0 && <p>No caller has a page of its own now. A call with a <code>sessionId</code> opens one.</p>}
       {may && loaded.value && id !== undefined && chosen === undefined && <p class="problem" role="status">This session is not there any more.</p>}
+      {may && loaded.value && rest.length === 1 && <OfCall key={node} id={node} all={all} />}
       {may && chosen && <Large key={`${chosen.node} ${chosen.id}`} of={chosen} seen={seen} close={() => setAsks(true)} />}
       {may && chosen && asks && <Closing key={chosen.id} of={chosen} done={loaded.load} stop={() => setAsks(false)} />}
       {may && others.length > 0 && (
@@ -74,6 +76,18 @@ export function Live() {
   );
 }
 
+/** Where the page of a call is shown: with its session, or with its question. @param {{id: string, all: Session[]}} props */
+function OfCall({ id, all }) {
+  const made = useLoaded(() => madeCall(id), [id]);
+  const call = made.value;
+  const session = call?.session && all.find((s) => s.node === call.node && s.caller === call.caller && s.site === call.site && s.session === call.session);
+  useEffect(() => { if (session) location.replace(liveOf(session)); }, [session]);
+  if (!call || made.problem !== undefined) return <Awaited of={made} />;
+  return (
+    <p role="status">Call <code>{visible(id)}</code> {call.status === 'running' ? 'runs in a page of its own, which is shown while it asks' : 'is over, and its page is not there any more'}.{call.question && <> <a href={`#/inbox/${encodeURIComponent(call.question)}`}>Open the question</a></>}</p>
+  );
+}
+
 /** @param {{of: Session, seen: boolean, close: () => void}} props */
 function Large({ of: s, seen, close: end }) {
   const at = useRef(/** @type {HTMLDivElement | null} */ (null));
@@ -86,7 +100,7 @@ function Large({ of: s, seen, close: end }) {
   }, [seen]);
   return (
     <section aria-label="Page">
-      <p><Name text={s.caller} /> on <Name text={s.site} />, session <Name text={s.session} />. <Address of={s.address} domain={s.domain} /></p>
+      <p><Name text={s.caller} /> on <Name text={s.site} />, session <Name text={s.session} />. <Address of={s.address} domain={s.domain} /> <Copy text={s.address} what="the address" /></p>
       <p class="bar-of"><strong class="of-page">page</strong> <span class="meta">What is in the frame is the page's, also where it looks like pagetools.</span> <button type="button" aria-pressed={whole} onClick={() => setWhole(!whole)}>100 %</button> <button type="button" aria-disabled={link.value.state !== 'live'} onClick={() => { if (link.value.state === 'live') end(); }}>Close the session</button></p>
       {!seen && <p class="meta">Nothing is shown while nobody looks.</p>}
       <div ref={at} class={whole ? 'frame whole' : ''} {...(whole ? { tabIndex: 0, role: 'region', 'aria-label': 'The page, in its own size' } : {})} />

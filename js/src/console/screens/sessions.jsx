@@ -5,7 +5,7 @@ import { signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { closeSession, clusterNow, pagesNow } from '../api.js';
-import { pagesChanged } from '../pages.js';
+import { pagesChanged, unanswered } from '../pages.js';
 import { link, me } from '../store.js';
 import { visible } from '../text.js';
 import { useKeptFocus } from '../ui/focus.js';
@@ -48,7 +48,7 @@ export function Sessions() {
     <section aria-labelledby="sessions-title">
       <h1 id="sessions-title" ref={title} tabIndex={-1}>Sessions</h1>
       <Awaited of={loaded} />
-      {value && value.missing.length > 0 && <p class="problem" role="status">No answer from {value.missing.map(visible).join(', ')}: what is there is not shown.</p>}
+      {value && value.missing.length > 0 && <p class="problem" role="status">Without what is in {unanswered(value.missing)}.</p>}
       {me.value?.features.includes('cluster') && <Nodes />}
       {value && <Pools all={value.pools} />}
       {value && <Browsers all={value.browsers} />}

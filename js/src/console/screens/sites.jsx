@@ -13,6 +13,7 @@ import { Sparkline } from '../ui/chart.jsx';
 import { useKeptFocus } from '../ui/focus.js';
 import { Awaited, useLoaded } from '../ui/load.jsx';
 import { Address, Name } from '../ui/said.jsx';
+import { Copy } from './call.jsx';
 import { Findings, Tool, stakeOf } from './tool.jsx';
 import { Page, Versions } from './versions.jsx';
 
@@ -21,7 +22,8 @@ import { Page, Versions } from './versions.jsx';
 const sorted = computed(() => [...sites.value.values()].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : a.node < b.node ? -1 : 1)));
 const nodes = computed(() => new Set(sorted.value.map((s) => s.node)).size);
 
-const marked = 60_000; // milliseconds for which a tool that came is marked
+const marked = 60_000; // milliseconds for which a tool that came is marked, and one that went is named
+const mostGone = 20;
 
 /** The address of a site here, or of what is under it. @param {Site} s @param {string[]} under */
 export const addressOf = (s, ...under) => `#/${['sites', s.name, ...under].map(encodeURIComponent).join('/')}${nodes.value > 1 ? `?node=${encodeURIComponent(s.node)}` : ''}`;
@@ -123,7 +125,7 @@ function One({ site, tab, tool }) {
     <section aria-labelledby="site-title">
       <p><a href="#/sites">All sites</a></p>
       <h1 id="site-title" ref={title} tabIndex={-1}><Name text={site.name} /></h1>
-      <p class="meta"><State state={site.state} error={site.error} /> · <Address of={site.origin || site.target} domain={site.domain} />{site.version && ` · version ${visible(site.version)}`}{site.engine && ` · ${visible(site.engine)}`}</p>
+      <p class="meta"><State state={site.state} error={site.error} /> · <Address of={site.origin || site.target} domain={site.domain} /> <Copy text={site.origin || site.target} what="the address" />{site.version && ` · version ${visible(site.version)}`}{site.engine && ` · ${visible(site.engine)}`}</p>
       {why && <p class="problem">{visible(why)}</p>}
       <nav class="tabs" aria-label="Of this site">
         <a href={addressOf(site)} aria-current={tab === 'tools' ? 'page' : undefined}>Tools <span class="count">{site.tools}</span></a>{' '}
@@ -156,10 +158,13 @@ function Tools({ site, tool }) {
   const all = tools.value ?? [];
   const shown = all.filter((t) => t.name.toLowerCase().includes(wanted) || t.title.toLowerCase().includes(wanted));
   const open = all.find((t) => t.name === tool);
-  const fresh = new Set(site.seen.filter((one) => now.value - one.at < marked).flatMap((one) => one.added));
+  const recent = site.seen.filter((one) => now.value - one.at < marked);
+  const fresh = new Set(recent.flatMap((one) => one.added)), there = new Set(all.map((t) => t.name));
+  const gone = new Set(recent.flatMap((one) => one.removed).filter((name) => !there.has(name)));
   return (
     <>
       <Awaited of={tools} />
+      {gone.size > 0 && <p class="meta">Removed a moment ago: {[...gone].slice(0, mostGone).map((name, i) => <>{i > 0 && ', '}<Name text={name} /></>)}{gone.size > mostGone && ` and ${gone.size - mostGone} more`}.</p>}
       {tools.value?.length === 0 && <p>This site has no tools now. <code>pagetools check</code> says what its page declares, and what is wrong with it.</p>}
       {all.length > 0 && (
         <div class="columns tools">
