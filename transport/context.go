@@ -21,6 +21,7 @@ type info struct {
 	err         *bridge.Error // what the reply said
 	gaveUp      bool
 	jsonRPC     bool // errors have the form of JSON-RPC
+	public      string
 }
 
 type infoKey struct{}

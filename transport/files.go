@@ -21,7 +21,7 @@ type FileBody struct {
 	URL    string           `json:"url,omitempty"`
 }
 
-// FilesOf returns the public form of the files of a call, with addresses as the request has them.
+// FilesOf returns the public form of the files of a call, with addresses that begin as [Base] says.
 func FilesOf(r *http.Request, all []bridge.File) []FileBody {
 	bodies := make([]FileBody, len(all))
 	for i, f := range all {
@@ -33,8 +33,12 @@ func FilesOf(r *http.Request, all []bridge.File) []FileBody {
 	return bodies
 }
 
-// Base returns the address by which a request came, up to the host.
+// Base returns the address that links of a reply begin with, up to the host: the public URL, where there is
+// one, for who came through it or from elsewhere, and else that by which the request came.
 func Base(r *http.Request) string {
+	if in := infoOf(r.Context()); in != nil && in.public != "" && !IsLocal(r) {
+		return in.public
+	}
 	if r.TLS != nil {
 		return "https://" + r.Host
 	}

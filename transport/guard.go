@@ -62,7 +62,7 @@ func Guard(next http.Handler, o Options) http.Handler {
 // ServeHTTP guards one request.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	in := &info{id: g.newID(r), given: givenID(r), caller: nobody(), started: time.Now(),
-		jsonRPC: g.o.speaksRPC(r.URL.Path)}
+		jsonRPC: g.o.speaksRPC(r.URL.Path), public: g.o.PublicURL}
 	rec := &recorder{ResponseWriter: w, timeout: g.o.WriteTimeout}
 	r = r.WithContext(context.WithValue(r.Context(), infoKey{}, in))
 	h := w.Header()

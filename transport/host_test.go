@@ -75,6 +75,32 @@ func TestPublicURL(t *testing.T) {
 	own.raw(t, "GET / HTTP/1.1\r\nHost: localhost:9\r\n\r\n").wantStatus(t, 200)
 }
 
+// TestLinksFromElsewhere (reach 2): links begin with the public URL for who comes through it or through a proxy, whatever Host that
+// writes, and for who is on this machine with the address that they used.
+func TestLinksFromElsewhere(t *testing.T) {
+	t.Parallel()
+	links := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		size := int64(1)
+		transport.LinkFiles(w, r, []bridge.File{{ID: "F", Name: "a", Bytes: size}})
+		_, _ = w.Write([]byte(transport.Base(r)))
+	})
+	callers := []transport.Credential{{Caller: bridge.Caller{Name: "agent"}, Token: "secret"}}
+	for public, heads := range map[string]map[string]string{
+		"https://tools.example": {"Host: tools.example": "https://tools.example", "Host: tools.example:443\r\nX-Forwarded-Proto: http": "https://tools.example",
+			"Host: 127.0.0.1:PORT\r\nX-Forwarded-For: 192.0.2.1": "https://tools.example", "Host: 127.0.0.1:PORT": "http://127.0.0.1:PORT", "Host: localhost:PORT": "http://localhost:PORT"},
+		"": {"Host: 127.0.0.1:PORT": "http://127.0.0.1:PORT", "Host: 127.0.0.1:PORT\r\nX-Forwarded-For: 192.0.2.1": "http://127.0.0.1:PORT"},
+	} {
+		s := serve(t, links, transport.Options{PublicURL: public, Callers: callers})
+		for head, want := range heads {
+			got := s.raw(t, "GET / HTTP/1.1\r\n"+head+"\r\nAuthorization: Bearer secret\r\n\r\n")
+			want = strings.ReplaceAll(want, "PORT", s.port)
+			if link := got.Header.Get("Link"); got.body != want || !strings.HasPrefix(link, "<"+want+"/files/F>") {
+				t.Errorf("%q at %q: %s and %s, want %s", head, public, got.body, link, want)
+			}
+		}
+	}
+}
+
 // TestIsLocal: only a request that came straight from this machine, under its name, is local.
 func TestIsLocal(t *testing.T) {
 	t.Parallel()

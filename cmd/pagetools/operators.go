@@ -140,7 +140,8 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 	o.links.Public = string(p.conf.ConsolePublicURL)
 	options := console.Options{Done: o.done, Log: p.log, Words: optionWords, Links: &o.links, Node: o.inbox.node(),
 		Version: ownVersion(), Start: who.plan.start, Facts: who.factsOf(a),
-		Compare: compareVersions, Audit: auditOf(a.Memory()), Callers: who.faces.Callers, RuleAt: who.ruleAt, Pages: a, Traces: a.Traces, Records: &p.records}
+		Compare: compareVersions, Audit: auditOf(a.Memory()), Callers: who.faces.Callers, RuleAt: who.ruleAt, Pages: a, Traces: a.Traces, Records: &p.records,
+		Scenario: func(s bridge.Site, call bridge.Observed) ([]byte, error) { return kit.ScenarioOf(s.Target, call) }}
 	if n := who.plan.node; n != nil {
 		options.Node = n.name
 		options.Cluster = func(ctx context.Context) any { return n.cluster.Status(ctx) }

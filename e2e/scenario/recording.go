@@ -163,7 +163,7 @@ func (r *Recording) Text() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	head := "# Written by pagetools record.\n"
+	head := "# Written by pagetools.\n"
 	if names := r.Variables(); names != nil {
 		head += "# Set these variables of the environment before it runs: " + strings.Join(names, ", ") + "\n"
 	}

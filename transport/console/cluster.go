@@ -26,5 +26,8 @@ func features(f *Face, c bridge.Caller) []string {
 	if f.cluster != nil && c.Sites == nil {
 		all = append(all, clusterFeature)
 	}
+	if f.scenario != nil {
+		all = append(all, "scenario")
+	}
 	return all
 }

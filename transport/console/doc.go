@@ -6,7 +6,7 @@
 //	GET  /api/questions/{id}  one of them, with the inputSchema of arguments that may be changed; {} when it is not open any more
 //	GET  /api/me              {"name","rights","sites","node","version","features","until","login","start"}
 //	GET  /api/events          the one stream, below
-//	GET  /api/sites           {"items":[{"node","name","target","origin","kind","state","version","tools","findings","engine","endpoint","token"}],"next"}
+//	GET  /api/sites           {"items":[{"node","name","target","origin","domain","kind","state","version","tools","findings","engine","endpoint","token"}],"next"}
 //	                          of all nodes; "missing" has those that did not answer
 //	GET  /api/sites/{s}/tools     {"items":[{"name","title","description","schema","terms","findings",…}],"next"}, as they are known now
 //	GET  /api/sites/{s}/findings  {"items":[{"rule","tool","message","refused"}],"next"}: what its author should know
@@ -30,14 +30,18 @@
 //	                          secrets; they are for who may answer, and the former for these people
 //	GET  /api/calls/{id}/trace    a trace for Playwright's viewer, as a zip archive: stages, questions, and, where they are there,
 //	                          arguments and result, and what was recorded of the page: pictures, console, network
+//	GET  /api/calls/{id}/scenario  one that ended, and whose arguments are kept, as a file for pagetools test: the same call, which must
+//	                          come to the same end. Where the features in /api/me have "scenario"
 //	GET  /api/calls/{id}/har      the requests of its page as HAR 1.2, where that was recorded: without bodies, cookies and logins
 //	GET  /api/calls/{id}/page     {"items":[{"at","took","kind","bad","text"}],"next":null}: what its page did, in the order of time, where
 //	                          that was recorded; kind is request, console, question or progress, took is in milliseconds
 //	GET  /api/calls/{id}/picture/before  its page before the tool ran, as a PNG, and /after it, where that was recorded
 //	POST /api/calls/{id}/cancel   ends one
-//	GET  /api/stats           {"items":[{"node","samples":[{"at","ok","refused","error","p50","p95","questions","running"}],
-//	                          "sites":{NAME:[{"at","calls","errors"}]}}],"next","missing"}: the calls that ended in each second and, of
-//	                          each site, in each minute of the last 15; p50 and p95 are of how long they took, in milliseconds
+//	GET  /api/stats           {"items":[{"node","samples":[{"at","ok","refused","error","p50","p95","questions","running","held","spare","queued",
+//	                          "pss"}],"sites":{NAME:[{"at","calls","errors"}]}}],"next","missing"}: the calls that ended in each second
+//	                          and, of each site, in each minute of the last 15; p50 and p95 are of how long they took, in milliseconds;
+//	                          held and spare count pages, queued the calls that wait for one, and pss has the bytes of the browsers,
+//	                          which are weighed every 15 s while there is a stream; 0 is not known
 //	GET  /files/{id}          a file that a page saved in a call that its reader made
 //	GET  /api/policy          ?site=&tool=&caller=&input=: {"level","layer","reason","mode","rule","layers","standing","refused",…}, what would
 //	                          become of such a call now; input, arguments in JSON, may be missing. Nothing comes of asking

@@ -44,6 +44,9 @@ type Options struct {
 	// Compare returns how the tools of one webtool document differ from those of another, by meaning;
 	// nil finds no difference.
 	Compare func(before, now json.RawMessage) ([]Change, error)
+	// Scenario writes a call of a site as a file of the test kit; nil writes none. Its error says why there
+	// is none, without a full stop.
+	Scenario func(s bridge.Site, call bridge.Observed) ([]byte, error)
 	// Pages tells of the browsers; nil knows none.
 	Pages Pages
 	// Audit reads the audit of the data folder; nil where there is none.
@@ -85,6 +88,7 @@ type Face struct {
 	records *Records
 
 	compare  func(before, now json.RawMessage) ([]Change, error)
+	scenario func(bridge.Site, bridge.Observed) ([]byte, error)
 	audit    *Audit
 	auditing auditing
 
@@ -98,11 +102,12 @@ type Face struct {
 // New makes the face of a bridge.
 func New(b *bridge.Bridge, o Options) *Face {
 	f := &Face{b: b, done: o.Done, version: o.Version, start: o.Start, facts: o.Facts, peers: o.Peers, named: o.Named, words: o.Words,
-		pages: o.Pages, traces: o.Traces, compare: o.Compare, audit: o.Audit, callers: o.Callers, ruleAt: o.RuleAt, node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, cluster: o.Cluster, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
+		pages: o.Pages, traces: o.Traces, compare: o.Compare, scenario: o.Scenario, audit: o.Audit, callers: o.Callers, ruleAt: o.RuleAt, node: o.Node, logins: o.Logins, links: cmp.Or(o.Links, &Links{}), connections: o.Connections, cluster: o.Cluster, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
 	if f.callers == nil {
 		f.callers = func() []bridge.Caller { return nil }
 	}
 	f.hub, f.records = &hub{face: f}, cmp.Or(o.Records, &Records{})
+	f.records.of(o.Pages)
 	return f
 }
 

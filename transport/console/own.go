@@ -17,6 +17,12 @@ type questionJSON struct {
 	Node string `json:"node"`
 	Call string `json:"call"`
 	bridge.OpenQuestion
+
+	Domain string `json:"domain"` // the registrable part of its origin's host; "" is none
+}
+
+func questionOf(node, call string, q *bridge.OpenQuestion) questionJSON {
+	return questionJSON{node, call, *q, domainOf(q.Origin)}
 }
 
 // closedJSON says that a question is not open any more. AnsweredBy is "" when it expired, or its
@@ -51,6 +57,7 @@ type ownNode struct {
 	calls    map[string]bridge.RunState   // by the call's id
 	sessions map[string]item              // by id
 	tools    map[string]map[string]string // digests, by site and name
+	weighed  time.Time                    // when the browsers were
 }
 
 // gatherOwn follows this process until ctx ends.
@@ -94,7 +101,7 @@ func (o *ownNode) snapshot(ctx context.Context, runs []bridge.RunState) {
 		o.calls[s.Call] = s
 		open[ofCalls][s.Call] = item{s.Site, mustJSON(callOf(o.face.node, &s))}
 		if s.Question != nil {
-			open[ofQuestions][s.Question.ID] = item{s.Site, mustJSON(questionJSON{o.face.node, s.Call, *s.Question})}
+			open[ofQuestions][s.Question.ID] = item{s.Site, mustJSON(questionOf(o.face.node, s.Call, s.Question))}
 		}
 	}
 	for _, site := range o.face.b.Sites(everyone) {
@@ -138,11 +145,11 @@ func (o *ownNode) question(ctx context.Context, s, was bridge.RunState) {
 	if s.Question == nil {
 		return
 	}
-	x := &item{s.Site, mustJSON(questionJSON{o.face.node, s.Call, *s.Question})}
+	x := &item{s.Site, mustJSON(questionOf(o.face.node, s.Call, s.Question))}
 	switch {
 	case was.Question == nil || was.Question.ID != s.Question.ID:
 		o.note(ctx, o.face.node, event{name: evOpened, site: s.Site, data: x.data}, ofQuestions, s.Question.ID, x)
-	case !slices.Equal(x.data, mustJSON(questionJSON{o.face.node, s.Call, *was.Question})):
+	case !slices.Equal(x.data, mustJSON(questionOf(o.face.node, s.Call, was.Question))):
 		o.note(ctx, o.face.node, event{name: evChanged, site: s.Site, data: x.data}, ofQuestions, s.Question.ID, x)
 	}
 }

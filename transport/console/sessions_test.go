@@ -190,7 +190,7 @@ func TestSessions(t *testing.T) {
 	s.mu.Lock()
 	s.state = "starting"
 	s.mu.Unlock()
-	if ev := stream.next(t); ev.event != "browser" || !strings.Contains(ev.text, `"node":"here","browsers":[{"node":"here","name":"pool","max":7,"state":"starting"`) || !strings.Contains(ev.text, `"tabs":0`) {
+	if ev := stream.until(t, "browser"); !strings.Contains(ev.text, `"node":"here","browsers":[{"node":"here","name":"pool","max":7,"state":"starting"`) || !strings.Contains(ev.text, `"tabs":0`) {
 		t.Errorf("of the browser it tells %s %s", ev.event, ev.text)
 	}
 }
@@ -207,5 +207,13 @@ func TestDomains(t *testing.T) {
 		if _, body := p.as(t, viewing, http.MethodGet, "/api/sessions", ""); !strings.Contains(body, `"domain":"`+want+`"`) {
 			t.Errorf("of %s it says %s", address, body)
 		}
+	}
+	p.asks(t)
+	const want = `"domain":"site.example"`
+	if ev := p.events(t, viewing, "").next(t); !strings.Contains(string(ev.data["questions"]), want) || !strings.Contains(string(ev.data["sites"]), want) {
+		t.Errorf("questions and sites are %s", ev.text)
+	}
+	if _, body := p.as(t, viewing, http.MethodGet, "/api/sites/shop/tools", ""); !strings.Contains(body, want) {
+		t.Errorf("the tools are %s", body)
 	}
 }

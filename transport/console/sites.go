@@ -33,7 +33,8 @@ type siteJSON struct {
 	Name     string `json:"name"`
 	Target   string `json:"target"`
 	Origin   string `json:"origin"`
-	Kind     string `json:"kind"` // page, api or folder
+	Domain   string `json:"domain"` // the registrable part of the host of its origin, or else of its target; "" is none
+	Kind     string `json:"kind"`   // page, api or folder
 	State    string `json:"state"`
 	Version  string `json:"version"`
 	Tools    int    `json:"tools"`
@@ -47,7 +48,7 @@ type siteJSON struct {
 
 // siteOf returns a site as it is now, and the digests of its tools by name.
 func (f *Face) siteOf(ctx context.Context, s bridge.Site) (siteJSON, map[string]string) {
-	out := siteJSON{Node: f.node, Name: s.Name, Target: s.Target, Origin: s.Origin, Kind: "page"}
+	out := siteJSON{Node: f.node, Name: s.Name, Target: s.Target, Origin: s.Origin, Domain: domainOf(cmp.Or(s.Origin, s.Target)), Kind: "page"}
 	switch {
 	case s.API:
 		out.Kind = "api"
@@ -103,6 +104,7 @@ type toolJSON struct {
 	Annotations  json.RawMessage  `json:"annotations"`  // null where it has none
 	Digest       string           `json:"digest"`
 	Origin       string           `json:"origin"`
+	Domain       string           `json:"domain"` // as of a site
 	Frame        string           `json:"frame,omitempty"`
 	Terms        termsJSON        `json:"terms"`
 	Findings     []bridge.Finding `json:"findings"`
@@ -128,7 +130,7 @@ func (f *Face) listTools(w http.ResponseWriter, r *http.Request, c bridge.Caller
 	for i, t := range list.Tools {
 		terms := list.Terms(t)
 		all[i] = toolJSON{Node: f.node, Name: t.Name(), Title: t.Title(), Description: t.Description(), Schema: t.InputSchema(), OutputSchema: t.OutputSchema(),
-			Annotations: t.Annotations(), Digest: t.Digest(), Origin: t.Origin(), Frame: t.Frame(), Findings: []bridge.Finding{},
+			Annotations: t.Annotations(), Digest: t.Digest(), Origin: t.Origin(), Domain: domainOf(t.Origin()), Frame: t.Frame(), Findings: []bridge.Finding{},
 			Terms: termsJSON{terms.Level.String(), terms.Reason, terms.ReadsOnly, terms.Destructive, terms.Untrusted}}
 		for _, found := range list.Catalog.Findings() {
 			if found.Tool == text.Brief(t.Name(), maxName) {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -19,7 +20,9 @@ const (
 )
 
 // sampleJSON counts the calls that ended in one second. P50 and P95 tell how long they took, in
-// milliseconds; Questions and Running count what was open at the last change in that second.
+// milliseconds; Questions and Running count what was open at the last change in that second, Held, Spare
+// and Queued the pages as its first call changed. PSS has the bytes of the browsers as they were weighed last, while
+// somebody watches; 0 is not known.
 type sampleJSON struct {
 	At        time.Time `json:"at"`
 	OK        int       `json:"ok"`
@@ -29,6 +32,10 @@ type sampleJSON struct {
 	P95       int64     `json:"p95"`
 	Questions int       `json:"questions"`
 	Running   int       `json:"running"`
+	Held      int       `json:"held"`
+	Spare     int       `json:"spare"`
+	Queued    int       `json:"queued"`
+	PSS       uint64    `json:"pss"`
 }
 
 // minuteJSON counts the calls of a site that ended in one minute; Errors counts those of status error.
@@ -49,6 +56,8 @@ type statsJSON struct {
 // stats counts calls as Records take them. The lock of Records guards it.
 type stats struct {
 	known              func(site string) bool // of whose calls minutes are kept
+	pages              Pages                  // nil has none
+	pss                uint64
 	samples            []sampleJSON
 	took               []int64 // of the last sample, in milliseconds
 	sites              map[string][]minuteJSON
@@ -103,7 +112,12 @@ func (st *stats) sample(at time.Time) *sampleJSON {
 	}
 	st.summarize()
 	st.took = st.took[:0]
-	st.samples = append(st.samples, sampleJSON{At: at})
+	next := sampleJSON{At: at, Questions: st.questions, Running: st.running, PSS: st.pss}
+	if st.pages != nil {
+		p := st.pages.Pool()
+		next.Held, next.Spare, next.Queued = p.Held, p.Spare, p.Queued
+	}
+	st.samples = append(st.samples, next)
 	old := at.Add(-keptSeconds * time.Second)
 	st.samples = slices.DeleteFunc(st.samples, func(s sampleJSON) bool { return !s.At.After(old) })
 	return &st.samples[len(st.samples)-1]
@@ -184,11 +198,48 @@ func (x callsFace) listStats(w http.ResponseWriter, r *http.Request, c bridge.Ca
 	page(w, r, all, func(s statsJSON) string { return s.Node }, late...)
 }
 
-// statsEvery sets how often the stream tells what changed.
-const statsEvery = time.Second
+// of sets the pages that the samples count.
+func (rs *Records) of(pages Pages) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.stats.pages = pages
+}
+
+// lookAtPages begins a sample where the pages are others than in the last one, or their browsers weigh
+// something else.
+func (rs *Records) lookAtPages(at time.Time, pss uint64) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	st := &rs.stats
+	if st.pages == nil {
+		return
+	}
+	var was sampleJSON
+	if last := len(st.samples) - 1; last >= 0 {
+		was = st.samples[last]
+	}
+	p := st.pages.Pool()
+	if st.pss = cmp.Or(pss, st.pss); p.Held != was.Held || p.Spare != was.Spare || p.Queued != was.Queued || st.pss != was.PSS {
+		s := st.sample(at)
+		s.Held, s.Spare, s.Queued, s.PSS = p.Held, p.Spare, p.Queued, st.pss
+		st.changes++
+	}
+}
+
+// statsEvery sets how often the stream tells what changed, weighEvery how often browsers are weighed for
+// that: it costs them and us something.
+const statsEvery, weighEvery = time.Second, 15 * time.Second
 
 // tellStats tells the newest second, and the two newest minutes of each site, when they changed.
 func (o *ownNode) tellStats(ctx context.Context, at time.Time, before int64) int64 {
+	var pss uint64
+	if o.face.pages != nil && at.Sub(o.weighed) >= weighEvery {
+		o.weighed = at
+		for _, b := range o.face.pages.BrowserStates(true) {
+			pss += b.Memory
+		}
+	}
+	o.face.records.lookAtPages(at, pss)
 	now, changes := o.face.records.statsOf(o.face.node, at, 1, 2)
 	if changes != before {
 		o.note(ctx, o.face.node, event{name: evStats, data: mustJSON(now)}, "", "", nil)

@@ -12,9 +12,9 @@ import (
 )
 
 // TestStats: calls are counted by how they ended, by second and by site, once each, also those that a
-// person refuses; names that callers made up are no sites, and who sees some sites gets theirs alone.
+// person refuses; pages are counted, and browsers weighed while there is a stream; names that callers made up are no sites, and who sees some sites gets theirs alone.
 func TestStats(t *testing.T) {
-	p := servePage(t, memory(t), console.Options{Records: &console.Records{}})
+	p := servePage(t, memory(t), console.Options{Records: &console.Records{}, Pages: &scripted{state: "running"}})
 	e := p.events(t, viewing, "")
 	e.next(t)
 	p.do(t, "shop", "find", "")
@@ -30,7 +30,7 @@ func TestStats(t *testing.T) {
 	var got struct {
 		Items []struct {
 			Node    string
-			Samples []struct{ OK, Refused, Error, Questions, Running int }
+			Samples []struct{ OK, Refused, Error, Questions, Running, Held, Spare, Queued int }
 			Sites   map[string][]struct {
 				At            time.Time
 				Calls, Errors int
@@ -50,7 +50,7 @@ func TestStats(t *testing.T) {
 	for _, s := range got.Items[0].Samples {
 		ok, refused, failed = ok+s.OK, refused+s.Refused, failed+s.Error
 	}
-	if last := got.Items[0].Samples[len(got.Items[0].Samples)-1]; ok != 2 || refused != 1 || failed != 2 || last.Questions != 1 || last.Running != 1 {
+	if last := got.Items[0].Samples[len(got.Items[0].Samples)-1]; ok != 2 || refused != 1 || failed != 2 || last.Questions != 1 || last.Running != 1 || last.Held != 4 || last.Spare != 1 || last.Queued != 2 {
 		t.Errorf("the samples are %s", body)
 	}
 	calls, errors := 0, 0
@@ -68,5 +68,8 @@ func TestStats(t *testing.T) {
 	}
 	if ev := e.until(t, "stats"); ev.get("node") != "here" || !strings.Contains(ev.text, `"sites":{"shop":[`) {
 		t.Errorf("the stream tells %s", ev.text)
+	}
+	if body := read(viewing); !strings.Contains(body, `"pss":1073741824`) {
+		t.Errorf("what the browsers weigh is not in %s", body)
 	}
 }

@@ -77,6 +77,7 @@ func (f tracesFace) routes() []transport.Route {
 		transport.Get("/api/calls/{id}/trace", f.ofCall(f.trace)),
 		transport.Get("/api/calls/{id}/har", f.ofCall(f.har)),
 		transport.Get("/api/calls/{id}/page", f.ofCall(f.did)),
+		transport.Get("/api/calls/{id}/scenario", f.ofCall(callAsScenario(f.Face))),
 		transport.Get("/api/calls/{id}/picture/{when}", f.ofCall(f.picture)),
 		{Pattern: "/api/sessions/{id}/record", Methods: map[string]http.HandlerFunc{http.MethodPost: answeringAt(f.Face, f.record)}},
 		transport.Get("/api/sessions/{id}/har", answeringAt(f.Face, f.sessionHAR)),

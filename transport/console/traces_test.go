@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -81,11 +82,19 @@ func TestTraces(t *testing.T) {
 	there := other{transport.Trusted(transport.NewMux(console.New(b, console.Options{Done: over, Node: "there", Traces: elsewhere, Records: records}).Routes()...), person, transport.Options{})}
 	tapes, s := &taped{calls: map[string]console.Recorded{}}, &scripted{state: "running"}
 	p := servePageOf(t, memory(t), console.Options{Traces: tapes, Records: &console.Records{},
+		Scenario: func(s bridge.Site, o bridge.Observed) ([]byte, error) {
+			if string(o.Call.Input.Text()) == `{"q":7}` {
+				return nil, errors.New("seven")
+			}
+			return fmt.Appendf(nil, "%s: %s %s %s", s.Target, o.Tool.Name(), o.Call.Input.Text(), o.End.Data), nil
+		},
 		Peers: func() map[string]http.RoundTripper { return map[string]http.RoundTripper{"there": there} }}, bridge.Options{Sessions: s})
 	ada := p.login(t, "ada")
 
 	id := p.made(t, ada, `{"site":"shop","tool":"find","input":{"q":"tea"},"key":"k1","record":true}`)
 	p.became(t, ada, id, "ended")
+	seven := p.made(t, ada, `{"site":"shop","tool":"find","input":{"q":7},"key":"k3"}`)
+	p.became(t, ada, seven, "ended")
 	if _, err := b.Do(t.Context(), &bridge.Call{Site: "garden", Tool: "dig", ID: "FAR\"x", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)}); err != nil {
 		t.Fatal(err)
 	}
@@ -114,6 +123,12 @@ func TestTraces(t *testing.T) {
 		{answerer, http.MethodGet, "/api/calls/" + id + "/picture/before", "", 200, "png before"},
 		{answerer, http.MethodGet, "/api/calls/" + id + "/picture/after", "", 404, "no such picture"},
 		{answerer, http.MethodGet, "/api/calls/" + id + "/picture/else", "", 404, "no such picture"},
+		{answerer, http.MethodGet, "/api/calls/" + id + "/scenario", "", 200, `https://shop.example/: find {"q":"tea"} `},
+		{viewing, http.MethodGet, "/api/calls/" + id + "/scenario", "", 403, `"right":"answer"`},
+		{agent, http.MethodGet, "/api/calls/" + id + "/scenario", "", 403, `"right":"answer"`},
+		{answerer, http.MethodGet, "/api/calls/" + seven + "/scenario", "", 409, "No scenario can be written of this call: seven."},
+		{answerer, http.MethodGet, "/api/calls/FAR%22x/scenario", "", 404, "This process writes no scenarios."},
+		{viewing, http.MethodGet, "/api/me", "", 200, `"scenario"]`},
 		{viewing, http.MethodGet, "/api/calls/" + id + "/trace", "", 403, `"right":"answer"`},
 		{viewing, http.MethodGet, "/api/calls/" + id + "/har", "", 403, `"right":"answer"`},
 		{viewing, http.MethodGet, "/api/calls/" + id + "/picture/before", "", 403, `"right":"answer"`},

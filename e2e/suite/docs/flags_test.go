@@ -24,7 +24,6 @@ var mayName = []struct{ file, literal, why string }{
 	{"session/cdp/chrome/proc_linux.go", "--user-data-dir=", "a flag of the browser"},
 	{"session/cdp/chrome/proc_windows.go", "--remote-debugging-io-pipes=", "a flag of the browser"},
 	{"e2e/scenario/draft.go", "pagetools init wrote", "a file says which program wrote it"},
-	{"e2e/scenario/recording.go", "# Written by pagetools record.", "a file says which program wrote it"},
 	{"e2e/scenario/scenario.go", "rules of pagetools check", "the name of a set of rules"},
 	{"bridge/store/postgres/postgrestest/server.go", "", "flags of other programs"},
 	{"bridge/store/mark.go", "pagetools audit ", "what a signature is for"},

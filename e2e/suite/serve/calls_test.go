@@ -1,7 +1,12 @@
 package serve_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,6 +15,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/bridgetest"
 	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/bridge/store"
+	"github.com/pagetools/pagetools/e2e/suite"
+	"github.com/pagetools/pagetools/e2e/suite/docs"
 	"github.com/pagetools/pagetools/transport/console"
 )
 
@@ -172,4 +179,104 @@ func TestCallsOnNarrowScreens(t *testing.T) {
 	page.until(t, focused+".dataset.id === 'F997' && document.querySelector('.virtual').scrollTop < 100")
 	page.eval(t, "(document.documentElement.style.fontSize = '175%', '')")
 	page.clean(t, "large text")
+}
+
+// countedCalls are the calls of a process by how they ended, and the pages that are held.
+type countedCalls struct{ OK, Refused, Error, Held int }
+
+// inStats reads what the operators' page counts: calls are summed, pages are as in the newest second.
+func inStats(t *testing.T, s *suite.Server) (sum countedCalls) {
+	t.Helper()
+	var stats struct {
+		Items []struct{ Samples []countedCalls }
+	}
+	if r := s.As(t, s.Ready.Console.Token, http.MethodGet, s.Ready.Console.URL+"/api/stats", ""); json.Unmarshal(r.Body, &stats) != nil || len(stats.Items) != 1 {
+		t.Fatalf("the stats are %s", r.Body)
+	}
+	for _, one := range stats.Items[0].Samples {
+		sum = countedCalls{sum.OK + one.OK, sum.Refused + one.Refused, sum.Error + one.Error, one.Held}
+	}
+	return sum
+}
+
+// inMetrics reads the same in /metrics.
+func inMetrics(t *testing.T, s *suite.Server) (sum countedCalls) {
+	t.Helper()
+	body := s.As(t, "", http.MethodGet, s.URL+"/metrics", "").Body
+	for _, line := range regexp.MustCompile(`(?m)^pagetools_(?:calls_total\{code="(\w*)",outcome="(\w+)",site="\w*"\}|pages_(held)) (\d+)$`).FindAllSubmatch(body, -1) {
+		n, err := strconv.Atoi(string(line[4]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch code := string(line[1]); {
+		case string(line[3]) != "":
+			sum.Held = n
+		case string(line[2]) == "ok":
+			sum.OK += n
+		case code == "APPROVAL_DENIED" || code == "APPROVAL_REQUIRED" || code == "RATE_LIMIT":
+			sum.Refused += n
+		default:
+			sum.Error += n
+		}
+	}
+	return sum
+}
+
+// TestStatsAgreeWithMetrics: the operators' page counts the same calls and pages as /metrics.
+func TestStatsAgreeWithMetrics(t *testing.T) {
+	t.Parallel()
+	s, _ := operators(t, filepath.Join(docs.Root(t), "examples", "stampdb"))
+	asked := waits(s, "add-stamp", `{"name":"Basel Dove","description":"Three colours","year":1845}`)
+	var list struct{ Questions []struct{ ID string } }
+	suite.Eventually(t, suite.ReplyWithin, "the call asks", func() bool {
+		r := s.As(t, s.Ready.Console.Token, http.MethodGet, s.Ready.Console.URL+"/api/questions", "")
+		return json.Unmarshal(r.Body, &list) == nil && len(list.Questions) == 1
+	})
+	s.As(t, s.Ready.Console.Token, http.MethodPost, s.Ready.Console.URL+"/api/questions/"+list.Questions[0].ID, `{"ok":false}`)
+	if r := <-asked; !strings.Contains(string(r.Body), "APPROVAL_DENIED") {
+		t.Fatalf("the call that was refused is %s", r.Body)
+	}
+	s.Ask("/webtools/site", `{"sessionId":"me","action":"none","request":{}}`)
+	suite.Eventually(t, suite.ReplyWithin, "what the page counts is what /metrics has", func() bool {
+		if r := s.Ask("/webtools/site", `{"sessionId":"me","action":"list-stamps","request":{}}`); r.Status != http.StatusOK {
+			t.Fatalf("the call is %s", r.Body)
+		}
+		shown, measured := inStats(t, s), inMetrics(t, s)
+		t.Logf("%+v %+v", shown, measured)
+		return shown == measured && shown.OK > 0 && shown.Refused == 1 && shown.Error == 1 && shown.Held == 1
+	})
+}
+
+// TestSavedScenarios: a call that was made is a scenario that makes it again, and that another page of the site does
+// not pass.
+func TestSavedScenarios(t *testing.T) {
+	folder := suite.TempDir(t)
+	page := func(sum string) {
+		t.Helper()
+		text := `<script>document.modelContext.registerTool({name: 'add', description: 'adds', annotations: {readOnlyHint: true},
+			inputSchema: {type: 'object', properties: {a: {type: 'number'}, b: {type: 'number'}, pin: {type: 'string', format: 'password'}}},
+			execute: ({a, b}) => ({sum: ` + sum + `, words: 'it\'s "$HOME" ${x} \u202e'})})</script>`
+		if err := os.WriteFile(filepath.Join(folder, "index.html"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page("a + b")
+	s, _ := operators(t, folder, "--console-payloads", "all")
+	r := s.Ask("/webtools/site", `{"action":"add","request":{"a":1.10,"b":9007199254740991,"pin":"hunter2"}}`)
+	if r.Status != http.StatusOK {
+		t.Fatalf("the call is %s", r.Body)
+	}
+	var saved suite.Reply
+	suite.Eventually(t, suite.ReplyWithin, "the call is remembered", func() bool {
+		saved = s.As(t, s.Ready.Console.Token, http.MethodGet, s.Ready.Console.URL+"/api/calls/"+r.Header.Get("Pagetools-Request-Id")+"/scenario", "")
+		return saved.Status == http.StatusOK
+	})
+	if text := string(saved.Body); strings.Contains(text, "hunter2") || !strings.Contains(text, "${env.ADD_PIN}") || !strings.Contains(text, "1.10") || !strings.Contains(text, "9007199254740991") {
+		t.Errorf("the scenario is\n%s", text)
+	}
+	file := suite.WriteFile(t, "saved.webtool.yaml", string(saved.Body))
+	t.Setenv("ADD_PIN", "hunter2") // which the file names
+	suite.PagetoolsRun(t, 0, "test", file)
+	page("a - b")
+	suite.PagetoolsRun(t, 1, "test", file)
 }

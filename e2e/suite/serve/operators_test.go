@@ -128,7 +128,7 @@ func (x *scripted) answered() int {
 func asking(n int, more map[string]any) map[string]any {
 	q := map[string]any{
 		"node": "here", "id": fmt.Sprintf("Q%02d", n), "kind": "approve", "title": fmt.Sprintf("Run add-stamp %d", n), "detail": "Adds a stamp to the collection.", "tool": "add-stamp",
-		"input": map[string]any{"name": "Penny Black", "year": 1840, "password": "hunter2"}, "origin": "https://stamps.example", "site": fmt.Sprintf("stamps%d", n%3), "caller": fmt.Sprintf("agent%d", n%3),
+		"input": map[string]any{"name": "Penny Black", "year": 1840, "password": "hunter2"}, "origin": "https://www.stamps.example", "domain": "stamps.example", "site": fmt.Sprintf("stamps%d", n%3), "caller": fmt.Sprintf("agent%d", n%3),
 		"since": time.Now().Format(time.RFC3339), "expiresAt": time.Now().Add(5*time.Minute + time.Duration(n)*time.Second).Format(time.RFC3339), "session": "s1", "always": true, "picture": false,
 	}
 	for name, value := range more {
@@ -255,6 +255,9 @@ func TestInboxThemes(t *testing.T) {
 		}
 		if first := page.eval(t, "document.querySelector('.row .severity').textContent"); first != "▲ destructive" {
 			t.Errorf("the first row is %q", first)
+		}
+		if bold := page.eval(t, "document.querySelector('.card .meta strong').textContent + document.querySelector('nav a[href=\"#/live\"]').innerText"); bold != "stamps.exampleLive 1" {
+			t.Errorf("%s: of the address and of pages that wait it shows %q", name, bold)
 		}
 		page.until(t, "document.querySelector('.card .shown figcaption')?.textContent !== ''")
 		page.clean(t, name)

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -159,7 +161,15 @@ func TestAuditOnThePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := newShop(t, kept, bridge.SiteOptions{}, console.Options{Audit: auditIn(kept)})
+	var full atomic.Bool
+	audited := auditIn(kept)
+	audited.Healthy = func() error {
+		if full.Load() {
+			return errors.New("no space left")
+		}
+		return kept.Audit.Healthy()
+	}
+	x := newShop(t, kept, bridge.SiteOptions{}, console.Options{Audit: audited})
 	for range 2 {
 		if _, err := x.b.Do(t.Context(), &bridge.Call{ID: "CALL-OF-ADA", Site: "shop", Tool: "find", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)}); err != nil {
 			t.Fatal(err)
@@ -172,6 +182,8 @@ func TestAuditOnThePage(t *testing.T) {
 	page.until(t, "document.body.innerText.includes('No call waits')")
 	page.press(t, "g", "a")
 	page.until(t, focused+".id === 'audit-title' && document.body.innerText.includes('Nobody has verified it since this process began.')")
+	nav := "document.querySelector('nav a[href=\"#/audit\"]').textContent"
+	page.until(t, nav+" === 'Audit ✓, all records are written'")
 	page.clean(t, "before")
 	page.press(t, "Tab", "Enter")
 	page.until(t, "document.body.innerText.includes('✓ Unbroken: 4 records in 1 chain are as they were written') && document.body.innerText.includes('Every call that began has an outcome.')")
@@ -206,6 +218,8 @@ func TestAuditOnThePage(t *testing.T) {
 	page.eval(t, "(document.documentElement.dataset.theme = 'dark', '')")
 	page.clean(t, "a break")
 	page.shot(t, "audit-broken-dark")
+	full.Store(true)
+	page.until(t, nav+" === 'Audit ✕, not all records can be written'")
 	if err := os.WriteFile(files[0], content, 0o600); err != nil {
 		t.Fatal(err)
 	}

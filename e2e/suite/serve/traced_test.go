@@ -93,7 +93,7 @@ func TestTracesOnThePage(t *testing.T) {
 	pages := newScriptedPages(t)
 	kept := newTapes(pages.png)
 	_, login := serveRouter(t, bridgetest.NewRouter().Add("shop", shopTools()...), store.Memory(store.Options{}), bridge.Options{Sessions: pages, Recorder: kept},
-		console.Options{Pages: pages, Traces: kept})
+		console.Options{Pages: pages, Traces: kept, Scenario: func(_ bridge.Site, o bridge.Observed) ([]byte, error) { return []byte("scenario of " + o.Tool.Name()), nil }})
 	pages.set(bridge.Pool{}, bridge.SessionState{ID: "one", Caller: "agent", Site: "shop", Session: "first\u202e", Since: time.Now(), Used: time.Now()})
 	page := showInBrowser(t, browserOf(t, 1280, 800), login(), "#inbox-title")
 	page.eval(t, saves)
@@ -119,6 +119,8 @@ func TestTracesOnThePage(t *testing.T) {
 	took(`.zip: trace of find with {"q":"tea"}`)
 	page.press(t, "Tab", "Enter")
 	took(".har: har of ")
+	page.press(t, "Tab", "Enter")
+	took(".webtool.yaml: scenario of find")
 	page.press(t, "g", "c")
 	page.until(t, focused+".id === 'calls-title' && document.querySelectorAll('.call').length === 2")
 	page.press(t, "j", "Enter")

@@ -5,7 +5,7 @@ import { ask } from './api.js';
 
 /** @typedef {{since: string, until: string, over: boolean}} Recording */
 
-/** A part of a call: its trace for Playwright's viewer, the network of its page, or a picture of that. @param {string} id @param {'trace' | 'har' | 'picture/before' | 'picture/after'} what @returns {Promise<Blob>} */
+/** A part of a call: its trace for Playwright's viewer, the network of its page or a picture of that, or a scenario that makes it. @param {string} id @param {'trace' | 'har' | 'scenario' | 'picture/before' | 'picture/after'} what @returns {Promise<Blob>} */
 export const ofCall = async (id, what) => (await ask(`/api/calls/${encodeURIComponent(id)}/${what}`)).blob();
 
 /** What the page of a call did, in the order of time. @param {string} id @returns {Promise<import('./calls/did.js').PageEvent[]>} */

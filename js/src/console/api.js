@@ -4,7 +4,7 @@
 import { member, parse, plain, print } from './form/json.js';
 import { listed } from './form/schema.js';
 
-/** @typedef {{id: string, kind: string, title: string, detail: string, schema?: {default?: unknown}, tool: string, input: unknown, origin: string, expiresAt: string,
+/** @typedef {{id: string, kind: string, title: string, detail: string, schema?: {default?: unknown}, tool: string, input: unknown, origin: string, domain?: string, expiresAt: string,
  *   hints?: string[], frame?: string, session?: string, page?: {url?: string, title?: string, config?: unknown},
  *   form?: boolean, secrets?: string[], operation?: {method: string, url: string, api?: string, cost?: string}, adapter?: {name: string, version: string}}} Question */
 /** @typedef {Question & {node: string, site: string, caller: string, since: string, always: boolean, picture: boolean, edit: boolean}} OpenQuestion */
@@ -98,11 +98,11 @@ export async function watch(since, to) {
   }
 }
 
-/** @typedef {{node: string, name: string, target: string, origin: string, kind: string, state: string, version: string, tools: number, findings: number, engine: string,
+/** @typedef {{node: string, name: string, target: string, origin: string, domain?: string, kind: string, state: string, version: string, tools: number, findings: number, engine: string,
  *   endpoint: string, token: boolean, error?: string}} Site */
 /** @typedef {{rule: string, tool?: string, message: string, refused: boolean}} Finding */
 /** @typedef {{level: string, reason: string, readsOnly: boolean, destructive: boolean, untrusted: boolean}} Terms */
-/** @typedef {{node: string, name: string, title: string, description: string, schema: string, annotations: {consequentialHint?: unknown} | null, digest: string, origin: string, frame?: string, terms: Terms, findings: Finding[]}} Tool schema is its text */
+/** @typedef {{node: string, name: string, title: string, description: string, schema: string, annotations: {consequentialHint?: unknown} | null, digest: string, origin: string, domain?: string, frame?: string, terms: Terms, findings: Finding[]}} Tool schema is its text */
 
 /** @param {string} site @param {string} node @param {string} what @param {Record<string, string>} [query] */
 const ofSite = (site, node, what, query = {}) => `/api/sites/${encodeURIComponent(site)}/${what}?${new URLSearchParams({ ...(node === '' ? {} : { node }), ...query })}`;

@@ -5,10 +5,12 @@ import { effect, signal } from '@preact/signals';
 import { render } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 
+import { audit } from './api-audit.js';
 import './keys.js';
+import { auditChanged } from './pages.js';
 import { place } from './route.js';
 import { Inbox, summary } from './screens/inbox.jsx';
-import { entries, focusNext, link, news, now, opened, reachable, waiting } from './store.js';
+import { acting, entries, focusNext, link, me, news, now, opened, reachable, waiting } from './store.js';
 import { enter, run } from './stream.js';
 import { visible } from './text.js';
 import { useKeptFocus, useLeftFocus } from './ui/focus.js';
@@ -30,6 +32,9 @@ const screens = [
   { name: 'audit', title: 'Audit', Screen: later('Audit', 'Audit') },
   { name: 'clients', title: 'Clients', Screen: later('Clients', 'Clients') },
 ];
+
+/** Whether all processes can write what the audit has; undefined is not known, or not for this person. @type {import('@preact/signals').Signal<boolean | undefined>} */
+const writes = signal(/** @type {boolean | undefined} */ (undefined));
 
 /** Whether a narrow window shows all screens to go to. */
 const more = signal(false);
@@ -56,7 +61,7 @@ function App() {
       <nav aria-label="Screens" class={more.value ? 'all' : ''}>
         {screens.map((s, i) => (
           <a key={s.name} href={`#/${s.name}`} class={i < 3 || s.name === name ? '' : 'rest'} aria-current={s.name === name ? 'page' : undefined} onClick={() => { more.value = false; }}>
-            {s.title}{s.name === 'inbox' && waiting.value > 0 && <> <span class="count">{waiting.value}</span></>}
+            {s.title}<Mark of={s.name} />
           </a>
         ))}
         <button type="button" class="plain more" aria-expanded={more.value} onClick={() => { more.value = !more.value; }}>{more.value ? 'Less' : 'More'}</button>
@@ -69,6 +74,14 @@ function App() {
       {paletteOpen.value && state !== 'login' && <Anywhere screens={screens} />}
     </>
   );
+}
+
+/** What is to know of a screen before anybody goes there. @param {{of: string}} props */
+function Mark({ of }) {
+  const n = of === 'inbox' ? waiting.value : of === 'live' ? acting.value : 0;
+  if (n > 0) return <> <span class="count">{n}</span></>;
+  if (of !== 'audit' || writes.value === undefined) return null;
+  return <> <span class={writes.value ? '' : 'problem'} aria-hidden="true">{writes.value ? '✓' : '✕'}</span><span class="visually-hidden">{writes.value ? ', all records are written' : ', not all records can be written'}</span></>;
 }
 
 /** What waits, and until when. */
@@ -150,6 +163,10 @@ effect(() => {
   const n = waiting.value;
   const { title } = screens.find((s) => s.name === place.value.screen) ?? screens[0];
   document.title = `${n === 0 ? '' : `(${n}) `}pagetools: ${title.toLowerCase()}`;
+});
+effect(() => {
+  if (auditChanged.value < 0 || link.value.state !== 'live' || !me.value || me.value.sites) return;
+  audit().then(({ kept, writers }) => { writes.value = kept ? writers.every((w) => w.healthy) : undefined; }, () => { writes.value = undefined; });
 });
 effect(() => {
   const { screen, rest } = place.value;

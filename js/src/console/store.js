@@ -80,8 +80,11 @@ export function changeSite({ node, site, added, removed }) {
   if (words.length > 0) news.value = [...news.value, `${words.join(', ')} on ${site.name}.`].slice(-3);
 }
 
+const openNow = computed(() => [...entries.value.values()].filter((e) => e.over === undefined));
 /** How many wait for a person. */
-export const waiting = computed(() => [...entries.value.values()].filter((e) => e.over === undefined).length);
+export const waiting = computed(() => openNow.value.length);
+/** How many pages wait for a person who acts in them. */
+export const acting = computed(() => openNow.value.filter(({ q }) => q.kind === 'interact').length);
 
 /** @param {string} a @param {string} b */
 function before(a, b) {

@@ -9,7 +9,7 @@ import { show } from '../live.js';
 import { answering, close, entries, link, now } from '../store.js';
 import { visible } from '../text.js';
 import { later } from '../ui/later.jsx';
-import { Name, Said } from '../ui/said.jsx';
+import { Address, Name, Said } from '../ui/said.jsx';
 import { noRepeat, useRipe } from '../ui/ripe.js';
 import { argumentsTitle, given, known, left, masked, severity, wordsOf, written } from '../words.js';
 
@@ -42,7 +42,7 @@ export function Card({ entry }) {
     <article class={`card rank${rank}`} data-id={q.id} aria-labelledby={head}>
       <p class="stake"><span class="severity"><span aria-hidden="true">{shape}</span> {word}</span>{!over && <Left q={q} />}</p>
       <h2 id={head} class="card-title" tabIndex={-1} dir="auto">{visible(q.title)}</h2>
-      <p class="meta">site <Name text={q.site} /> · {visible(q.origin)}</p>
+      <p class="meta">site <Name text={q.site} /> · <Address of={q.origin} domain={q.domain} /></p>
       <p class="meta">caller <Name text={q.caller} />{q.session && <> · session <Name text={q.session} /></>} · since {new Date(q.since).toLocaleTimeString()}</p>
       {edit.open && !over
         ? <Editing q={q} tell={setEdit} errors={refusal.of === edit.text ? refusal.errors : none} stop={() => {

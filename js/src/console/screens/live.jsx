@@ -6,12 +6,12 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { pagesNow, sessionPicture } from '../api.js';
 import { show } from '../live.js';
 import { place } from '../route.js';
-import { me } from '../store.js';
+import { link, me } from '../store.js';
 import { visible } from '../text.js';
 import { useKeptFocus } from '../ui/focus.js';
 import { Awaited, useLoaded } from '../ui/load.jsx';
-import { Name } from '../ui/said.jsx';
-import { Address, liveOf, useLooks } from './sessions.jsx';
+import { Address, Name } from '../ui/said.jsx';
+import { Closing, liveOf, useLooks } from './sessions.jsx';
 
 /** @typedef {import('../pages.js').Session} Session */
 
@@ -51,6 +51,7 @@ export function Live() {
   const all = loaded.value?.sessions ?? [];
   const chosen = all.find((s) => s.node === node && s.id === id) ?? (id === undefined ? all[0] : undefined);
   const others = all.filter((s) => s !== chosen);
+  const [asks, setAsks] = useState(false);
   return (
     <section aria-labelledby="live-title">
       <h1 id="live-title" ref={title} tabIndex={-1}>Live</h1>
@@ -58,7 +59,8 @@ export function Live() {
       {may && <Awaited of={loaded} />}
       {may && loaded.value && all.length === 0 && <p>No caller has a page of its own now. A call with a <code>sessionId</code> opens one.</p>}
       {may && loaded.value && id !== undefined && chosen === undefined && <p class="problem" role="status">This session is not there any more.</p>}
-      {may && chosen && <Large key={`${chosen.node} ${chosen.id}`} of={chosen} seen={seen} />}
+      {may && chosen && <Large key={`${chosen.node} ${chosen.id}`} of={chosen} seen={seen} close={() => setAsks(true)} />}
+      {may && chosen && asks && <Closing key={chosen.id} of={chosen} done={loaded.load} stop={() => setAsks(false)} />}
       {may && others.length > 0 && (
         <>
           <h2>Other sessions</h2>
@@ -72,8 +74,8 @@ export function Live() {
   );
 }
 
-/** @param {{of: Session, seen: boolean}} props */
-function Large({ of: s, seen }) {
+/** @param {{of: Session, seen: boolean, close: () => void}} props */
+function Large({ of: s, seen, close: end }) {
   const at = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [whole, setWhole] = useState(false);
   useLayoutEffect(() => {
@@ -85,7 +87,7 @@ function Large({ of: s, seen }) {
   return (
     <section aria-label="Page">
       <p><Name text={s.caller} /> on <Name text={s.site} />, session <Name text={s.session} />. <Address of={s.address} domain={s.domain} /></p>
-      <p class="bar-of"><strong class="of-page">page</strong> <span class="meta">What is in the frame is the page's, also where it looks like pagetools.</span> <button type="button" aria-pressed={whole} onClick={() => setWhole(!whole)}>100 %</button></p>
+      <p class="bar-of"><strong class="of-page">page</strong> <span class="meta">What is in the frame is the page's, also where it looks like pagetools.</span> <button type="button" aria-pressed={whole} onClick={() => setWhole(!whole)}>100 %</button> <button type="button" aria-disabled={link.value.state !== 'live'} onClick={() => { if (link.value.state === 'live') end(); }}>Close the session</button></p>
       {!seen && <p class="meta">Nothing is shown while nobody looks.</p>}
       <div ref={at} class={whole ? 'frame whole' : ''} {...(whole ? { tabIndex: 0, role: 'region', 'aria-label': 'The page, in its own size' } : {})} />
     </section>

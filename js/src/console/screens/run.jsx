@@ -11,7 +11,7 @@ import { calls, link, me } from '../store.js';
 import { visible } from '../text.js';
 import { Awaited, told, useLoaded } from '../ui/load.jsx';
 import { noRepeat } from '../ui/ripe.js';
-import { Name, size } from '../ui/said.jsx';
+import { Address, Name, size } from '../ui/said.jsx';
 import { Sure } from '../ui/sure.jsx';
 import { CopyAs } from './copy.jsx';
 import { Result } from './result.jsx';
@@ -109,7 +109,7 @@ function Settings({ site, take }) {
 function Grave({ site, tool, text, run, stop }) {
   return (
     <Sure title={<>Run <Name text={tool.name} />?</>} verb={`Run ${visible(tool.name)}`} run={run} stop={stop}>
-      <p>Site <Name text={site.name} />, <code>{visible(tool.origin)}</code>. {tool.terms.destructive ? 'The page marks this tool as destructive.' : 'The page says that this tool has consequences.'}</p>
+      <p>Site <Name text={site.name} />, <Address of={tool.origin} domain={tool.domain} />. {tool.terms.destructive ? 'The page marks this tool as destructive.' : 'The page says that this tool has consequences.'}</p>
       <p>Arguments, all of them:</p>
       <pre tabIndex={0} dir="auto">{visible(text)}</pre>
     </Sure>

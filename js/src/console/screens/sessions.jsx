@@ -10,7 +10,7 @@ import { link, me } from '../store.js';
 import { visible } from '../text.js';
 import { useKeptFocus } from '../ui/focus.js';
 import { Awaited, told, useLoaded } from '../ui/load.jsx';
-import { Name } from '../ui/said.jsx';
+import { Address, Name } from '../ui/said.jsx';
 import { Record } from './traced.jsx';
 
 /** @typedef {import('../pages.js').Session} Session */
@@ -53,7 +53,7 @@ export function Sessions() {
       {value && <Pools all={value.pools} />}
       {value && <Browsers all={value.browsers} />}
       {value && <Table all={value.sessions} several={value.pools.length > 1} close={setAsks} load={loaded.load} />}
-      {asks && <Sure key={asks.id} of={value?.sessions.find((s) => s.id === asks.id && s.node === asks.node) ?? asks} done={loaded.load} stop={() => setAsks(undefined)} />}
+      {asks && <Closing key={asks.id} of={value?.sessions.find((s) => s.id === asks.id && s.node === asks.node) ?? asks} done={loaded.load} stop={() => setAsks(undefined)} />}
     </section>
   );
 }
@@ -176,7 +176,7 @@ function Table({ all, several, close, load }) {
 export const liveOf = (s) => `#/${['live', s.node, s.id].map(encodeURIComponent).join('/')}`;
 
 /** What closing means, once more. @param {{of: Session, done: () => void, stop: () => void}} props */
-function Sure({ of: s, done, stop }) {
+export function Closing({ of: s, done, stop }) {
   const at = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const [said, setSaid] = useState('');
   const busy = useRef(false);
@@ -210,14 +210,6 @@ function Sure({ of: s, done, stop }) {
       </p>
     </dialog>
   );
-}
-
-/** An address, with the domain that somebody registered in bold, or its whole host. It is no link: its page is a stranger's. @param {{of: string, domain: string}} props */
-export function Address({ of, domain }) {
-  if (!URL.canParse(of) || !/^https?:$/.test(new URL(of).protocol)) return <code>{visible(of)}</code>;
-  const { protocol, host, hostname, port, pathname, search } = new URL(of);
-  const rest = pathname + search, known = domain !== '' && (hostname === domain || hostname.endsWith(`.${domain}`));
-  return <code dir="ltr" title={visible(of)}>{protocol}{'//'}{known ? <>{hostname.slice(0, -domain.length)}<strong>{domain}</strong>{port && `:${port}`}</> : <strong>{host}</strong>}{visible(rest.length > 80 ? `${rest.slice(0, 80).toWellFormed()}…` : rest)}</code>;
 }
 
 /** @param {string} iso */

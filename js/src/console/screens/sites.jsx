@@ -12,7 +12,7 @@ import { visible } from '../text.js';
 import { Sparkline } from '../ui/chart.jsx';
 import { useKeptFocus } from '../ui/focus.js';
 import { Awaited, useLoaded } from '../ui/load.jsx';
-import { Name } from '../ui/said.jsx';
+import { Address, Name } from '../ui/said.jsx';
 import { Findings, Tool, stakeOf } from './tool.jsx';
 import { Page, Versions } from './versions.jsx';
 
@@ -30,13 +30,6 @@ export const addressOf = (s, ...under) => `#/${['sites', s.name, ...under].map(e
 function State({ state, error }) {
   const [shape, word] = state === 'open' && !error ? ['✓', 'open'] : state === 'opening' ? ['◌', 'opening'] : ['✕', 'not open'];
   return <span class={shape === '✕' ? 'problem' : ''}><span aria-hidden="true">{shape}</span> {word}</span>;
-}
-
-/** An address, with its host in bold. It is no link: its page is a stranger's. @param {{of: string}} props */
-function Origin({ of }) {
-  if (!URL.canParse(of) || !/^https?:$/.test(new URL(of).protocol)) return <code>{visible(of)}</code>;
-  const { protocol, host } = new URL(of);
-  return <code>{protocol}{'//'}<strong>{host}</strong></code>;
 }
 
 export function Sites() {
@@ -107,7 +100,7 @@ function All() {
                 <tr key={`${s.node} ${s.name}`}>
                   <td><State state={s.state} error={s.error} /></td>
                   <th scope="row"><a class="row-link" dir="auto" href={addressOf(s)}>{visible(s.name)}</a></th>
-                  <td><Origin of={s.origin || s.target} />{s.kind !== 'page' && ` ${s.kind === 'api' ? 'API' : s.kind}`}</td>
+                  <td><Address of={s.origin || s.target} domain={s.domain} />{s.kind !== 'page' && ` ${s.kind === 'api' ? 'API' : s.kind}`}</td>
                   <td>{s.error ? <span class="problem">unknown</span> : s.tools} {moved(s)}</td>
                   <td>{visible(s.version)}</td><td>{s.findings}</td><Traffic site={s} /><td>{visible(s.engine)}</td>{nodes.value > 1 && <td>{visible(s.node)}</td>}
                 </tr>
@@ -130,7 +123,7 @@ function One({ site, tab, tool }) {
     <section aria-labelledby="site-title">
       <p><a href="#/sites">All sites</a></p>
       <h1 id="site-title" ref={title} tabIndex={-1}><Name text={site.name} /></h1>
-      <p class="meta"><State state={site.state} error={site.error} /> · <Origin of={site.origin || site.target} />{site.version && ` · version ${visible(site.version)}`}{site.engine && ` · ${visible(site.engine)}`}</p>
+      <p class="meta"><State state={site.state} error={site.error} /> · <Address of={site.origin || site.target} domain={site.domain} />{site.version && ` · version ${visible(site.version)}`}{site.engine && ` · ${visible(site.engine)}`}</p>
       {why && <p class="problem">{visible(why)}</p>}
       <nav class="tabs" aria-label="Of this site">
         <a href={addressOf(site)} aria-current={tab === 'tools' ? 'page' : undefined}>Tools <span class="count">{site.tools}</span></a>{' '}

@@ -13,10 +13,10 @@ import { Picture, save } from './result.jsx';
 /** @typedef {import('../api.js').MadeCall} MadeCall */
 
 /** The trace of a call to take along, and what its page showed. @param {{call: MadeCall}} props */
-export function Traced({ call: { call: id, tool, recorded } }) {
+export function Traced({ call: { call: id, tool, recorded, kept, status } }) {
   const [said, setSaid] = useState('');
   if (!me.value?.rights.includes('answer')) return <p class="meta">Not allowed: for traces and pictures of pages, you need the right answer.</p>;
-  const take = (/** @type {'trace' | 'har'} */ what, /** @type {string} */ end) => {
+  const take = (/** @type {'trace' | 'har' | 'scenario'} */ what, /** @type {string} */ end) => {
     setSaid('');
     ofCall(id, what).then((bytes) => save(bytes, `${tool}-${id}`, end), (e) => setSaid(told(e)));
   };
@@ -25,6 +25,7 @@ export function Traced({ call: { call: id, tool, recorded } }) {
       <p class="answers">
         <button type="button" class="trace" onClick={() => take('trace', 'zip')}>Trace</button>
         {recorded && <button type="button" onClick={() => take('har', 'har')}>HAR</button>}
+        {kept && status !== 'running' && me.value.features.includes('scenario') && <button type="button" onClick={() => take('scenario', 'webtool.yaml')}>Save as scenario</button>}
         <span class="meta">{recorded ? 'Trace opens in Playwright\'s viewer; HAR has the requests of the page.' : 'Trace opens in Playwright\'s viewer. The page was not recorded: its network and pictures are not in it.'}</span>
         <span role="alert" class="problem">{said}</span>
       </p>

@@ -7,7 +7,7 @@ import { siteTools } from '../api.js';
 import { difference, versions } from '../api-versions.js';
 import { visible } from '../text.js';
 import { Awaited, useLoaded } from '../ui/load.jsx';
-import { Name } from '../ui/said.jsx';
+import { Address, Name } from '../ui/said.jsx';
 import { CopyAs } from './copy.jsx';
 
 /** @typedef {import('../store.js').KnownSite} Site */
@@ -163,7 +163,7 @@ export function Page({ site }) {
       <h2>Frames that declare tools</h2>
       <Awaited of={tools} />
       {tools.value && frames.size === 0 && <p>None: all tools are of the page itself.</p>}
-      {frames.size > 0 && <ul>{[...frames].map(([key, t]) => <li key={key}><Name text={t.frame ?? ''} />, <code>{visible(t.origin)}</code></li>)}</ul>}
+      {frames.size > 0 && <ul>{[...frames].map(([key, t]) => <li key={key}><Name text={t.frame ?? ''} />, <Address of={t.origin} domain={t.domain} /></li>)}</ul>}
     </>
   );
 }

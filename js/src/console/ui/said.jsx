@@ -30,3 +30,11 @@ export const size = (text) => {
 
 /** The name of a tool or a site: ours to repeat, and cut. @param {{text: string}} props */
 export const Name = ({ text }) => <code dir="auto">{visible(text.length > 64 ? `${text.slice(0, 64).toWellFormed()}…` : text)}</code>;
+
+/** An address, with the domain that somebody registered in bold, or its whole host. It is no link: its page is a stranger's. @param {{of: string, domain: string | undefined}} props domain is not known of older processes */
+export function Address({ of, domain = '' }) {
+  if (!URL.canParse(of) || !/^https?:$/.test(new URL(of).protocol)) return <code>{visible(of)}</code>;
+  const { protocol, host, hostname, port, pathname, search } = new URL(of);
+  const rest = of.endsWith(host) ? '' : pathname + search, known = domain !== '' && (hostname === domain || hostname.endsWith(`.${domain}`));
+  return <code dir="ltr" title={visible(of)}>{protocol}{'//'}{known ? <>{hostname.slice(0, -domain.length)}<strong>{domain}</strong>{port && `:${port}`}</> : <strong>{host}</strong>}{visible(rest.length > 80 ? `${rest.slice(0, 80).toWellFormed()}…` : rest)}</code>;
+}
