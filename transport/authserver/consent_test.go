@@ -76,6 +76,22 @@ func TestConsentIsBound(t *testing.T) {
 			b.origin, b.header = "", []string{"Sec-Fetch-Site: same-site"}
 			return b.answers(token, "allow", nil)
 		},
+		"from this host without TLS": func(b *browser, token string) reply {
+			b.origin = "http://tools.example"
+			return b.answers(token, "allow", nil)
+		},
+		"from this host with a dot": func(b *browser, token string) reply {
+			b.origin = public + "."
+			return b.answers(token, "allow", nil)
+		},
+		"from a list of origins": func(b *browser, token string) reply {
+			b.origin = public + " https://evil.example"
+			return b.answers(token, "allow", nil)
+		},
+		"by an address that was typed": func(b *browser, token string) reply {
+			b.header = []string{"Sec-Fetch-Site: none"}
+			return b.answers(token, "allow", nil)
+		},
 		"11 with two origins": func(b *browser, token string) reply {
 			b.header = []string{"Origin: https://evil.example"}
 			return b.answers(token, "allow", nil)

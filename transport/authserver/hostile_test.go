@@ -47,9 +47,11 @@ func TestNoOpenRedirect(t *testing.T) {
 			}
 		}
 	}
-	twice := w.query(nil) + "&redirect_uri=" + url.QueryEscape("https://evil.example/")
-	if got := w.do("GET", twice, ""); got.StatusCode != http.StatusBadRequest || got.Header.Get("Location") != "" {
-		t.Errorf("two addresses: %d, to %s", got.StatusCode, got.Header.Get("Location"))
+	evil := url.QueryEscape("https://evil.example/")
+	for _, polluted := range []string{"&redirect_uri=" + evil, "&redirect%5Furi=" + evil, ";redirect_uri=" + evil, "&client%5fid=" + w.client, "&client_id=", "&x=%zz"} {
+		if got := w.do("GET", w.query(nil)+polluted, ""); got.StatusCode != http.StatusBadRequest || got.Header.Get("Location") != "" {
+			t.Errorf("with %s: %d, to %s", polluted, got.StatusCode, got.Header.Get("Location"))
+		}
 	}
 	if got := w.do("GET", w.query(url.Values{"client_id": {"nobody"}}), ""); got.StatusCode != http.StatusBadRequest || got.Header.Get("Location") != "" || !strings.Contains(got.body, "invalid_client") {
 		t.Errorf("a client that is not there: %d, to %s", got.StatusCode, got.Header.Get("Location"))
@@ -164,6 +166,8 @@ func TestStolenCodes(t *testing.T) {
 		"73 another verifier": {"code_verifier": {verifier + "x"}}, "74 the challenge as verifier": {"code_verifier": {challenge}}, "75 no verifier": {"code_verifier": nil},
 		"76 another client": {"client_id": {other}}, "77 no client": {"client_id": nil}, "78 another redirect": {"redirect_uri": {"https://claude.ai/other"}},
 		"79 a wider resource": {"resource": {public}}, "80 another code": {"code": {"ptc_" + strings.Repeat("A", 43)}},
+		"a verifier with a line end": {"code_verifier": {verifier + "\n"}}, "an access token as a code": {"code": {w.connect().Access}},
+		"the resource twice": {"resource": {public + "/mcp", public + "/mcp"}}, "no redirect": {"redirect_uri": {""}},
 	} {
 		v := w.byCode(w.browser().code(w.query(nil)))
 		for key, all := range change {

@@ -138,8 +138,8 @@ func single(v url.Values, name string) (string, bool) {
 var formOfChallenge = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 
 // asked reads what a client asks for. A problem without a request is told to the person: there is
-// nowhere to send them; and so is that of a client which is an app, because a mistake in a stranger's link
-// starts nothing. Every other one is told to the client.
+// nowhere to send them. An app is not told either: a mistake in a stranger's link starts none. Every other
+// client is told of it.
 func (s *Server) asked(r *http.Request) (*request, *problem) {
 	v, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

@@ -125,18 +125,18 @@ func (s *Server) Replace(ctx context.Context, people []Person) error {
 	for _, name := range loggedOut {
 		errs = append(errs, s.o.Browsers.ForgetPerson(ctx, name))
 	}
-	return errors.Join(append(errs, s.disconnectAll(ctx, gone))...)
+	return errors.Join(append(errs, disconnectAll(ctx, s.o.Connections, gone))...)
 }
 
-// disconnectAll removes what some people let in.
-func (s *Server) disconnectAll(ctx context.Context, people []string) error {
+// disconnectAll removes the connections of some people.
+func disconnectAll(ctx context.Context, of bridge.Connections, people []string) error {
 	if len(people) == 0 {
 		return nil
 	}
-	all, err := s.o.Connections.All(ctx)
+	all, err := of.All(ctx)
 	for _, c := range all {
 		if err == nil && slices.Contains(people, c.Person) {
-			_, err = s.o.Connections.Disconnect(ctx, c.ID)
+			_, err = of.Disconnect(ctx, c.ID)
 		}
 	}
 	return err

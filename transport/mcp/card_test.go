@@ -197,6 +197,9 @@ func TestForgedCards(t *testing.T) {
 			of.Until = time.Now()
 			return c.do(w.seal.close(forTicket, of), "answer", `{"ok":true}`)
 		},
+		"another form of the same letters": func() toolReply {
+			return c.raw(ticket, "answer", c.prove(ticket, "answer", `{"ok":true,"value":"é"}`), `{"ok":true,"value":"e\u0301"}`)
+		},
 		"always":              func() toolReply { return c.do(ticket, "answer", `{"always":true,"ok":true}`) },
 		"an answer of no":     func() toolReply { return c.do(ticket, "answer", `{}`) },
 		"an answer that is 1": func() toolReply { return c.do(ticket, "answer", `{"ok":1}`) },

@@ -59,6 +59,10 @@ func TestHostileTokens(t *testing.T) {
 	asked := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("an address in a token was asked") })
 	trap := httptest.NewServer(asked)
 	defer trap.Close()
+	parts := strings.Split(i.written(i.usual(""), nil), ".")
+	rehead := func(head string) string {
+		return base64.RawURLEncoding.EncodeToString([]byte(head)) + "." + parts[1] + "." + parts[2]
+	}
 	deep := func(n int) string { return `,"x":` + strings.Repeat("[", n) + strings.Repeat("]", n) }
 	for name, token := range map[string]string{
 		"plain": i.written(i.usual(""), nil), "typ JWT": i.written(i.usual(""), map[jose.HeaderKey]any{"typ": "JWT"}),
@@ -77,6 +81,16 @@ func TestHostileTokens(t *testing.T) {
 		"critical headers":         i.written(i.usual(""), map[jose.HeaderKey]any{"crit": []string{"exp"}, "exp": 1}),
 		"critical b64":             i.written(i.usual(""), map[jose.HeaderKey]any{"crit": []string{"b64"}, "b64": true}),
 		"a token of a logout":      i.written(i.usual(""), map[jose.HeaderKey]any{"typ": "logout+jwt"}),
+		"no critical headers":      i.written(i.usual(""), map[jose.HeaderKey]any{"crit": []string{}}),
+		"a type with a parameter":  i.written(i.usual(""), map[jose.HeaderKey]any{"typ": "at+jwt; x"}),
+		"two algorithms":           rehead(`{"alg":"none","alg":"RS256","kid":"rsa"}`),
+		"an algorithm in capitals": rehead(`{"ALG":"RS256","kid":"rsa"}`),
+		"a list of algorithms":     rehead(`{"alg":["RS256"],"kid":"rsa"}`),
+		"a kid that is a number":   rehead(`{"alg":"RS256","kid":7}`),
+		"a compressed token":       rehead(`{"alg":"RS256","kid":"rsa","zip":"DEF"}`),
+		"a detached payload":       parts[0] + ".." + parts[2],
+		"padding":                  parts[0] + "=." + parts[1] + "." + parts[2],
+		"JSON with two dots":       fmt.Sprintf(`{"x":"..","payload":%q,"protected":%q,"signature":%q}`, parts[1], parts[0], parts[2]),
 		"a type that is no text":   i.written(i.usual(""), map[jose.HeaderKey]any{"typ": []string{"JWT"}}),
 		"two audiences":            i.written(i.usual(`,"aud":"https://other.example"`), nil),
 		"two subjects":             i.written(i.usual(`,"sub":"bob"`), nil),
@@ -305,6 +319,9 @@ func TestKeysOfOtherKinds(t *testing.T) {
 		return string(must((&jose.JSONWebKey{Key: key, KeyID: kid}).MarshalJSON()))
 	}
 	set := `{"keys":[{"kty":"AKP","alg":"ML-DSA-44","pub":"x"},{"kty":"EC","crv":"secp256k1","x":"AA","y":"AA"},{"kty":"OKP","crv":"X25519","x":"AA"},{"kty":"RSA"},null,7,` +
+		`{"kty":"EC","crv":"P-256","kid":"rsa","x":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE","y":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE"},` +
+		`{"kty":"RSA","kid":"rsa","n":"` + strings.Repeat("_", 342) + `","e":"AQ"},{"kty":"RSA","kid":"rsa","n":"` + strings.Repeat("_", 342) + `","e":"` + strings.Repeat("_", 342) + `"},` +
+		`{"kty":"oct","kid":"rsa","k":"c2VjcmV0"},` +
 		public(&weak.PublicKey, "weak") + `,` + public(&i.keys["rsa"].(*rsa.PrivateKey).PublicKey, "rsa") + `]}`
 	i.document = func(w http.ResponseWriter) { fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":%q}`, i.URL, i.URL+"/others") }
 	i.Config.Handler.(*http.ServeMux).HandleFunc("/others", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, set) })

@@ -295,6 +295,52 @@ func TestHandsOnTheCard(t *testing.T) {
 	}
 }
 
+// TestHurriedConsent (rule 7): the second click of two, of which the first closed a window that lay over the page, lets no client in:
+// the button takes a mouse that has been over the page for a while.
+func TestHurriedConsent(t *testing.T) {
+	t.Parallel()
+	s := suite.Serve(t, "site="+suite.CardSite, "--public-url", suite.PublicURL, "--sign-in", "--warm", "0")
+	res, err := http.Post(s.URL+"/oauth/register", "application/json", strings.NewReader(`{"redirect_uris":["https://client.example/"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	var client struct {
+		ID string `json:"client_id"`
+	}
+	if err := json.NewDecoder(res.Body).Decode(&client); err != nil {
+		t.Fatal(err)
+	}
+	c := &chat{showInBrowser(t, operatorsBrowser(t), s.URL+"/oauth/authorize?response_type=code&code_challenge_method=S256&code_challenge="+
+		strings.Repeat("a", 43)+"&redirect_uri=https://client.example/&client_id="+client.ID, "button.allow"), t}
+	c.run(`String(document.querySelector('button.allow').scrollIntoView())`)
+	var allow rect
+	if err := json.Unmarshal([]byte(c.run(`JSON.stringify(document.querySelector('button.allow').getBoundingClientRect())`)), &allow); err != nil {
+		t.Fatal(err)
+	}
+	x, y := allow.X+allow.Width/2, allow.Y+allow.Height/2
+	stops := func() bool { // the time for which it waits, unless that has passed
+		for _, in := range []bridge.Input{{Type: bridge.MouseMove, X: 1, Y: 1}, {Type: bridge.MouseMove, X: x, Y: y}} {
+			if err := c.Act(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return c.run(`String(document.querySelector('button.allow').getAnimations().map((a) => a.pause()).length)`) == "1"
+	}
+	for n := 0; !stops(); n++ {
+		if n == 100 {
+			t.Fatal("the button does not wait")
+		}
+	}
+	c.click(x, y)
+	if at := c.run("location.pathname"); at != "/oauth/authorize" {
+		t.Errorf("a click at once leads to %s", at)
+	}
+	c.run(`String(document.querySelector('button.allow').getAnimations().map((a) => a.finish()))`)
+	c.click(x, y)
+	suite.Eventually(t, suite.ReplyWithin, "a click counts", func() bool { return c.run("location.pathname") == "/oauth/consent" })
+}
+
 // TestHostileCard (rule 6): what pages and callers write is shown on the card as text, however much
 // it is, and the card stays usable; a model's words in tool-input are not shown.
 func TestHostileCard(t *testing.T) {
