@@ -297,16 +297,6 @@ func TestModelsReadNoTicket(t *testing.T) {
 	}
 }
 
-// TestCardIsAudited: the audit says that it was a card on which the person answered.
-func TestCardIsAudited(t *testing.T) {
-	w, c, ticket := asksOnCardOf(t, bridge.Question{Kind: bridge.Confirm, Title: "The page asks."})
-	id := w.open1(t).ID
-	c.do(ticket, "answer", `{"ok":true}`)
-	if err := w.bridge.Answer(operator, id, bridge.Answer{OK: true}); err == nil || bridge.AsError(err).Details["answeredBy"] != "agent via card" {
-		t.Errorf("who was first: %v", err)
-	}
-}
-
 // TestCardIsNoCall: what the card asks is neither in the record of calls nor in the rate of the
 // caller; it has a budget of its own.
 func TestCardIsNoCall(t *testing.T) {

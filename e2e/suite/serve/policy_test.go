@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -199,6 +200,13 @@ func TestAuditOnThePage(t *testing.T) {
 	page.until(t, "document.querySelectorAll('[aria-label^=\"Record\"]').length === 4 && document.body.innerText.includes('It was about to run')")
 	page.clean(t, "records of a call")
 	page.shot(t, "audit")
+	onCard := bridge.AuditRecord{Call: "CALL-ON-A-CARD", Persons: "agent via card, ada"}
+	ticket, err := kept.Audit.Intent(t.Context(), bridge.AuditRecord{Call: onCard.Call})
+	if err = cmp.Or(err, kept.Audit.Outcome(t.Context(), ticket, onCard), kept.Flush(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	page.eval(t, "(location.hash = '#/audit?call=CALL-ON-A-CARD', '')")
+	page.until(t, "[...document.querySelectorAll('[aria-label=\"Record 6\"] .facts div')].some((d) => d.innerText.replace(/\\s+/g, ' ') === 'Answered or acted agent via card, ada')")
 
 	files, err := filepath.Glob(filepath.Join(dir, "audit", "*.jsonl"))
 	if err != nil || len(files) != 1 {
