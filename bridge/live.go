@@ -224,7 +224,7 @@ func (l *Live) mayAct() *Error {
 		return Errorf(Conflict, "", NotRun, "The page does not wait for a person to act in it.")
 	}
 	r.actor = l.by.Name
-	r.tookPart(r.actor)
+	tookPart(r, r.actor)
 	return nil
 }
 
@@ -245,7 +245,7 @@ const (
 )
 
 // tookPart notes for the audit that a person answered or acted, with r.mu held.
-func (r *Run) tookPart(name string) {
+func tookPart(r *Run, name string) {
 	all := strings.Split(r.persons, betweenPersons)
 	if name == nobody || slices.Contains(all, name) || slices.Contains(all, andOthers) {
 		return
@@ -261,7 +261,7 @@ func (r *Run) tookPart(name string) {
 }
 
 // whoTookPart returns the names of all who answered or acted.
-func (r *Run) whoTookPart() string {
+func whoTookPart(r *Run) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.persons

@@ -376,7 +376,7 @@ func (r *Run) close(id string, a *Answer, by string) (*Pause, *Error) {
 		}
 	}
 	p.Take()
-	r.tookPart(by)
+	tookPart(r, by)
 	r.expiry.Stop()
 	r.pause, r.page, r.since = nil, nil, r.pass.bridge.pipe.now()
 	r.tally.count(r.since)
