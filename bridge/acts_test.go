@@ -10,8 +10,8 @@ import (
 )
 
 // TestAuditOfActs (reach reference, 5.2): the outcome names everybody who answered a question of the
-// call or acted in its page, whoever closed the question: on a card, in a live view, and in the live
-// view of the session. An act that was refused is none.
+// call or acted in its page, on a card or in a live view, whoever closed the question. An act that
+// was refused is none.
 func TestAuditOfActs(t *testing.T) {
 	acts := func(l *bridge.Live) error { return l.Act(t.Context(), aClick) }
 	watches := func(name string, do func(*bridge.Live) error) func(*bridge.Bridge, *bridge.LongCall, string) error {
