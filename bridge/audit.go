@@ -141,7 +141,7 @@ func record(ctx context.Context, r *Run, s Step) {
 	default:
 		return
 	}
-	end.Approval, end.Approver = r.pass.approval, r.pass.approver
+	end.Approval, end.Approver, end.Persons = r.pass.approval, r.pass.approver, whoTookPart(r)
 	end.Outcome, end.Code, end.Reason, end.ResultBytes = outcome, code, reason, size
 	if s.Err == nil {
 		end.Result = digestOf(s.Data)

@@ -3,6 +3,8 @@ package bridge
 import (
 	"context"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/text"
@@ -222,7 +224,47 @@ func (l *Live) mayAct() *Error {
 		return Errorf(Conflict, "", NotRun, "The page does not wait for a person to act in it.")
 	}
 	r.actor = l.by.Name
+	tookPart(r, r.actor)
 	return nil
+}
+
+// whoActed returns the name of the person who acted last in the page that asks.
+func (r *Run) whoActed() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.actor
+}
+
+const (
+	// betweenPersons separates names, which have no space but before "via card".
+	betweenPersons = ", "
+	andOthers      = "and others"
+	// maxPersons bounds the names of those who took part in a call, in bytes: the audit would cut a
+	// longer text, and "ada via card" is not "ada".
+	maxPersons = 512 - len(betweenPersons+andOthers)
+)
+
+// tookPart notes for the audit that a person answered or acted, with r.mu held.
+func tookPart(r *Run, name string) {
+	all := strings.Split(r.persons, betweenPersons)
+	if name == nobody || slices.Contains(all, name) || slices.Contains(all, andOthers) {
+		return
+	}
+	between := betweenPersons
+	if r.persons == "" {
+		between = ""
+	}
+	if len(r.persons)+len(between)+len(name) > maxPersons {
+		name = andOthers
+	}
+	r.persons += between + name
+}
+
+// whoTookPart returns the names of all who answered or acted.
+func whoTookPart(r *Run) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.persons
 }
 
 // Close ends the view.

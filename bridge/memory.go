@@ -277,6 +277,10 @@ type AuditRecord struct {
 	// the person.
 	Approval string `json:"approval,omitempty"`
 	Approver string `json:"approver,omitempty"`
+	// Persons names everybody who answered a question of the call or acted in its page, in the order
+	// in which they did first, with ", " between: "agent via card, ada". It ends in "and others" where
+	// not all fit. It is empty in an intent.
+	Persons string `json:"persons,omitempty"`
 	// Outcome is "ok" or an Outcome, Code and Reason those of the error, Result
 	// the digest of the result. They are empty in an intent.
 	Outcome     string `json:"outcome,omitempty"`

@@ -59,6 +59,7 @@ type Run struct {
 	delivering int    // replies with the outcome that are being written
 	pen        *Live  // whose input reaches the page; nil: nobody's
 	actor      string // who acted in the page last, since the question is open
+	persons    string // for the audit
 	facts      Facts  // for watchers
 
 	entered  atomic.Bool              // it is no repetition of another call
@@ -330,13 +331,6 @@ func (r *Run) watchOver(over <-chan struct{}, id string, answered <-chan struct{
 	}
 }
 
-// whoActed returns the name of the person who acted last in the page that asks.
-func (r *Run) whoActed() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.actor
-}
-
 // answer closes the open question and lets the call go on; a nil answer is the
 // page's own.
 func (r *Run) answer(id string, a *Answer, by string) *Error {
@@ -382,6 +376,7 @@ func (r *Run) close(id string, a *Answer, by string) (*Pause, *Error) {
 		}
 	}
 	p.Take()
+	tookPart(r, by)
 	r.expiry.Stop()
 	r.pause, r.page, r.since = nil, nil, r.pass.bridge.pipe.now()
 	r.tally.count(r.since)

@@ -45,7 +45,7 @@ type record struct {
 func newRecord(kind string, ticket int64, at, began time.Time, r bridge.AuditRecord) *record {
 	for _, s := range []*string{
 		&r.Call, &r.Trace, &r.Claim, &r.Caller, &r.Client, &r.CredentialID, &r.Session, &r.Site, &r.Origin, &r.Frame, &r.Tool, &r.Adapter,
-		&r.Definition, &r.Arguments, &r.Requested, &r.Decision, &r.Rule, &r.Approval, &r.Approver,
+		&r.Definition, &r.Arguments, &r.Requested, &r.Decision, &r.Rule, &r.Approval, &r.Approver, &r.Persons,
 		&r.Outcome, &r.Code, &r.Reason, &r.Result,
 	} {
 		*s = clip(*s)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -99,10 +98,14 @@ func listAudit(ctx context.Context, p *program, f bridge.CallFilter) error {
 		if p.conf.Format != "text" {
 			err = terminal.Encode(p.stdout, e)
 		} else {
+			by := ""
+			if e.Persons != "" {
+				by = "  by " + e.Persons
+			}
 			_, err = fmt.Fprintf(p.stdout, "%s  %s/%d  %-7s  %-7s  %s on %s for %s  %s\n", when(e.Time),
 				e.Chain[:min(8, len(e.Chain))], e.Seq, e.Kind, cmp.Or(e.Outcome, e.Decision),
 				text.Line(e.Tool), text.Line(e.Site), text.Line(e.Caller),
-				text.Line(strings.TrimSpace(e.Call+"  "+e.Code+" "+e.Reason)))
+				text.Line(e.Call+"  "+e.Code+" "+e.Reason+by))
 		}
 		if err != nil {
 			return err

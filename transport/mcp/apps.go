@@ -47,13 +47,18 @@ func newCard(key []byte, link string) *card {
 
 // drawsCards reports whether the card is there for a caller whose client can do that.
 func (f *Face) drawsCards(c bridge.Caller, can elicits) bool {
+	return c.Can(bridge.MayElicit) && f.drawsApps(c, can)
+}
+
+// drawsApps reports whether a caller's client draws apps, as it or the operator says.
+func (f *Face) drawsApps(c bridge.Caller, can elicits) bool {
 	word := f.o.Apps
 	if f.o.AppsOf != nil {
 		if own := f.o.AppsOf(c); own != "" {
 			word = own
 		}
 	}
-	return c.Can(bridge.MayElicit) && word != appsOff && (word == appsOn || can.apps)
+	return word != appsOff && (word == appsOn || can.apps)
 }
 
 // drawsCards reports whether the card is there for the client of a request.

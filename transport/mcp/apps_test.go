@@ -114,6 +114,15 @@ func offered(t *testing.T, c *client, capabilities string, card, files bool) {
 		strings.Contains(templates.body, `"resourceTemplates":[]`) != (card || files) || strings.Contains(list.body, `"error"`) == (card || files) {
 		t.Errorf("%s %s: the resources are %s, %s", c.version, capabilities, list.body, templates.body)
 	}
+	for what, x := range map[string]struct {
+		body string
+		ttl  int
+	}{"templates": {templates.body, 3_600_000}, "files come and go": {list.body, map[bool]int{false: 3_600_000}[files]}} {
+		hints := strings.Contains(x.body, fmt.Sprintf(`"ttlMs":%d}`, x.ttl)) && strings.Contains(x.body, `"cacheScope":"private"`)
+		if hints != (c.modern && (card || files)) {
+			t.Errorf("%s %s, %s: it can be kept as %s says", c.version, capabilities, what, x.body)
+		}
+	}
 	read := c.read("ui://pagetools/card")
 	if card {
 		isCard(t, c, read)
@@ -180,10 +189,12 @@ func TestCardIsForSome(t *testing.T) {
 		caller       bridge.Caller
 		capabilities string
 		want         bool
+		code         string
 	}{
-		{"", "", agent, apps, true}, {"auto", "", agent, apps, true}, {"auto", "", agent, nothing, false}, {"on", "", agent, nothing, true},
-		{"off", "", agent, apps, false}, {"off", "on", agent, nothing, true}, {"on", "off", agent, apps, false}, {"off", "auto", agent, apps, true},
-		{"on", "", quiet, apps, false}, {"off", "on", quiet, apps, false},
+		{"", "", agent, apps, true, "FORBIDDEN"}, {"auto", "", agent, apps, true, "FORBIDDEN"}, {"auto", "", agent, nothing, false, "WEBTOOL_NOT_FOUND"}, {"on", "", agent, nothing, true, "FORBIDDEN"},
+		{"off", "", agent, apps, false, "WEBTOOL_NOT_FOUND"}, {"off", "on", agent, nothing, true, "FORBIDDEN"}, {"on", "off", agent, apps, false, "WEBTOOL_NOT_FOUND"}, {"off", "auto", agent, apps, true, "FORBIDDEN"},
+		{"", "", quiet, apps, false, "FORBIDDEN"}, {"on", "", quiet, nothing, false, "FORBIDDEN"}, {"off", "on", quiet, nothing, false, "FORBIDDEN"},
+		{"", "", quiet, nothing, false, "WEBTOOL_NOT_FOUND"}, {"off", "", quiet, apps, false, "WEBTOOL_NOT_FOUND"},
 	} {
 		w := newWorld(t, Options{Apps: x.all, AppsOf: func(c bridge.Caller) string {
 			if c.Name != x.caller.Name {
@@ -195,8 +206,8 @@ func TestCardIsForSome(t *testing.T) {
 			_, listed := c.listedTools()["pagetools_card"]
 			read := c.read("ui://pagetools/card")
 			called := c.tool("pagetools_card", `{"ticket":"t","op":"state","proof":"p"}`)
-			if listed != x.want || strings.Contains(read.body, "<!doctype") != x.want || (called.code() == "FORBIDDEN") != x.want || called.code() == "" {
-				t.Errorf("%+v: listed %v, read %.80s, called %s", x, listed, read.body, called.text())
+			if listed != x.want || strings.Contains(read.body, "<!doctype") != x.want || called.code() != x.code {
+				t.Errorf("%+v: listed %v, read %.80s, called %s %s", x, listed, read.body, called.code(), called.text())
 			}
 		}
 	}

@@ -20,7 +20,7 @@ func (x *exchange) call(ctx context.Context) (json.RawMessage, *rpcError) {
 	if e != nil {
 		return nil, e
 	}
-	if name == toolset.Card && drawsCards(x) {
+	if name == toolset.Card && x.face.drawsApps(x.scope.caller, x.can) {
 		return x.end(onCard(ctx, x)), nil
 	}
 	list := x.face.find(ctx, x.scope, name)

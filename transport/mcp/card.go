@@ -63,6 +63,9 @@ func onCard(ctx context.Context, x *exchange) *mcpgo.CallToolResult {
 		e.Retry = wait
 		return failure(e)
 	}
+	if !x.scope.caller.Can(bridge.MayElicit) {
+		return failure(mayNotElicit())
+	}
 	r, e := readCard(x)
 	if e != nil {
 		return failure(e)
@@ -84,6 +87,10 @@ func badCard(what string) *bridge.Error {
 
 func unproved() *bridge.Error {
 	return bridge.Errorf(bridge.Forbidden, "", bridge.NotRun, "This ticket or its proof does not fit.")
+}
+
+func mayNotElicit() *bridge.Error {
+	return bridge.Errorf(bridge.Forbidden, "", bridge.NotRun, "This credential may not answer on a card: its caller needs the right \"elicit\".")
 }
 
 func notOpen(why string) *bridge.Error {

@@ -191,6 +191,14 @@ func TestForgedCards(t *testing.T) {
 		"a caller without the right": func() toolReply {
 			return (&cardOf{w.as(quiet).since2026(apps), c.key}).do(ticket, "answer", `{"ok":true}`)
 		},
+		"a caller without the right, and its own ticket": func() toolReply {
+			of := w.opened(t, ticket)
+			of.Caller = quiet.Name
+			return (&cardOf{w.as(quiet).since2026(apps), c.key}).do(w.seal.close(forTicket, of), "state", "{}")
+		},
+		"a caller without both": func() toolReply {
+			return (&cardOf{w.as(quiet).since2026(forms), c.key}).do(ticket, "answer", `{"ok":true}`)
+		},
 		"a ticket sealed for another thing": func() toolReply { return c.do(w.seal.close(forState, w.opened(t, ticket)), "answer", `{"ok":true}`) },
 		"an expired ticket": func() toolReply {
 			of := w.opened(t, ticket)
@@ -208,7 +216,7 @@ func TestForgedCards(t *testing.T) {
 		"an unknown op":       func() toolReply { return c.do(ticket, "approve", `{"ok":true}`) },
 	}
 	codes := map[string]string{"an expired ticket": "CONFLICT", "an op with a line end": "SCHEMA_ERROR", "always": "SCHEMA_ERROR", "an answer of no": "SCHEMA_ERROR", "an answer that is 1": "SCHEMA_ERROR", "null": "SCHEMA_ERROR",
-		"a value to a yes": "SCHEMA_ERROR", "an unknown op": "SCHEMA_ERROR", "a client without apps": "WEBTOOL_NOT_FOUND", "a caller without the right": "WEBTOOL_NOT_FOUND"}
+		"a value to a yes": "SCHEMA_ERROR", "an unknown op": "SCHEMA_ERROR", "a client without apps": "WEBTOOL_NOT_FOUND", "a caller without both": "WEBTOOL_NOT_FOUND"}
 	if len(attacks) < 20 {
 		t.Errorf("there are %d attacks", len(attacks))
 	}
@@ -297,16 +305,6 @@ func TestModelsReadNoTicket(t *testing.T) {
 	}
 	if meta := string(encode(r.Result.Meta)); !strings.Contains(meta, ticket) { // where it is
 		t.Errorf("_meta is %s", meta)
-	}
-}
-
-// TestCardIsAudited: the audit says that it was a card on which the person answered.
-func TestCardIsAudited(t *testing.T) {
-	w, c, ticket := asksOnCardOf(t, bridge.Question{Kind: bridge.Confirm, Title: "The page asks."})
-	id := w.open1(t).ID
-	c.do(ticket, "answer", `{"ok":true}`)
-	if err := w.bridge.Answer(operator, id, bridge.Answer{OK: true}); err == nil || bridge.AsError(err).Details["answeredBy"] != "agent via card" {
-		t.Errorf("who was first: %v", err)
 	}
 }
 

@@ -110,7 +110,7 @@ type resourceResult struct {
 // caller, and the card.
 func (x *exchange) resources() (json.RawMessage, *rpcError) {
 	var out resourceResult
-	fresh, card := !x.face.o.Files, drawsCards(x) // files come and go
+	fresh, card := true, drawsCards(x)
 	if err := x.face.b.Count(x.scope.ref()); err != nil {
 		return nil, refusal(err)
 	}
@@ -125,7 +125,7 @@ func (x *exchange) resources() (json.RawMessage, *rpcError) {
 		for _, f := range x.face.b.Files(x.scope.caller, x.scope.site) {
 			all = append(all, resourceOf(&f))
 		}
-		out.Resources = &all
+		out.Resources, fresh = &all, !x.face.o.Files // which come and go
 	default:
 		uri, e := x.message.text("uri")
 		if e != nil {

@@ -103,6 +103,9 @@ func reading(t *testing.T, w *world, c *client, version, uri string) {
 	if a := c.call(3, "resources/templates/list", "{}"); !strings.Contains(a.body, `"resourceTemplates":[]`) {
 		t.Errorf("%s: templates: %s", version, a.body)
 	}
+	if c.modern && *list.Result.TTL != 0 {
+		t.Errorf("%s: files come and go, and the list is kept for %d ms", version, *list.Result.TTL)
+	}
 	for _, r := range list.Result.Resources {
 		var read struct {
 			Result struct {

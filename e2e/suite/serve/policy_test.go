@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/store"
 	"github.com/pagetools/pagetools/e2e/check"
+	"github.com/pagetools/pagetools/e2e/suite"
 	"github.com/pagetools/pagetools/transport/console"
 )
 
@@ -199,6 +201,16 @@ func TestAuditOnThePage(t *testing.T) {
 	page.until(t, "document.querySelectorAll('[aria-label^=\"Record\"]').length === 4 && document.body.innerText.includes('It was about to run')")
 	page.clean(t, "records of a call")
 	page.shot(t, "audit")
+	onCard := bridge.AuditRecord{Call: "CALL-ON-A-CARD", Persons: "agent via card, ada"}
+	ticket, err := kept.Audit.Intent(t.Context(), bridge.AuditRecord{Call: onCard.Call})
+	if err = cmp.Or(err, kept.Audit.Outcome(t.Context(), ticket, onCard), kept.Flush(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if list := suite.PagetoolsRun(t, 0, "audit", "list", "--data-dir", dir); strings.Count(list, " by ") != 1 || !strings.Contains(list, "CALL-ON-A-CARD by agent via card, ada\n") {
+		t.Errorf("pagetools audit list:\n%s", list)
+	}
+	page.eval(t, "(location.hash = '#/audit?call=CALL-ON-A-CARD', '')")
+	page.until(t, "[...document.querySelectorAll('[aria-label=\"Record 6\"] .facts div')].some((d) => d.innerText.replace(/\\s+/g, ' ') === 'Answered or acted agent via card, ada')")
 
 	files, err := filepath.Glob(filepath.Join(dir, "audit", "*.jsonl"))
 	if err != nil || len(files) != 1 {

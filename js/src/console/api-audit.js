@@ -10,7 +10,7 @@ import { ask } from './api.js';
  *   open: Intent[] | null, openCount: number, lost: number, torn: number, others: string[] | null}} Report */
 /** @typedef {{kept: boolean, writers: {node: string, healthy: boolean}[], missing?: {node: string}[], running: {since: string, by: string, read: number, of: number} | null,
  *   last: {at: string, by: string, took: number, report: Report | null, error?: string} | null}} Audit */
-/** @typedef {{chain: string, record: number, kind: string, time: string, site?: string, tool?: string, caller?: string, decision?: string, rule?: string, approval?: string, approver?: string,
+/** @typedef {{chain: string, record: number, kind: string, time: string, site?: string, tool?: string, caller?: string, decision?: string, rule?: string, approval?: string, approver?: string, persons?: string,
  *   definition?: string, arguments?: string, outcome?: string, code?: string, reason?: string, result?: string}} AuditRecord */
 
 /** How the audit is. @returns {Promise<Audit>} */

@@ -198,7 +198,7 @@ function Lookup({ at }) {
 
 /** @type {[string, keyof import('../api-audit.js').AuditRecord][]} */
 const facts = [
-  ['Tool', 'tool'], ['Site', 'site'], ['Caller', 'caller'], ['Decision', 'decision'], ['Rule', 'rule'], ['Approved by', 'approver'], ['Under', 'approval'],
+  ['Tool', 'tool'], ['Site', 'site'], ['Caller', 'caller'], ['Decision', 'decision'], ['Rule', 'rule'], ['Approved by', 'approver'], ['Under', 'approval'], ['Answered or acted', 'persons'],
   ['Outcome', 'outcome'], ['Code', 'code'], ['Reason', 'reason'], ['Definition', 'definition'], ['Arguments', 'arguments'], ['Result', 'result'],
 ];
 
