@@ -24,9 +24,10 @@ func (r *passage) where(asking bool) (*Agreed, *Shown) {
 }
 
 // askConsent stops a call before anything runs and before it holds a page. With
-// an answer it begins again, so that everything is checked anew. auto is the decision under the
-// operator's mode auto.
-func (pl *pipeline) askConsent(ctx context.Context, r *Run, auto policy.Decision) Step {
+// an answer it begins again, so that everything is checked anew. in is what the decision rests on.
+func (pl *pipeline) askConsent(ctx context.Context, r *Run, in policy.Input) Step {
+	why := wantedBy(in)
+	in.Operator.Mode = policy.ModeAuto
 	if p, ok := pl.router.(Preparer); ok {
 		if err := p.Prepare(ctx, r.pass.ref(), r.pass.tool); err != nil {
 			return nothingRan(ctx, err).Step()
@@ -38,7 +39,7 @@ func (pl *pipeline) askConsent(ctx context.Context, r *Run, auto policy.Decision
 	q := Invocation{Tool: r.pass.tool, Input: r.pass.input.Text(), Node: pl.names.prefix(),
 		Answer: pl.limits.Question}.Complete(Question{
 		Kind: Approve, Title: r.pass.tool.wanted(r.pass.tool.shown(r.pass.input), r.pass.call.Site), Detail: r.pass.tool.description, always: mayAlways(r),
-		Session: r.pass.call.Session, Page: describePage(shown), auto: auto,
+		Session: r.pass.call.Session, Page: describePage(shown), auto: policy.Decide(in), why: why,
 	})
 	return Step{Pause: &Pause{Question: q, amendable: r.pass.amendable(), Continue: func(ctx context.Context, a *Answer) Step {
 		if ctx.Err() != nil { // it was ended while it waited

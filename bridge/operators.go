@@ -3,6 +3,9 @@ package bridge
 import (
 	"context"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // OpenQuestion is a question that waits, as an operator sees it.
@@ -18,7 +21,31 @@ type OpenQuestion struct {
 	Picture bool `json:"picture"`
 	// Edit is true when the arguments may be changed with a yes.
 	Edit bool `json:"edit"`
+	// Why has the layers of the policy that wanted consent, in their order; none for other kinds.
+	Why []Wanted `json:"why,omitempty"`
 }
+
+// Wanted says what a layer of the policy wanted of a call, and why, in words for a person.
+type Wanted struct {
+	Name    string `json:"name"`
+	Level   string `json:"level"`
+	Reason  string `json:"reason"`
+	Decided bool   `json:"decided"` // the decision is this layer's
+}
+
+// wantedBy lists the layers that do not let a call run unasked.
+func wantedBy(in policy.Input) (why []Wanted) {
+	_, layers := policy.Explain(in)
+	for _, l := range layers {
+		if l.Level != policy.Auto {
+			why = append(why, Wanted{l.Name, l.Level.String(), text.Brief(l.Reason, maxReasonText), l.Decided})
+		}
+	}
+	return why
+}
+
+// maxReasonText bounds why a layer wants something, in bytes: it may repeat a rule of the operator.
+const maxReasonText = 256
 
 // openQuestion returns the call's open question as an operator sees it, or nil.
 // Called with r.mu held.
@@ -31,6 +58,7 @@ func (r *Run) openQuestion() *OpenQuestion {
 		Question: *q, Site: r.pass.call.Site, Caller: r.pass.call.Caller.Name,
 		Since:  q.ExpiresAt.Add(-r.pass.bridge.pipe.limits.Question),
 		Always: q.always, Picture: r.page != nil, Edit: r.pause.amendable != nil,
+		Why: q.why,
 	}
 }
 
@@ -51,11 +79,14 @@ func (b *Bridge) Asked(id string) bool {
 	return r != nil || known
 }
 
-// AnsweredBy names who answered a question of late; "" means nobody: it is open, expired, or its page
-// took it back.
-func (b *Bridge) AnsweredBy(id string) string {
-	_, who, _ := b.runs.asking(id)
-	return who
+// AnsweredBy names who answered a question of late, and whether they said yes; "" and nil mean nobody:
+// it is open, expired, or its page took it back. Of a person whose acts in the page were the answer, ok
+// is nil.
+func (b *Bridge) AnsweredBy(id string) (who string, ok *bool) {
+	b.runs.mu.Lock()
+	defer b.runs.mu.Unlock()
+	c := b.runs.answered[id]
+	return c.by, c.ok
 }
 
 // pictureTime limits how long a picture may take.

@@ -285,8 +285,7 @@ func (pl *pipeline) approve(ctx context.Context, r *Run, next handler) Step {
 		if e := pl.names.fenced(&r.pass.call); e != nil { // nobody is asked about what cannot run here
 			return e.Step()
 		}
-		in.Operator.Mode = policy.ModeAuto
-		return pl.askConsent(ctx, r, policy.Decide(in))
+		return pl.askConsent(ctx, r, in)
 	}
 	if e := r.pass.checkConsent(); e != nil {
 		return e.Step()

@@ -68,6 +68,7 @@ type Question struct {
 
 	always bool            // the answer may be kept
 	auto   policy.Decision // what the operator's mode auto would decide of consent
+	why    []Wanted        // who wants consent
 }
 
 // conceal masks secrets in what the page says, and where it is: it may repeat them.

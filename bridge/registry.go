@@ -51,7 +51,7 @@ type registry struct {
 	stopped  map[string]int                // calls with a token, by caller
 	keys     map[string]*callerKeys
 	mostKeys int               // of all callers
-	answered map[string]string // who answered a question
+	answered map[string]closing // how a question was closed
 	order    []string          // of those, the oldest first
 	// accounts count what callers make us hold: calls that wait and outcomes that are kept.
 	accounts *policy.Accounts
@@ -68,7 +68,7 @@ type callerKeys struct {
 func newRegistry(most int64, above *policy.Account) registry {
 	return registry{
 		accounts: policy.NewAccounts(most, above), all: map[*Run]struct{}{}, found: [byDigest + 1]map[handle]*Run{{}, {}, {}, {}},
-		stopped: map[string]int{}, keys: map[string]*callerKeys{}, mostKeys: maxAllKeys, answered: map[string]string{},
+		stopped: map[string]int{}, keys: map[string]*callerKeys{}, mostKeys: maxAllKeys, answered: map[string]closing{},
 	}
 }
 
@@ -370,12 +370,27 @@ func (g *registry) mayAsk(r *Run) *Error {
 	return nil
 }
 
+// closing says who answered a question, and what they said; nil is neither yes nor no.
+type closing struct {
+	by string
+	ok *bool
+}
+
+// okOf is what somebody said; nil where they acted in the page, or nobody answered.
+func okOf(a *Answer, by string) *bool {
+	if a == nil || by == nobody {
+		return nil
+	}
+	ok := a.OK
+	return &ok
+}
+
 // answeredBy notes that a question is not open any more.
-func (g *registry) answeredBy(id, by string, r *Run) {
+func (g *registry) answeredBy(id string, how closing, r *Run) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.dropIt(handle{by: byQuestion, name: id}, r)
-	g.answered[id] = by
+	g.answered[id] = how
 	g.order = append(g.order, id)
 	if len(g.order) > maxAnswered {
 		g.forgetAnswer()
@@ -403,8 +418,8 @@ func (g *registry) forgetAnswer() {
 func (g *registry) asking(id string) (r *Run, by string, known bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	by, known = g.answered[id]
-	return g.found[byQuestion][handle{by: byQuestion, name: id}], by, known
+	how, known := g.answered[id]
+	return g.found[byQuestion][handle{by: byQuestion, name: id}], how.by, known
 }
 
 // under returns the calls that have a name of a kind.

@@ -383,7 +383,7 @@ func (r *Run) close(id string, a *Answer, by string) (*Pause, *Error) {
 	r.facts.answered(r.since)
 	r.changes.Signal()
 	r.mu.Unlock()
-	r.pass.bridge.runs.answeredBy(id, by, r)
+	r.pass.bridge.runs.answeredBy(id, closing{by, okOf(a, by)}, r)
 	r.pass.bridge.watchers.watched(r)
 	return p, nil
 }

@@ -2,7 +2,8 @@
 // wait for a person, and what a person answers. It is served on a TCP port with
 // its own credential, and on a socket that only the user can open.
 //
-//	GET  /api/questions       {"questions":[{…,"site","caller","since","always","picture","edit"}]}, the oldest first
+//	GET  /api/questions       {"questions":[{…,"site","caller","since","always","picture","edit","why"?}]}, the oldest first.
+//	                          why has, for consent, the layers of the policy that wanted it: {"name","level","reason","decided"}, as in /api/policy
 //	GET  /api/questions/{id}  one of them, with the inputSchema of arguments that may be changed; {} when it is not open any more
 //	GET  /api/me              {"name","rights","sites","node","version","features","until","login","start"}
 //	GET  /api/events          the one stream, below
@@ -102,8 +103,10 @@
 //	snapshot           {"node","reset","questions":[…],"sites":[…],"calls":[…],"sessions":[…]} replaces all of that node: what is
 //	                   open, and the calls that are not over. It comes first, once for each node, and with reset
 //	                   true when the reader has missed more than is kept (256 events of a node).
-//	question.opened    {"node","call",…} a question as in the list; question.changed is the same one again
-//	question.closed    {"node","id","call","answeredBy"}: "" where it expired, or that its page took it back
+//	question.opened    {"node","call","domain","firstSince"?,…} a question as in the list; firstSince says since when this process knows
+//	                   of no earlier call of the tool by the caller. question.changed is the same one again
+//	question.closed    {"node","id","call","answeredBy","ok"}: "" where it expired, or that its page took it back; ok is null then, and
+//	                   where what a person did in the page was the answer
 //	call.started       {"node","call","site","tool","caller","session","stage","status","began","at"}; stage is queued, asked, runs or
 //	                   ended, status is running, ok, refused or error. As far as they are known by then: "asked" and "answered" (the
 //	                   first question, the last answer), "ran" (dispatched), "delivered", "waited" (for persons, ms), "decision", "layer" and

@@ -19,19 +19,27 @@ type questionJSON struct {
 	bridge.OpenQuestion
 
 	Domain string `json:"domain"` // the registrable part of its origin's host; "" is none
+	// FirstSince says since when this process knows of no earlier call of the tool by the caller; it
+	// is zero where there was one, where nothing is remembered, and for other kinds than consent.
+	FirstSince time.Time `json:"firstSince,omitzero"`
 }
 
-func questionOf(node, call string, q *bridge.OpenQuestion) questionJSON {
-	return questionJSON{node, call, *q, domainOf(q.Origin)}
+func (o *ownNode) questionOf(s *bridge.RunState, q *bridge.OpenQuestion) questionJSON {
+	out := questionJSON{Node: o.face.node, Call: s.Call, OpenQuestion: *q, Domain: domainOf(q.Origin)}
+	if q.Kind == bridge.Approve {
+		out.FirstSince = o.face.records.firstSince(s)
+	}
+	return out
 }
 
 // closedJSON says that a question is not open any more. AnsweredBy is "" when it expired, or its
-// page took it back.
+// page took it back. OK is null then, and where a person's acts in the page were the answer.
 type closedJSON struct {
 	Node       string `json:"node"`
 	ID         string `json:"id"`
 	Call       string `json:"call"`
 	AnsweredBy string `json:"answeredBy"`
+	OK         *bool  `json:"ok"`
 }
 
 // penJSON says who holds the pen of a live view.
@@ -101,7 +109,7 @@ func (o *ownNode) snapshot(ctx context.Context, runs []bridge.RunState) {
 		o.calls[s.Call] = s
 		open[ofCalls][s.Call] = item{s.Site, mustJSON(callOf(o.face.node, &s))}
 		if s.Question != nil {
-			open[ofQuestions][s.Question.ID] = item{s.Site, mustJSON(questionOf(o.face.node, s.Call, s.Question))}
+			open[ofQuestions][s.Question.ID] = item{s.Site, mustJSON(o.questionOf(&s, s.Question))}
 		}
 	}
 	for _, site := range o.face.b.Sites(everyone) {
@@ -140,16 +148,17 @@ func (o *ownNode) moved(ctx context.Context, s bridge.RunState) {
 func (o *ownNode) question(ctx context.Context, s, was bridge.RunState) {
 	if was.Question != nil && (s.Question == nil || s.Question.ID != was.Question.ID) {
 		id := was.Question.ID
-		o.note(ctx, o.face.node, event{name: evClosed, site: s.Site, data: mustJSON(closedJSON{o.face.node, id, s.Call, o.face.b.AnsweredBy(id)})}, ofQuestions, id, nil)
+		who, ok := o.face.b.AnsweredBy(id)
+		o.note(ctx, o.face.node, event{name: evClosed, site: s.Site, data: mustJSON(closedJSON{o.face.node, id, s.Call, who, ok})}, ofQuestions, id, nil)
 	}
 	if s.Question == nil {
 		return
 	}
-	x := &item{s.Site, mustJSON(questionOf(o.face.node, s.Call, s.Question))}
+	x := &item{s.Site, mustJSON(o.questionOf(&s, s.Question))}
 	switch {
 	case was.Question == nil || was.Question.ID != s.Question.ID:
 		o.note(ctx, o.face.node, event{name: evOpened, site: s.Site, data: x.data}, ofQuestions, s.Question.ID, x)
-	case !slices.Equal(x.data, mustJSON(questionOf(o.face.node, s.Call, was.Question))):
+	case !slices.Equal(x.data, mustJSON(o.questionOf(&s, was.Question))):
 		o.note(ctx, o.face.node, event{name: evChanged, site: s.Site, data: x.data}, ofQuestions, s.Question.ID, x)
 	}
 }

@@ -42,7 +42,7 @@ type policyJSON struct {
 	Reason string      `json:"reason"`
 	Mode   string      `json:"mode"`
 	Rule   *ruleJSON   `json:"rule"` // null where no rule of the operator matches
-	Layers []layerJSON `json:"layers"`
+	Layers []bridge.Wanted `json:"layers"`
 	// Standing is true when consent that stands covers the call. Which, is told with the right answer only.
 	Standing bool `json:"standing"`
 	// Refused says why the call would end whatever the policy is; null where nothing is wrong.
@@ -55,14 +55,6 @@ type ruleJSON struct {
 	Origin  string `json:"origin"`
 	Level   string `json:"level"`
 	At      string `json:"at"`
-}
-
-// layerJSON says what a layer wanted; auto wants nothing.
-type layerJSON struct {
-	Name    string `json:"name"`
-	Level   string `json:"level"`
-	Reason  string `json:"reason"`
-	Decided bool   `json:"decided"`
 }
 
 // decision is GET /api/policy: what would become of a call now. Nothing comes of asking.
@@ -94,10 +86,10 @@ func (f policyFace) decision(w http.ResponseWriter, r *http.Request, c bridge.Ca
 		return
 	}
 	out := policyJSON{Node: f.node, Site: in.Site, Tool: in.Tool, Caller: in.Caller.Name, Known: known, Mode: cmp.Or(x.Mode, policy.ModeAsk),
-		Layer: x.Layer, Reason: x.Reason, Layers: []layerJSON{}, Standing: x.Grant != ""}
+		Layer: x.Layer, Reason: x.Reason, Layers: []bridge.Wanted{}, Standing: x.Grant != ""}
 	for _, l := range x.Layers {
 		out.Level = x.Level.String()
-		out.Layers = append(out.Layers, layerJSON{l.Name, l.Level.String(), l.Reason, l.Decided})
+		out.Layers = append(out.Layers, bridge.Wanted{Name: l.Name, Level: l.Level.String(), Reason: l.Reason, Decided: l.Decided})
 	}
 	if x.Ruled {
 		out.Rule = &ruleJSON{Pattern: x.Rule.Pattern, Origin: x.Rule.Origin, Level: x.Rule.Level.String()}

@@ -122,6 +122,9 @@ type Records struct {
 	all  []*callJSON // by compareAge, the oldest first; what they point to does not change
 	byID map[string]*callJSON
 	sum  int // of bytes
+	// ids has the calls of a tool by a caller, as they came, and since the time from which all are remembered.
+	ids   map[calledTool][]string
+	since time.Time
 
 	stats stats
 }
@@ -145,6 +148,7 @@ func (rs *Records) Observe(o bridge.Observed) {
 // Gather remembers the calls of a bridge from now on, until ctx ends. node names this process.
 func (rs *Records) Gather(ctx context.Context, b *bridge.Bridge, node string) {
 	rs.mu.Lock()
+	rs.since = time.Now()
 	rs.stats.known = func(site string) bool {
 		return slices.ContainsFunc(b.Sites(everyone), func(s bridge.Site) bool { return s.Name == site })
 	}
@@ -177,9 +181,14 @@ func (rs *Records) take(c *callJSON) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if rs.byID == nil {
-		rs.byID = map[string]*callJSON{}
+		rs.byID, rs.ids = map[string]*callJSON{}, map[calledTool][]string{}
 	}
-	rs.stats.count(rs.byID[c.Call], c)
+	was := rs.byID[c.Call]
+	rs.stats.count(was, c)
+	if was == nil || toolOf(was) != toolOf(c) {
+		rs.unlist(was)
+		rs.ids[toolOf(c)] = append(rs.ids[toolOf(c)], c.Call)
+	}
 	rs.byID[c.Call] = c
 	at, known := slices.BinarySearchFunc(rs.all, c, compareAge)
 	rs.sum += c.bytes()
@@ -193,9 +202,45 @@ func (rs *Records) take(c *callJSON) {
 		oldest := rs.all[0]
 		rs.sum -= oldest.bytes()
 		rs.stats.count(oldest, nil)
+		rs.unlist(oldest)
+		rs.since = oldest.Began
 		delete(rs.byID, oldest.Call)
 		rs.all[0], rs.all = nil, rs.all[1:]
 	}
+}
+
+// calledTool is a tool as one caller calls it.
+type calledTool struct{ site, tool, caller string }
+
+func toolOf(c *callJSON) calledTool { return calledTool{c.Site, c.Tool, c.Caller} }
+
+// unlist forgets that a call was one of its tool.
+func (rs *Records) unlist(c *callJSON) {
+	if c == nil {
+		return
+	}
+	of := toolOf(c)
+	ids := rs.ids[of]
+	switch at := slices.Index(ids, c.Call); {
+	case at == 0:
+		ids = ids[1:]
+	case at > 0:
+		ids = slices.Delete(ids, at, at+1)
+	}
+	if rs.ids[of] = ids; len(ids) == 0 {
+		delete(rs.ids, of)
+	}
+}
+
+// firstSince says since when no earlier call of the tool by the caller is known; zero where there was one.
+func (rs *Records) firstSince(s *bridge.RunState) time.Time {
+	c := callOf("", s)
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if ids := rs.ids[toolOf(&c)]; len(ids) > 0 && ids[0] != c.Call {
+		return time.Time{}
+	}
+	return rs.since
 }
 
 // miss ends the calls that are not open any more and whose end nobody saw: so much happened at once.

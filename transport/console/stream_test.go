@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/transport/console"
 )
 
@@ -105,7 +107,7 @@ func TestOneStream(t *testing.T) {
 	if err := p.Answer(person, second, bridge.Answer{OK: true}); err != nil {
 		t.Fatal(err)
 	}
-	if ev = e.until(t, "question.closed"); ev.get("id") != second || ev.get("answeredBy") != "person" {
+	if ev = e.until(t, "question.closed"); ev.get("id") != second || ev.get("answeredBy") != "person" || ev.get("ok") != "true" {
 		t.Errorf("its answer is %s", ev.text)
 	}
 	if ev = e.until(t, "call.ended"); ev.get("call") != call || ev.get("outcome") != "ok" || ev.get("stage") != "ended" {
@@ -123,6 +125,40 @@ func TestOneStream(t *testing.T) {
 	p.Router.Declare("shop", bridgetest.Asking("buy", ""), bridgetest.Tool("look", ""))
 	if ev = e.until(t, "tools"); string(ev.data["added"]) != `["look"]` || string(ev.data["removed"]) != `["find"]` || !strings.Contains(string(ev.data["site"]), `"tools":2`) {
 		t.Errorf("the tools are %s", ev.text)
+	}
+}
+
+// TestWhyAsked: a question says which layers of the policy wanted it, and whether the caller made such a call before, as far as that
+// is remembered; of one that nobody answered, nothing is said.
+func TestWhyAsked(t *testing.T) {
+	records := &console.Records{}
+	p := servePageOf(t, memory(t), console.Options{Records: records}, bridge.Options{Sites: map[string]bridge.SiteOptions{
+		"shop": {Approval: policy.Operator{Tools: []policy.Rule{{Pattern: "b*", Level: policy.Ask}}}}}})
+	destructive := bridgetest.Asking("buy", "")
+	destructive.Annotations = json.RawMessage(`{"destructiveHint":true}`)
+	p.Router.Declare("shop", destructive, bridgetest.Asking("book", ""))
+	e := p.events(t, p.login(t, "ada"), "")
+	e.until(t, "snapshot")
+	first := p.asks(t)
+	ev := e.until(t, "question.opened")
+	want := `[{"name":"operator","level":"ask","reason":"the operator's rule \"b*\"","decided":true},{"name":"hints","level":"ask","reason":"the site says that the tool destroys something","decided":false}]`
+	if string(ev.data["why"]) != want || ev.get("firstSince") == "" {
+		t.Errorf("the first question is %s", ev.text)
+	}
+	if status, body := p.as(t, viewing, http.MethodGet, "/api/questions/"+first, ""); status != http.StatusOK || !strings.Contains(body, `"why":`+want) {
+		t.Errorf("by itself it is %d %s", status, body)
+	}
+	p.calls(t, viewing, "?q=status:running", 1)
+	p.asks(t)
+	if ev = e.until(t, "question.opened"); ev.get("firstSince") != "" {
+		t.Errorf("the second question is %s", ev.text)
+	}
+	forgetful := servePage(t, memory(t), console.Options{})
+	e = forgetful.events(t, forgetful.login(t, "ada"), "")
+	e.until(t, "snapshot")
+	forgetful.asks(t)
+	if ev = e.until(t, "question.opened"); ev.get("firstSince") != "" || !strings.Contains(string(ev.data["why"]), `"reason":"nothing says that this tool may run unasked"`) {
+		t.Errorf("without records the first question is %s", ev.text)
 	}
 }
 
@@ -228,7 +264,7 @@ func TestTwoTabs(t *testing.T) {
 		t.Errorf("the loser sees %s", loser.body)
 	}
 	for _, tab := range tabs {
-		if ev := tab.until(t, "question.closed"); ev.get("id") != id || ev.get("answeredBy") != winner {
+		if ev := tab.until(t, "question.closed"); ev.get("id") != id || ev.get("answeredBy") != winner || ev.get("ok") != strconv.FormatBool(winner == "console:ada") {
 			t.Errorf("a tab sees %s", ev.text)
 		}
 	}
