@@ -41,6 +41,9 @@ type scripted struct {
 	open    []map[string]any
 	answers map[string]bool
 	events  chan string
+	rights  string // of who uses the page
+	blind   bool   // pictures are refused
+	views   int    // live views that are open
 }
 
 func serveInbox(t *testing.T, questions ...map[string]any) *scripted {
@@ -49,16 +52,25 @@ func serveInbox(t *testing.T, questions ...map[string]any) *scripted {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &scripted{open: questions, answers: map[string]bool{}, events: make(chan string, 100)}
+	x := &scripted{open: questions, answers: map[string]bool{}, events: make(chan string, 100), rights: `["view","answer","call"]`}
 	pages := transport.Trusted(transport.NewMux(console.New(b, console.Options{}).Routes()...), bridge.Local(), transport.Options{})
 	mux := http.NewServeMux()
 	mux.Handle("/", pages)
 	mux.HandleFunc("GET /api/me", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = fmt.Fprint(w, `{"name":"ada","rights":["view","answer","call"],"node":"here","login":"1"}`)
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		_, _ = fmt.Fprintf(w, `{"name":"ada","rights":%s,"node":"here","login":"1"}`, x.rights)
 	})
 	mux.HandleFunc("GET /api/events", x.stream)
 	mux.HandleFunc("POST /api/questions/{id}", x.answer)
+	mux.HandleFunc("GET /api/questions/{id}/live", x.live)
 	mux.HandleFunc("GET /api/questions/{id}/picture", func(w http.ResponseWriter, _ *http.Request) {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if x.blind {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
 		page := image.NewGray(image.Rect(0, 0, 640, 400)) // with a line of black
 		for at := range page.Pix[640*300:] {
 			page.Pix[at] = 0xff

@@ -7,7 +7,8 @@ import { listed } from './form/schema.js';
 /** @typedef {{id: string, kind: string, title: string, detail: string, schema?: {default?: unknown}, tool: string, input: unknown, origin: string, domain?: string, expiresAt: string,
  *   hints?: string[], frame?: string, session?: string, page?: {url?: string, title?: string, config?: unknown},
  *   form?: boolean, secrets?: string[], operation?: {method: string, url: string, api?: string, cost?: string}, adapter?: {name: string, version: string}}} Question */
-/** @typedef {Question & {node: string, site: string, caller: string, since: string, always: boolean, picture: boolean, edit: boolean}} OpenQuestion */
+/** @typedef {Question & {node: string, site: string, caller: string, since: string, always: boolean, picture: boolean, edit: boolean, why?: Wanted[], firstSince?: string}} OpenQuestion */
+/** @typedef {{name: string, level: string, reason: string, decided: boolean}} Wanted what a layer of the policy wanted, and why, in our words */
 
 /** What went wrong, with the status of the reply; 0 when there was none. */
 export class ApiError extends Error {

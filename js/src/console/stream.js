@@ -7,7 +7,8 @@ import { ApiError, credential, keep, login, watch, whoAmI } from './api.js';
 import { heard } from './lent.js';
 import { add, change, changeSite, close, entries, forget, link, lose, me, noteCall, replaceSites, settled } from './store.js';
 import { auditChanged, pagesChanged } from './pages.js';
-import { parseExactly, visible } from './text.js';
+import { parseExactly } from './text.js';
+import { endedBy } from './words.js';
 
 const begun = 'pagetools.begun';
 const lost = 2000; // milliseconds until the person hears of it
@@ -99,7 +100,11 @@ function take(name, data) {
     }
     case 'question.opened': add(parseExactly(data)); break;
     case 'question.changed': change(parseExactly(data)); break;
-    case 'question.closed': close(it.id, it.answeredBy === '' ? undefined : `Answered by ${visible(it.answeredBy)}`); break;
+    case 'question.closed': {
+      const q = entries.value.get(it.id)?.q;
+      close(it.id, q === undefined || it.answeredBy === '' ? undefined : endedBy(q, it));
+      break;
+    }
     case 'tools': changeSite(it); break;
     case 'call.started': case 'call.stage': case 'call.ended': noteCall(it); break;
     case 'session.opened': case 'session.closed': case 'browser': pagesChanged.value++; break;

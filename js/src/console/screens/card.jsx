@@ -1,17 +1,19 @@
 // @ts-check
 // One question and its answers. What the page says is shown as a quotation of it, apart from what pagetools says.
 
+import { computed } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import { ApiError, answer, questionPicture } from '../api.js';
 import { isSecretName } from '../form/secret.js';
 import { show } from '../live.js';
-import { answering, close, entries, link, now } from '../store.js';
+import { answering, close, entries, link, me, now } from '../store.js';
 import { visible } from '../text.js';
 import { later } from '../ui/later.jsx';
 import { Address, Name, Said } from '../ui/said.jsx';
 import { noRepeat, useRipe } from '../ui/ripe.js';
-import { argumentsTitle, given, known, left, masked, severity, wordsOf, written } from '../words.js';
+import { OfPage, useSeen } from '../ui/seen.jsx';
+import { argumentsTitle, given, known, left, masked, severity, speaker, titled, whyAsked, wordsOf, written, yesOf } from '../words.js';
 
 /** @typedef {import('../store.js').Entry} Entry */
 /** @typedef {import('../api.js').OpenQuestion} OpenQuestion */
@@ -30,33 +32,47 @@ const edited = new Set();
 /** @type {import('./edit.jsx').Fault[]} */
 const none = [];
 
+/** Whether who uses the page may answer; without it, they read. */
+export const mayAnswer = computed(() => me.value?.rights.includes('answer') ?? true);
+
+/** What is asked, in our words. @param {{q: OpenQuestion}} props */
+export function Title({ q }) {
+  const { ours, tool, site } = titled(q);
+  return tool === '' ? <>{visible(ours)}</> : <>{ours} <Name text={tool} /> on <Name text={site} />?</>;
+}
+
 /** @param {{entry: Entry}} props */
 export function Card({ entry }) {
   const { q, over } = entry;
   const { shape, word, rank } = severity(q);
-  const head = `card-${q.id}`;
+  const head = `card-${q.id}`, may = mayAnswer.value, why = whyAsked(q), { theirs } = titled(q);
   const [edit, setEdit] = useState(edited.has(q.id) ? opening : asSent);
   useEffect(() => () => { if (!entries.value.has(q.id)) edited.delete(q.id); }, []);
   const [refusal, setRefusal] = useState({ errors: none, of: /** @type {string | undefined} */ ('') }); // of a text: of another one, nothing is said
   return (
     <article class={`card rank${rank}`} data-id={q.id} aria-labelledby={head}>
       <p class="stake"><span class="severity"><span aria-hidden="true">{shape}</span> {word}</span>{!over && <Left q={q} />}</p>
-      <h2 id={head} class="card-title" tabIndex={-1} dir="auto">{visible(q.title)}</h2>
+      <h2 id={head} class="card-title" tabIndex={-1} dir="auto"><Title q={q} /></h2>
       <p class="meta">site <Name text={q.site} /> · <Address of={q.origin} domain={q.domain} /></p>
-      <p class="meta">caller <Name text={q.caller} />{q.session && <> · session <Name text={q.session} /></>} · since {new Date(q.since).toLocaleTimeString()}</p>
+      <p class="meta">caller <Name text={q.caller} />{q.session && <> · session <Name text={q.session} /></>} · since {new Date(q.since).toLocaleTimeString()}{q.firstSince && <> · first call of this tool by this caller that is known since {new Date(q.firstSince).toLocaleTimeString()}</>}</p>
       {edit.open && !over
         ? <Editing q={q} tell={setEdit} errors={refusal.of === edit.text ? refusal.errors : none} stop={() => {
           edited.delete(q.id);
           setEdit(asSent);
           document.getElementById(head)?.focus();
         }} />
-        : <Arguments q={q} begin={q.edit && !over && (() => {
+        : <Arguments q={q} begin={q.edit && may && !over && (() => {
           edited.add(q.id);
           setEdit(opening);
         })} />}
-      {q.detail !== '' && <Said by={`${visible(q.origin)} says`} text={q.detail} />}
-      <dl class="facts">{known(q).map(([name, value]) => <div key={name + value}><dt>{name}</dt><dd dir="auto">{visible(value)}</dd></div>)}</dl>
-      {q.picture && !over && <div class="shown"><Shot ask={() => questionPicture(q.id)} what="A picture of the page" none="The page shows nothing just now." /></div>}
+      {(theirs || q.detail) !== '' && <Said by={speaker(q)} text={[theirs, q.detail].filter(Boolean).join('\n')} />}
+      <dl class="facts">
+        {known(q).map(([name, value, theirWords]) => <div key={name + value}><dt>{name}</dt><dd dir="auto" class={theirWords ? 'said' : ''}>{theirWords ? <q>{visible(value)}</q> : visible(value)}</dd></div>)}
+        {why !== '' && <div class="why"><dt>Why you are asked</dt><dd>{visible(why)}</dd></div>}
+      </dl>
+      {q.picture && !over && (may
+        ? <div class="shown"><Shot ask={() => questionPicture(q.id)} what="A picture of the page" none="The page shows nothing just now." /></div>
+        : <p class="meta">Not allowed: for pictures of pages, you need the right answer.</p>)}
       {over ? <p class="over" role="status">{over}</p> : <Answers q={q} edit={edit} refused={(errors) => setRefusal({ errors, of: edit.text })} />}
     </article>
   );
@@ -118,19 +134,18 @@ function Answers({ q, edit, refused }) {
   const [always, setAlways] = useState(false);
   const [said, setSaid] = useState({ words: '', of: /** @type {string | undefined} */ ('') }); // of the arguments: of others, nothing is said
   const [sent, setSent] = useState(false);
-  const [view, setView] = useState(/** @type {ReturnType<typeof show> | undefined} */ (undefined));
+  const [view, setView] = useState(false);
   const [ref, ripe] = useRipe();
   const [why, setWhy] = useState(/** @type {string | undefined} */ (undefined));
-  const offline = link.value.state !== 'live';
+  const offline = link.value.state !== 'live', may = mayAnswer.value, off = offline || !may;
   const { other } = edit, broken = edit.open && edit.text === undefined;
   const pressed = useRef(false);
   const problem = said.of === edit.text ? said.words : '';
   const setProblem = (/** @type {string} */ words) => setSaid({ words, of: edit.text });
-  useEffect(() => () => view?.close(), [view]);
 
   /** @param {boolean} ok */
   const say = async (ok) => {
-    if (pressed.current || offline || document.hidden || (ok && !ripe)) return;
+    if (pressed.current || off || document.hidden || (ok && !ripe)) return;
     if (ok && broken) {
       setProblem(`Not sent: ${edit.why}`);
       return;
@@ -156,16 +171,17 @@ function Answers({ q, edit, refused }) {
     <>
     <form class="answers" onSubmit={(e) => { e.preventDefault(); if (e.isTrusted) say(true); }} onKeyDown={noRepeat}>
       {q.kind === 'prompt' && <label class="field">Your answer <input type="text" value={value} onInput={(e) => setValue(e.currentTarget.value)} /></label>}
-      <button ref={ref} class={grave ? 'yes primary danger' : 'yes primary'} aria-disabled={sent || offline || !ripe || broken}>{grave && <span aria-hidden="true">▲ </span>}{other ? changed : yes}</button>
-      <button type="button" class="no" aria-disabled={sent || offline} onClick={(e) => { if (e.isTrusted) say(false); }}>{no}</button>
-      {q.kind === 'approve' && <button type="button" class="plain because" aria-expanded={why !== undefined} onClick={() => setWhy(why === undefined ? '' : undefined)}>{no} with a reason</button>}
-      {q.always && !other && <label class="always"><input type="checkbox" checked={always} onChange={(e) => setAlways(e.currentTarget.checked)} /> for all further calls of this tool, with any arguments</label>}
-      {q.picture && q.kind === 'interact' && !view && <button type="button" class="open-live" onClick={() => setView(show(`questions/${encodeURIComponent(q.id)}`))}>Open live</button>}
+      <button ref={ref} class={grave ? 'yes primary danger' : 'yes primary'} aria-disabled={sent || off || !ripe || broken}>{grave && <span aria-hidden="true">▲ </span>}{other ? changed : yesOf(q)}</button>
+      <button type="button" class="no" aria-disabled={sent || off} onClick={(e) => { if (e.isTrusted) say(false); }}>{no}</button>
+      {may && q.kind === 'approve' && <button type="button" class="plain because" aria-expanded={why !== undefined} onClick={() => setWhy(why === undefined ? '' : undefined)}>{no} with a reason</button>}
+      {may && q.always && !other && <label class="always"><input type="checkbox" checked={always} onChange={(e) => setAlways(e.currentTarget.checked)} /> for all further calls of this tool, with any arguments</label>}
+      {may && q.picture && q.kind === 'interact' && !view && <button type="button" class="open-live" onClick={() => setView(true)}>Open live</button>}
+      {!may && <p class="meta">Not allowed: you need the right answer.</p>}
       {offline && <p class="meta">Not connected: answers wait until the connection is back.</p>}
       <p class="problem" role="alert" hidden={problem === ''}>{visible(problem)}</p>
     </form>
-    {why !== undefined && <Reason no={no} why={why} setWhy={setWhy} off={sent || offline} say={() => say(false)} />}
-    {view && <View view={view.view} />}
+    {why !== undefined && <Reason no={no} why={why} setWhy={setWhy} off={sent || off} say={() => say(false)} />}
+    {view && <View id={q.id} />}
     </>
   );
 }
@@ -182,12 +198,25 @@ function Reason({ no, why, setWhy, off, say }) {
   );
 }
 
-/** The live view, which makes its own elements. @param {{view: HTMLElement}} props */
-function View({ view }) {
-  const ref = useRef(/** @type {HTMLDivElement | null} */ (null));
+/** The live view of a question's page, while somebody looks. @param {{id: string}} props */
+function View({ id }) {
+  const at = useRef(/** @type {HTMLDivElement | null} */ (null)), seen = useSeen(), first = useRef(true);
   useLayoutEffect(() => {
-    ref.current?.append(view);
-    view.focus();
-  }, [view]);
-  return <div ref={ref} />;
+    if (!seen) return undefined;
+    const { view, close: end } = show(`questions/${encodeURIComponent(id)}`), had = document.activeElement === at.current;
+    at.current?.replaceChildren(view);
+    if (first.current || had) view.focus();
+    first.current = false;
+    return () => {
+      if (view.contains(document.activeElement)) at.current?.focus();
+      view.remove();
+      end();
+    };
+  }, [seen]);
+  return (
+    <section aria-label="Page">
+      <OfPage seen={seen} />
+      <div ref={at} tabIndex={-1} />
+    </section>
+  );
 }

@@ -11,7 +11,7 @@ import { visible } from '../text.js';
 import { useKeptFocus } from '../ui/focus.js';
 import { Name } from '../ui/said.jsx';
 import { severity } from '../words.js';
-import { Card, Left } from './card.jsx';
+import { Card, Left, mayAnswer, Title } from './card.jsx';
 
 /** @typedef {import('../store.js').Group} Group */
 
@@ -87,7 +87,7 @@ function Row({ id, open: isOpen }) {
   return (
     <button type="button" class={`row rank${rank}`} data-id={id} aria-expanded={isOpen} tabIndex={first ? 0 : -1} onClick={() => open(id)}>
       <span class="severity"><span aria-hidden="true">{shape}</span> {word}</span>
-      <span class="title" dir="auto">{visible(q.title)}</span>
+      <span class="title" dir="auto"><Title q={q} /></span>
       <span class="who">{visible(q.caller)} on {visible(q.site)}{q.session && ` · session ${visible(q.session)}`}</span>
       {over ? <span class="left">over</span> : <Left q={q} />}
     </button>
@@ -118,8 +118,8 @@ function Many({ group }) {
     <div class="many">
       <button type="button" aria-expanded={unfold} onClick={fold}><span aria-hidden="true">{unfold ? '▾' : '▸'}</span> {group.ids.length} questions of one {group.of}</button>
       {' '}<Name text={group.word} />{' '}
-      <button type="button" aria-disabled={link.value.state !== 'live'} onClick={(e) => { if (e.isTrusted && link.value.state === 'live') refuseAll(); }}
-        onKeyDown={(e) => { if (e.repeat) e.preventDefault(); }}>Refuse all</button>
+      {mayAnswer.value && <button type="button" aria-disabled={link.value.state !== 'live'} onClick={(e) => { if (e.isTrusted && link.value.state === 'live') refuseAll(); }}
+        onKeyDown={(e) => { if (e.repeat) e.preventDefault(); }}>Refuse all</button>}
     </div>
   );
 }

@@ -3,6 +3,7 @@
 
 import { useEffect, useState } from 'preact/hooks';
 
+import { ApiError } from '../api.js';
 import { ofCall, pageOf, recordSession, sessionHAR } from '../api-traces.js';
 import { did } from '../calls/did.js';
 import { link, me } from '../store.js';
@@ -60,13 +61,15 @@ export function Did({ call: { call, tool, began } }) {
 
 /** A picture of a page, or why there is none. @param {{ask: () => Promise<Blob>, what: string, none?: string}} props ask gets a PNG */
 export function Shot({ ask, what, none }) {
-  const [of, setOf] = useState(/** @type {Blob | undefined | null} */ (undefined));
+  const [of, setOf] = useState(/** @type {Blob | undefined} */ (undefined)), [why, setWhy] = useState('');
   useEffect(() => {
     let gone = false;
-    ask().then((png) => { if (!gone) setOf(png); }, () => { if (!gone) setOf(null); }); // the page may show nothing, such as in a dialog
+    ask().then((png) => { if (!gone) setOf(png); }, (e) => { // the page may show nothing, such as in a dialog
+      if (!gone) setWhy(e instanceof ApiError && e.status === 403 ? 'Not allowed: for pictures of pages, you need the right answer.' : none ?? '');
+    });
     return () => { gone = true; };
   }, []);
-  return of ? <Picture of={of} what={what} /> : of === null && none ? <p class="meta">{none}</p> : null;
+  return of ? <Picture of={of} what={what} /> : why ? <p class="meta">{why}</p> : null;
 }
 
 /** Records the page of a session, and hands over what was recorded. @param {{of: import('../pages.js').Session, done: () => void}} props */
