@@ -36,7 +36,7 @@ test: ## run what must hold after each change; make nightly has the longest test
 	@scripts/test.sh all
 
 # What make test leaves to .ci/run. A test holds this to the tests and scripts.
-LANDING := TestBlocks$$|TestCardInAChat|TestHandsOnTheCard|TestFirstGuide|TestFirstMinute|TestSecondGuide|TestTodayInEachPhase|TestWeather|TestScenarios$$|TestSubsetsTakeTheTestSuite|TestSignInByMCPGo|TestScripts/^(demo|doctor|examples|kinds|native|pages|profiles|recipes)$$
+LANDING := TestBlocks$$|TestCardInAChat|TestHandsOnTheCard|TestFirstGuide|TestFirstMinute|TestSecondGuide|TestTodayInEachPhase|TestWeather|TestScenarios$$|TestSubsetsTakeTheTestSuite|TestSignInBy|TestScripts/^(demo|doctor|examples|kinds|native|pages|profiles|recipes)$$
 
 .PHONY: landing
 landing: ## do what documents tell people to type, run the examples' tests, commands with browsers of their own, and processes that are killed

@@ -2,6 +2,7 @@ package authserver_test
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -164,7 +165,7 @@ func TestStolenCodes(t *testing.T) {
 	}()
 	for name, change := range map[string]url.Values{
 		"73 another verifier": {"code_verifier": {verifier + "x"}}, "74 the challenge as verifier": {"code_verifier": {challenge}}, "75 no verifier": {"code_verifier": nil},
-		"76 another client": {"client_id": {other}}, "77 no client": {"client_id": nil}, "78 another redirect": {"redirect_uri": {"https://claude.ai/other"}},
+		"76 another client": {"client_id": {other}}, "78 another redirect": {"redirect_uri": {"https://claude.ai/other"}},
 		"79 a wider resource": {"resource": {public}}, "80 another code": {"code": {"ptc_" + strings.Repeat("A", 43)}},
 		"a verifier with a line end": {"code_verifier": {verifier + "\n"}}, "an access token as a code": {"code": {w.connect().Access}},
 		"the resource twice": {"resource": {public + "/mcp", public + "/mcp"}}, "no redirect": {"redirect_uri": {""}},
@@ -178,6 +179,19 @@ func TestStolenCodes(t *testing.T) {
 		if tk, got := w.trade(v); got.StatusCode != http.StatusBadRequest || tk.Access != "" || tk.Error != "invalid_grant" && tk.Error != "invalid_target" {
 			t.Errorf("%s: %d %s", name, got.StatusCode, got.body)
 		}
+	}
+	v := w.byCode(w.browser().code(w.query(nil)))
+	v.Del("client_id")
+	if tk, got := w.trade(v); got.StatusCode != http.StatusBadRequest || tk.Access != "" || tk.Error != "invalid_client" {
+		t.Errorf("77 no client: %d %s", got.StatusCode, got.body)
+	}
+	basic := w.do("POST", "/oauth/token", v.Encode(), asForm, "Authorization: Basic "+base64.StdEncoding.EncodeToString([]byte(w.client+":")))
+	if basic.StatusCode != http.StatusUnauthorized || !strings.HasPrefix(basic.Header.Get("WWW-Authenticate"), "Basic ") || !strings.Contains(basic.body, `"invalid_client"`) {
+		t.Errorf("77 a client in the header: %d %s", basic.StatusCode, basic.body)
+	}
+	v.Set("client_id", w.client)
+	if tk, got := w.trade(v); tk.Access == "" {
+		t.Errorf("77 after that, with its client: %d %s", got.StatusCode, got.body)
 	}
 	late := w.byCode(w.browser().code(w.query(nil)))
 	w.advance(time.Minute)
@@ -197,7 +211,7 @@ func TestStolenCodes(t *testing.T) {
 			t.Errorf("82 twice, %v later: %+v, then %+v", later, again, renewed)
 		}
 	}
-	v := w.byCode(w.browser().code(w.query(nil)))
+	v = w.byCode(w.browser().code(w.query(nil)))
 	var all sync.WaitGroup
 	got := make([]tokens, 8)
 	for i := range got {

@@ -43,6 +43,9 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Pragma", "no-cache")
 	v, p := readForm(r)
+	if p == nil && v.Get("client_id") == "" {
+		p = nameless(w, r)
+	}
 	var t *tokens
 	if p == nil {
 		switch v.Get("grant_type") {
@@ -61,6 +64,17 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	transport.WriteJSON(w, r, http.StatusOK, t)
+}
+
+// nameless refuses a request without client_id, before its code counts as used: libraries try whether
+// a client is named in the header Authorization, and then name it in the form.
+func nameless(w http.ResponseWriter, r *http.Request) *problem {
+	p := fault("invalid_client", "The form needs the client_id: clients have no secret here, and are not named in a header.")
+	if r.Header.Get("Authorization") != "" { // RFC 6749, 5.2
+		w.Header().Set("WWW-Authenticate", `Basic realm="pagetools"`)
+		p.status = http.StatusUnauthorized
+	}
+	return p
 }
 
 // answer tells a client of a problem (RFC 6749, 5.2).

@@ -1,9 +1,10 @@
 // How a client logs its person in, as the SDK's OAuthClientProvider has it, and what every client is tested with. A client is
 // open(url, provider), which connects and resolves to {list(), call(name), finish(code), close()}; Unauthorized is the error with
-// which it says that its person must log in, and transport the transport that it was made with then.
+// which it says that its person must log in, and transport the transport that it was made with then. IssuerMismatch is the error
+// with which it refuses an answer of another issuer (RFC 9207); a client without one does not look at that.
 
 import assert from 'node:assert/strict';
-import { done, test } from './tap.mjs';
+import { done, Skip, test } from './tap.mjs';
 
 export const options = JSON.parse(process.argv[2]);
 
@@ -40,8 +41,18 @@ export class Provider {
   discoveryState() { return this.found; }
 }
 
+/** Has a client refuse the answer of another issuer, whose code is not traded: the client has no token then. */
+export async function refusesIssuer({ open, Unauthorized, IssuerMismatch }, resource, provider, finish) {
+  if (!IssuerMismatch) throw new Skip('its finishAuth takes a code, and no iss');
+  const error = await open(resource, provider).then(() => assert.fail('it did not ask for a login'), (e) => e);
+  assert.ok(error instanceof Unauthorized || error.cause instanceof Unauthorized, error);
+  await assert.rejects(finish(error.transport), (e) => e instanceof IssuerMismatch && e.kind === 'authorization_response');
+  assert.equal(provider.kept, undefined);
+}
+
 /** Runs all tests of a client. */
-export async function run({ open, Unauthorized }) {
+export async function run(client) {
+  const { open, Unauthorized } = client;
   const resource = `${options.server}/mcp`;
   let kept;
 
@@ -87,6 +98,11 @@ export async function run({ open, Unauthorized }) {
     assert.equal(await client.call('look'), 'looked');
     assert.equal(provider.sent.length, 1);
     await client.close();
+  });
+
+  await test('refuses an answer of another issuer', async () => {
+    const provider = new Provider();
+    await refusesIssuer(client, resource, provider, async (transport) => transport.finishAuth(await follow(provider.sent.at(-1)), 'https://evil.example'));
   });
 
   done();

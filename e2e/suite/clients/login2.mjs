@@ -1,6 +1,6 @@
 // The TypeScript SDK, version 2, with its OAuthClientProvider.
 
-import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client';
+import { Client, IssuerMismatchError, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client';
 import { connected, options, run, words } from './login.mjs';
 import { signIn } from './signin.mjs';
 
@@ -19,4 +19,4 @@ async function open(url, authProvider) {
   });
 }
 
-await (options.codes ? signIn : run)({ open, Unauthorized: UnauthorizedError });
+await (options.codes ? signIn : run)({ open, Unauthorized: UnauthorizedError, IssuerMismatch: IssuerMismatchError });

@@ -2,7 +2,7 @@
 // person types a code on a page. A client is as in login.mjs.
 
 import assert from 'node:assert/strict';
-import { options, Provider } from './login.mjs';
+import { options, Provider, refusesIssuer } from './login.mjs';
 import { letIn, revokeAll } from './person.mjs';
 import { done, test } from './tap.mjs';
 
@@ -22,7 +22,8 @@ class Stranger extends Provider {
 }
 
 /** Runs all tests of a client. */
-export async function signIn({ open, Unauthorized }) {
+export async function signIn(client) {
+  const { open, Unauthorized } = client;
   const resource = `${options.server}/mcp`;
 
   async function withLogin(provider) {
@@ -74,6 +75,16 @@ export async function signIn({ open, Unauthorized }) {
       assert.equal(provider.sent.length, 2);
     });
   }
+
+  await test('refuses an answer of another issuer, or of none', async () => {
+    for (const iss of ['https://evil.example', undefined]) {
+      const provider = new Stranger(options.document);
+      await refusesIssuer(client, resource, provider, async (transport) => {
+        const { back } = await letIn(provider.sent.at(-1), options.codes.shift());
+        await transport.finishAuth(back.get('code'), iss);
+      });
+    }
+  });
 
   done();
 }

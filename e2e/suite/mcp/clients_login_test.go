@@ -185,8 +185,9 @@ func (c *clients) testLogins(t *testing.T) {
 	}
 }
 
-// connectMCPGo connects the client of mcp-go, as a public client of these settings.
-func connectMCPGo(t *testing.T, endpoint string, o client.OAuthConfig) (*client.Client, error) {
+// connectMCPGo connects the client of mcp-go in a protocol version, as a public client of these
+// settings.
+func connectMCPGo(t *testing.T, endpoint, version string, o client.OAuthConfig) (*client.Client, error) {
 	t.Helper()
 	o.RedirectURI, o.PKCEEnabled, o.TokenEndpointAuthMethod = loginRedirect, true, "none"
 	c, err := client.NewOAuthStreamableHttpClient(endpoint, o)
@@ -197,61 +198,108 @@ func connectMCPGo(t *testing.T, endpoint string, o client.OAuthConfig) (*client.
 		return nil, err
 	}
 	hello := mcp.InitializeRequest{}
-	hello.Params.ProtocolVersion, hello.Params.ClientInfo = "2025-11-25", mcp.Implementation{Name: "e2e", Version: "1"}
-	_, err = c.Initialize(t.Context(), hello)
+	hello.Params.ProtocolVersion, hello.Params.ClientInfo = version, mcp.Implementation{Name: "e2e", Version: "1"}
+	got, err := c.Initialize(t.Context(), hello)
+	if err == nil && got.ProtocolVersion != version {
+		t.Errorf("it speaks %s, not %s", got.ProtocolVersion, version)
+	}
 	return c, err
 }
 
-// TestLogin has the client of mcp-go log in at an authorization server (reach 11): it finds it,
-// logs in and calls, and goes on with a token that it renewed.
-func TestLogin(t *testing.T) {
-	t.Parallel()
-	a := newLoginServer(t)
-	endpoint := behindProxy(t, a) + "/mcp"
-	store := client.NewMemoryTokenStore()
-	connect := func() (*client.Client, error) {
-		return connectMCPGo(t, endpoint, client.OAuthConfig{ClientID: loginClient, Scopes: []string{"pagetools.call"}, TokenStore: store})
-	}
+// loginByMCPGo logs the person of mcp-go's client in, who goes where it sends them and returns with
+// what the authorization server answers. connect must fail, as it has no token.
+func loginByMCPGo(t *testing.T, connect func() (*client.Client, error), person func(address string) (code string)) {
+	t.Helper()
 	_, err := connect()
 	login := client.GetOAuthHandler(err)
 	if login == nil {
 		t.Fatalf("without a token: %v", err)
+	}
+	if login.GetClientID() == "" {
+		if err := login.RegisterClient(t.Context(), "mcp-go"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	verifier := oauth2.GenerateVerifier()
 	address, err := login.GetAuthorizationURL(t.Context(), "state", oauth2.S256ChallengeFromVerifier(verifier))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := login.ProcessAuthorizationResponse(t.Context(), logsIn(t, address), "state", verifier); err != nil {
+	if err := login.ProcessAuthorizationResponse(t.Context(), person(address), "state", verifier); err != nil {
 		t.Fatal(err)
 	}
-	c, err := connect()
-	if err != nil {
-		t.Fatal(err)
+}
+
+// looksByMCPGo lists the tools and calls one.
+func looksByMCPGo(t *testing.T, c *client.Client, when string) {
+	t.Helper()
+	if list, err := c.ListTools(t.Context(), mcp.ListToolsRequest{}); err != nil || len(list.Tools) == 0 {
+		t.Errorf("%s, it lists %+v, %v", when, list, err)
 	}
-	defer func() { _ = c.Close() }()
-	looks := func(when string) {
-		t.Helper()
-		call := mcp.CallToolRequest{}
-		call.Params.Name = "look"
-		got, err := c.CallTool(t.Context(), call)
-		if err != nil || got.IsError || len(got.Content) != 1 {
-			t.Errorf("%s: %+v, %v", when, got, err)
+	call := mcp.CallToolRequest{}
+	call.Params.Name = "look"
+	got, err := c.CallTool(t.Context(), call)
+	if err != nil || got.IsError || len(got.Content) != 1 {
+		t.Errorf("%s, a call: %+v, %v", when, got, err)
+	}
+}
+
+// renewsByMCPGo has the client renew its token: by itself, when that is over. One that the server
+// does not take is an error to mcp-go, whose program renews it.
+func renewsByMCPGo(t *testing.T, c *client.Client, store client.TokenStore) {
+	t.Helper()
+	keep := func(change func(*client.Token)) (before string) {
+		kept, err := store.GetToken(t.Context())
+		if err != nil {
+			t.Fatal(err)
 		}
+		next := *kept
+		change(&next)
+		if err := store.SaveToken(t.Context(), &next); err != nil {
+			t.Fatal(err)
+		}
+		return kept.AccessToken
 	}
-	looks("with the first token")
-	first, err := store.GetToken(t.Context())
-	if err != nil {
+	before := keep(func(k *client.Token) { k.ExpiresAt = time.Now().Add(-time.Hour) })
+	looksByMCPGo(t, c, "with a token that was over")
+	if keep(func(*client.Token) {}) == before {
+		t.Error("the token was not renewed")
+	}
+	var refresh string
+	keep(func(k *client.Token) { k.AccessToken, refresh = "x"+k.AccessToken, k.RefreshToken })
+	_, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})
+	login := client.GetOAuthHandler(err)
+	if login == nil {
+		t.Fatalf("with a token that does not count: %v", err)
+	}
+	if _, err := login.RefreshToken(t.Context(), refresh); err != nil {
 		t.Fatal(err)
 	}
-	over := *first
-	over.ExpiresAt = time.Now().Add(-time.Hour)
-	if err := store.SaveToken(t.Context(), &over); err != nil {
-		t.Fatal(err)
-	}
-	looks("with the next one")
-	if next, err := store.GetToken(t.Context()); err != nil || next.AccessToken == first.AccessToken {
-		t.Errorf("the token was not renewed: %v", err)
+	looksByMCPGo(t, c, "with a token that its program renewed")
+}
+
+// TestLogin has the client of mcp-go log in at an authorization server (reach 11), in both kinds of
+// protocol version: it finds it, logs in and calls, and goes on with a token that was renewed. The
+// client neither hears of a scope that is missing nor looks at iss: docs/internal/clients.md.
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	a := newLoginServer(t)
+	endpoint := behindProxy(t, a) + "/mcp"
+	for _, version := range revisions {
+		t.Run(version, func(t *testing.T) {
+			store := client.NewMemoryTokenStore()
+			connect := func() (*client.Client, error) {
+				return connectMCPGo(t, endpoint, version, client.OAuthConfig{ClientID: loginClient, Scopes: []string{"pagetools.call"}, TokenStore: store})
+			}
+			loginByMCPGo(t, connect, func(address string) string { return logsIn(t, address) })
+			c, err := connect()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = c.Close() }()
+			looksByMCPGo(t, c, "with the first token")
+			renewsByMCPGo(t, c, store)
+		})
 	}
 }
 

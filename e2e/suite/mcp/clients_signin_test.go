@@ -15,11 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mark3labs/mcp-go/client"
-	"github.com/mark3labs/mcp-go/mcp"
-	"golang.org/x/oauth2"
-
-	"github.com/pagetools/pagetools/bridge/gatetest"
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
@@ -28,24 +23,30 @@ import (
 // revoked.
 func (c *clients) testSignIn(t *testing.T) {
 	t.Helper()
-	document := ""
-	host := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprintf(w, `{"client_id":%q,"client_name":"tests","redirect_uris":[%q]}`, document, loginRedirect)
-	}))
-	t.Cleanup(host.Close)
-	document = host.URL + "/client.json"
-	authority := suite.WriteFile(t, "ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: host.Certificate().Raw})))
+	document, env := clientDocument(t)
 	for _, s := range []script{{file: "login1", era: "legacy", short: true}, {file: "login2", era: "legacy"}, {file: "login2", era: "modern", short: true}} {
 		if c.short && !s.short {
 			continue
 		}
 		t.Run(s.file+"-"+s.era, func(t *testing.T) {
-			options := signInServer(t, 2, "SSL_CERT_FILE="+authority, "PAGETOOLS_ALLOW_PRIVATE=127.0.0.0/8")
+			options := signInServer(t, 4, env...)
 			options["era"], options["redirect"], options["document"], options["bin"] = s.era, loginRedirect, document, c.bin
 			c.runTAP(t, s.file, options)
 		})
 	}
+}
+
+// clientDocument serves the document of a client that is known by one (CIMD), over https. It returns
+// its address, and the environment in which pagetools can fetch it.
+func clientDocument(t *testing.T) (document string, env []string) {
+	t.Helper()
+	host := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"client_id":%q,"client_name":"tests","redirect_uris":[%q]}`, "https://"+r.Host+r.URL.Path, loginRedirect)
+	}))
+	t.Cleanup(host.Close)
+	authority := suite.WriteFile(t, "ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: host.Certificate().Raw})))
+	return host.URL + "/client.json", []string{"SSL_CERT_FILE=" + authority, "PAGETOOLS_ALLOW_PRIVATE=127.0.0.0/8"}
 }
 
 // signInServer serves a page behind pagetools' own authorization server, and returns what scripts
@@ -98,59 +99,8 @@ func paired(t *testing.T, data string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestSignInByMCPGo has the client of mcp-go register itself at pagetools' own authorization
-// server, log in and call (reach 11). When it is revoked, it must log in again.
-func TestSignInByMCPGo(t *testing.T) {
-	gatetest.Landing(t)
-	t.Parallel()
-	server, serve := proxied(t, "localhost", "{built-in: {people: [{name: me}]}}")
-	store := client.NewMemoryTokenStore()
-	connect := func() (*client.Client, error) {
-		return connectMCPGo(t, server+"/mcp", client.OAuthConfig{Scopes: []string{"call"}, TokenStore: store})
-	}
-	_, err := connect()
-	login := client.GetOAuthHandler(err)
-	if login == nil {
-		t.Fatalf("without a token: %v", err)
-	}
-	if err := login.RegisterClient(t.Context(), "mcp-go"); err != nil {
-		t.Fatal(err)
-	}
-	verifier := oauth2.GenerateVerifier()
-	address, err := login.GetAuthorizationURL(t.Context(), "state", oauth2.S256ChallengeFromVerifier(verifier))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := login.ProcessAuthorizationResponse(t.Context(), letsIn(t, address, paired(t, serve.Tmp+"-data")), "state", verifier); err != nil {
-		t.Fatal(err)
-	}
-	c, err := connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = c.Close() }()
-	call := mcp.CallToolRequest{}
-	call.Params.Name = "look"
-	if got, err := c.CallTool(t.Context(), call); err != nil || got.IsError || len(got.Content) != 1 {
-		t.Errorf("a call: %+v, %v", got, err)
-	}
-	token, err := store.GetToken(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := http.PostForm(server+"/oauth/revoke", url.Values{"token": {token.RefreshToken}})
-	if err != nil || res.StatusCode != http.StatusOK {
-		t.Fatalf("revoking: %v, %v", res, err)
-	}
-	_ = res.Body.Close()
-	if got, err := c.CallTool(t.Context(), call); err == nil {
-		t.Errorf("after it was revoked: %+v", got)
-	}
-}
-
-// letsIn goes where a client sends its person, who lets it in, and returns the code that the client
-// gets.
-func letsIn(t *testing.T, address, code string) string {
+// letsIn goes where a client sends its person, who lets it in, and returns what the client gets.
+func letsIn(t *testing.T, address, code string) url.Values {
 	t.Helper()
 	page, err := http.Get(address)
 	if err != nil {
@@ -182,5 +132,5 @@ func letsIn(t *testing.T, address, code string) string {
 	if err != nil || to.Query().Get("code") == "" {
 		t.Fatalf("the answer: %d, %v", res.StatusCode, err)
 	}
-	return to.Query().Get("code")
+	return to.Query()
 }
