@@ -11,11 +11,8 @@ import { visible } from '../text.js';
 import { useKeptFocus } from '../ui/focus.js';
 import { Awaited, useLoaded } from '../ui/load.jsx';
 import { Address, Name } from '../ui/said.jsx';
-<<<<<<< HEAD
-import { Copy } from './call.jsx';
-=======
 import { OfPage, useSeen } from '../ui/seen.jsx';
->>>>>>> asked
+import { Copy } from './call.jsx';
 import { Closing, liveOf, useLooks } from './sessions.jsx';
 
 /** @typedef {import('../pages.js').Session} Session */
@@ -82,14 +79,8 @@ function Large({ of: s, seen, close: end }) {
   }, [seen]);
   return (
     <section aria-label="Page">
-<<<<<<< HEAD
       <p><Name text={s.caller} /> on <Name text={s.site} />, session <Name text={s.session} />. <Address of={s.address} domain={s.domain} /> <Copy text={s.address} what="the address" /></p>
-      <p class="bar-of"><strong class="of-page">page</strong> <span class="meta">What is in the frame is the page's, also where it looks like pagetools.</span> <button type="button" aria-pressed={whole} onClick={() => setWhole(!whole)}>100 %</button> <button type="button" aria-disabled={link.value.state !== 'live'} onClick={() => { if (link.value.state === 'live') end(); }}>Close the session</button></p>
-      {!seen && <p class="meta">Nothing is shown while nobody looks.</p>}
-=======
-      <p><Name text={s.caller} /> on <Name text={s.site} />, session <Name text={s.session} />. <Address of={s.address} domain={s.domain} /></p>
       <OfPage seen={seen}> <button type="button" aria-pressed={whole} onClick={() => setWhole(!whole)}>100 %</button> <button type="button" aria-disabled={link.value.state !== 'live'} onClick={() => { if (link.value.state === 'live') end(); }}>Close the session</button></OfPage>
->>>>>>> asked
       <div ref={at} class={whole ? 'frame whole' : ''} {...(whole ? { tabIndex: 0, role: 'region', 'aria-label': 'The page, in its own size' } : {})} />
     </section>
   );
