@@ -24,7 +24,7 @@ func (r *passage) where(asking bool) (*Agreed, *Shown) {
 }
 
 // askConsent stops a call before anything runs and before it holds a page. With
-// an answer it begins again, so that everything is checked anew. in is what the decision rests on.
+// an answer it begins again, so that everything is checked anew. The decision rests on in.
 func (pl *pipeline) askConsent(ctx context.Context, r *Run, in policy.Input) Step {
 	why := wantedBy(in)
 	in.Operator.Mode = policy.ModeAuto

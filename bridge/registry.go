@@ -50,9 +50,9 @@ type registry struct {
 	found    [byDigest + 1]map[handle]*Run // by kind
 	stopped  map[string]int                // calls with a token, by caller
 	keys     map[string]*callerKeys
-	mostKeys int               // of all callers
+	mostKeys int                // of all callers
 	answered map[string]closing // how a question was closed
-	order    []string          // of those, the oldest first
+	order    []string           // of those, the oldest first
 	// accounts count what callers make us hold: calls that wait and outcomes that are kept.
 	accounts *policy.Accounts
 	numbers  int64
@@ -376,7 +376,7 @@ type closing struct {
 	ok *bool
 }
 
-// okOf is what somebody said; nil where they acted in the page, or nobody answered.
+// okOf returns what somebody said; nil where they acted in the page, or nobody answered.
 func okOf(a *Answer, by string) *bool {
 	if a == nil || by == nobody {
 		return nil

@@ -36,12 +36,12 @@ type policyJSON struct {
 	Caller string `json:"caller"`
 	// Known is true for a caller of the configuration. The credential of any other is not known, so
 	// that consent which stands for it does not count here.
-	Known  bool        `json:"known"`
-	Level  string      `json:"level"` // auto, ask-once, ask or never; "" where the call does not come so far
-	Layer  string      `json:"layer"`
-	Reason string      `json:"reason"`
-	Mode   string      `json:"mode"`
-	Rule   *ruleJSON   `json:"rule"` // null where no rule of the operator matches
+	Known  bool            `json:"known"`
+	Level  string          `json:"level"` // auto, ask-once, ask or never; "" where the call does not come so far
+	Layer  string          `json:"layer"`
+	Reason string          `json:"reason"`
+	Mode   string          `json:"mode"`
+	Rule   *ruleJSON       `json:"rule"` // null where no rule of the operator matches
 	Layers []bridge.Wanted `json:"layers"`
 	// Standing is true when consent that stands covers the call. Which, is told with the right answer only.
 	Standing bool `json:"standing"`

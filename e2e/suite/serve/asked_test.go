@@ -12,7 +12,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
-// live is a view in which nothing happens.
+// live serves a view in which nothing happens.
 func (x *scripted) live(w http.ResponseWriter, r *http.Request) {
 	websocket.Server{Handshake: func(c *websocket.Config, _ *http.Request) error {
 		c.Protocol = c.Protocol[:1]
@@ -31,7 +31,7 @@ func (x *scripted) looks(more int) (now int) {
 	return x.views
 }
 
-// endedBy is closedBy of somebody who said yes, or no.
+// endedBy tells as closedBy of somebody who said yes, or no.
 func endedBy(id, person string, ok any) string {
 	return event("question.closed", map[string]any{"node": "here", "id": id, "answeredBy": person, "ok": ok})
 }
