@@ -209,7 +209,7 @@ func (rs *Records) take(c *callJSON) {
 	}
 }
 
-// calledTool is a tool as one caller calls it.
+// calledTool names a tool as one caller calls it.
 type calledTool struct{ site, tool, caller string }
 
 func toolOf(c *callJSON) calledTool { return calledTool{c.Site, c.Tool, c.Caller} }

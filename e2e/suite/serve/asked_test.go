@@ -12,7 +12,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
-// live is a view in which nothing happens.
+// live serves a view in which nothing happens.
 func (x *scripted) live(w http.ResponseWriter, r *http.Request) {
 	websocket.Server{Handshake: func(c *websocket.Config, _ *http.Request) error {
 		c.Protocol = c.Protocol[:1]
@@ -31,7 +31,7 @@ func (x *scripted) looks(more int) (now int) {
 	return x.views
 }
 
-// endedBy is closedBy of somebody who said yes, or no.
+// endedBy tells as closedBy of somebody who said yes, or no.
 func endedBy(id, person string, ok any) string {
 	return event("question.closed", map[string]any{"node": "here", "id": id, "answeredBy": person, "ok": ok})
 }
@@ -165,6 +165,7 @@ func TestInboxHeldKey(t *testing.T) {
 	page := showInBrowser(t, browserOf(t, 1200, 900), x.URL+token, ".card button.yes")
 	page.until(t, "document.querySelector('button.yes').ariaDisabled === 'false'")
 	page.press(t, "a")
+	page.until(t, "document.activeElement.matches('button.yes')")
 	if got := page.eval(t, `(() => { const e = new KeyboardEvent('keydown', { key: 'Enter', repeat: true, bubbles: true, cancelable: true }); document.activeElement.dispatchEvent(e); return String(e.defaultPrevented); })()`); got != "true" || x.answered() != 0 {
 		t.Errorf("a held key is prevented: %s, and answers %d", got, x.answered())
 	}
@@ -185,4 +186,26 @@ func TestInboxHeldKey(t *testing.T) {
 	if !suite.Within(suite.ReplyWithin, func() bool { return x.answered() == 1 }) {
 		t.Error("the positive control: Enter answers nothing")
 	}
+}
+
+// TestInboxArrivals: while a card has the focus, rows do not move, and what comes is counted above them; what is about to expire is read
+// aloud once.
+func TestInboxArrivals(t *testing.T) {
+	t.Parallel()
+	x := serveInbox(t, asking(1, nil))
+	page := showInBrowser(t, browserOf(t, 1200, 900), x.URL+token, ".card button.yes")
+	page.eval(t, `(window.told = [], new MutationObserver(() => told.push(document.getElementById('announced').textContent)).observe(document.getElementById('announced'), { childList: true, characterData: true, subtree: true }),
+		document.querySelector('.card-title').focus(), '')`)
+	x.events <- event("question.opened", asking(2, map[string]any{"hints": []string{"destructiveHint"}, "expiresAt": time.Now().Add(29 * time.Second).Format(time.RFC3339)}))
+	page.until(t, "document.querySelector('.arrived')?.textContent === '1 new' && document.querySelectorAll('.row').length === 1 && document.activeElement.matches('.card-title')")
+	page.clean(t, "one is new")
+	page.until(t, "told.some((text) => text.startsWith('A question expires in 30 seconds.')) && !told.at(-1).includes('expires')")
+	x.events <- event("question.opened", asking(3, nil))
+	page.until(t, "document.querySelector('.arrived')?.textContent === '2 new' && told.at(-1) === '3 questions wait.'")
+	if times := page.eval(t, "String(told.filter((text) => text.includes('expires')).length)"); times != "1" {
+		t.Errorf("it is read aloud %s times that a question expires: %s", times, page.eval(t, "JSON.stringify(told)"))
+	}
+	page.eval(t, "(document.querySelector('.arrived').focus(), '')")
+	page.press(t, "Enter")
+	page.until(t, "document.querySelectorAll('.row').length === 3 && document.querySelector('.arrived') === null && document.querySelector('.row').dataset.id === 'Q02' && document.activeElement !== document.body")
 }
