@@ -6,7 +6,8 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 const { server, sandbox, era } = Object.fromEntries(new URLSearchParams(location.search));
 const mode = { legacy: 'legacy', modern: { pin: '2026-07-28' } }[era];
 const capabilities = { extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } } };
-const client = new Client({ name: 'apps', version: '1.0.0' }, { versionNegotiation: { mode }, capabilities });
+const newClient = () => new Client({ name: 'apps', version: '1.0.0' }, { versionNegotiation: { mode }, capabilities });
+const client = newClient();
 const told = [];
 
 async function open() {
@@ -48,6 +49,14 @@ window.chat = {
     const result = await client.callTool({ name, arguments: args });
     await bridge.sendToolInput({ arguments: args });
     await bridge.sendToolResult(result);
+    return result;
+  },
+  /** calls a tool of another site, whose parts heard gets as they come, and returns its result. */
+  async parts(url, name, args, heard) {
+    const other = newClient();
+    await other.connect(new StreamableHTTPClientTransport(new URL(url)));
+    const result = await other.callTool({ name, arguments: args }, { onprogress: heard });
+    await other.close();
     return result;
   },
   async end() {

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { chromium } from 'playwright-core';
 import { done, Skip, test } from './tap.mjs';
 
-const { browser: executablePath, sandbox, host, page: address, long } = JSON.parse(process.argv[2]);
+const { browser: executablePath, sandbox, host, page: address, long, parts } = JSON.parse(process.argv[2]);
 const browser = await chromium.launch({ executablePath, chromiumSandbox: sandbox });
 const page = await browser.newPage({ viewport: { width: 900, height: 1000 } });
 page.setDefaultTimeout(20_000);
@@ -42,6 +42,18 @@ await test('which tools have the card', async () => {
   assert.equal(of('add').resourceUri, 'ui://pagetools/card');
   assert.equal(of('runs'), undefined);
   assert.deepEqual(of('pagetools_card').visibility, ['app']);
+});
+await test('a call from a page of another origin streams its parts', async () => {
+  if (host === 'mcpui') throw new Skip('the page of appbridge has the same client');
+  const told = [];
+  await page.exposeFunction('heard', async (message, line) => { // the tool goes on when its part was heard
+    told.push(message);
+    await fetch(`${parts.site}/release?id=${parts.id}-${line}`, { method: 'POST' });
+  });
+  const result = await page.evaluate(({ server, id }) => window.chat.parts(server, 'recite', { id }, ({ progress, message }) => {
+    if (progress % 10 === 0) window.heard(message, progress / 10); // of a part
+  }), parts);
+  assert.deepEqual([told, words(result)], [['line 1', 'line 2', 'line 3'], 'recited']);
 });
 await test('approve, then confirm', async () => {
   const waits = await call('add');

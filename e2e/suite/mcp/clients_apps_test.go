@@ -22,7 +22,7 @@ var appsHosts = []string{"appbridge", "mcpui"}
 
 // appsConfig lets questions expire while a test looks.
 const appsConfig = `
-sites: [{name: site, target: %q}]
+sites: [{name: site, target: %q}, {name: clients, target: %q}]
 limits: {question: 25s}
 `
 
@@ -34,7 +34,7 @@ func (c *clients) testApps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := suite.WriteFile(t, "apps.yaml", fmt.Sprintf(appsConfig, site))
+	config := suite.WriteFile(t, "apps.yaml", fmt.Sprintf(appsConfig, site, c.site.URL+"/clients/"))
 	for _, host := range appsHosts {
 		for _, era := range []string{"legacy", "modern"} {
 			if c.short && (host != "appbridge" || era == "legacy") {
@@ -45,6 +45,7 @@ func (c *clients) testApps(t *testing.T) {
 				server := suite.Serve(t, "--config", config, "--cors", hosts)
 				query := url.Values{"server": {server.URL + "/mcp/site"}, "sandbox": {suite.CardSandbox(t)}, "era": {era}}
 				c.runTAP(t, "apps", map[string]any{"host": host, "page": hosts + "/" + host + "?" + query.Encode(), "long": !c.short && host == "appbridge",
+					"parts":   map[string]any{"server": server.URL + "/mcp/clients", "site": c.site.URL, "id": "apps-" + era},
 					"browser": os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), "sandbox": os.Getenv("PAGETOOLS_NO_SANDBOX") == ""})
 			})
 		}

@@ -342,13 +342,14 @@ func TestHurriedConsent(t *testing.T) {
 }
 
 // TestHostileCard (rule 6): what pages and callers write is shown on the card as text, however much
-// it is, and the card stays usable; a model's words in tool-input are not shown.
+// it is, a page's words up to a bound, and the card stays usable; a model's words in tool-input are not shown.
 func TestHostileCard(t *testing.T) {
 	t.Parallel()
 	host := chatHost(t)
 	s := suite.Serve(t, "site="+suite.CardSite, "--cors", host)
 	c := chatting(t, operatorsBrowser(t), s, host, "&modern=true&theme=dark")
-	c.run(`host.call("hostile", {"</script><b>a": Array.from({length: 10000}, (_, i) => "\u202e\u200b<img src=x>" + i)})`)
+	const call = `"hostile", {"</script><b>a": Array.from({length: 10000}, (_, i) => "\u202e\u200b<img src=x>" + i)}`
+	c.run("host.call(" + call + ")")
 	c.until("Arguments, all of them")
 	text := c.shows()
 	for _, want := range []string{`\u{202e}`, `\u{200b}`, `</script><img src=x onerror=`, `&amp;`, `9999`, `</script><b>a`} {
@@ -378,4 +379,14 @@ func TestHostileCard(t *testing.T) {
 		return facts.Scheme == "light" && facts.Danger == "rgb(1, 2, 3)" && facts.Unknown == ""
 	})
 	c.presses("Allow", "Cancel")
+	text = c.shows() // what the page asks is 1 MiB
+	c.spy("html", "", &html)
+	c.spy("facts", "", &facts)
+	if n := strings.Count(text, "</script><img src=x onerror="); n < 10 || n > 60 || strings.Contains(html, "<img") || facts.Wide > facts.Inner || facts.Box > 1500 || len(facts.Violations) > 0 {
+		t.Errorf("it shows what 1 MiB repeats %d times, and is %+v", n, facts)
+	}
+	c.presses("OK", "Answered")
+	if got := c.run("host.again(" + call + ")"); !strings.Contains(got, `"text":"true"`) {
+		t.Errorf("after a yes, the call comes to %s", got)
+	}
 }

@@ -18,4 +18,4 @@ register('seat', async (input, context) => context.requestUserInteraction(() => 
     else name.focus();
   };
 })), { annotations: reads });
-register('hostile', (input, context) => context.requestUserInteraction(() => confirm(hostile.repeat(200))), { title: hostile, description: hostile.repeat(50) });
+register('hostile', (input, context) => context.requestUserInteraction(() => confirm(hostile.repeat(2 ** 20 / hostile.length))), { title: hostile, description: hostile.repeat(50) });
