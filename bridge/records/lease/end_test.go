@@ -203,6 +203,7 @@ func TestManyDeaths(t *testing.T) {
 			if s, err := n.Ask(t.Context(), fmt.Sprint("D", i)); s != lease.Dead || err != nil {
 				t.Fatal(s, err)
 			}
+			synctest.Wait() // until the watch has told it, too: who hears of one that it forgot knows that again
 		}
 		known := 0
 		for i := range many {
