@@ -26,14 +26,15 @@ func callAsScenario(f *Face) func(http.ResponseWriter, *http.Request, runJSON) {
 
 // scenarioOf writes a call that ended, whose arguments are kept, as a scenario of its site.
 func scenarioOf(f *Face, r *http.Request, call *runJSON) ([]byte, *bridge.Error) {
-	at := slices.IndexFunc(f.b.Sites(everyone), func(s bridge.Site) bool { return s.Name == call.Site })
+	sites := f.b.Sites(everyone)
+	at := slices.IndexFunc(sites, func(s bridge.Site) bool { return s.Name == call.Site })
 	switch {
 	case !call.Kept || call.Status == statusRunning:
 		return nil, bridge.Errorf(bridge.Conflict, "", bridge.NotRun, "A scenario has the arguments and the end of a call: those of this one are not there.")
 	case at < 0:
 		return nil, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "The site of this call is not served any more.")
 	}
-	site := f.b.Sites(everyone)[at]
+	site := sites[at]
 	if site.API {
 		return nil, bridge.Errorf(bridge.Conflict, "", bridge.NotRun, "A scenario tests a page, and this site is an API.")
 	}
