@@ -140,7 +140,7 @@ func (b *instance) ping(forgot func()) {
 			}
 			return
 		}
-		bounded, cancel := context.WithTimeout(ctx, b.times.pingPatience)
+		bounded, cancel := awake(ctx, b.times.pingPatience)
 		_, err := cdp.Call(bounded, b.root, browser.GetVersion, cdp.Empty{})
 		cancel()
 		if err != nil && ctx.Err() == nil {

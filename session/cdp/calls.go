@@ -241,7 +241,7 @@ func (cs *calls) pulse(ctx context.Context, d *document) *bridge.Error {
 	if d.target.Lively(cs.times.silence) {
 		return nil
 	}
-	bounded, cancel := context.WithTimeout(ctx, cs.times.pulse)
+	bounded, cancel := awake(ctx, cs.times.pulse)
 	defer cancel()
 	err := react(bounded, d.target)
 	switch {
@@ -259,6 +259,25 @@ func (cs *calls) pulse(ctx context.Context, d *document) *bridge.Error {
 			"The page does not react. The call did not reach it.")
 	}
 	return nil // between documents: the dispatch will tell
+}
+
+// awake returns a context that ends after a time, of which a tenth at most is one in which this process stood
+// still, as in a container that is paused or a machine that moves: what could not answer then is not hung.
+func awake(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer cancel()
+		tick := time.NewTicker(within / 10) // it drops what nobody received
+		defer tick.Stop()
+		for range 10 {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return ctx, cancel
 }
 
 // nothing is an expression that a page answers as soon as it can.

@@ -190,9 +190,12 @@ const racers = 8
 // race calls do at once, by connections of their own.
 func race(t *testing.T, open Open, do func(r records.Records, i int)) {
 	t.Helper()
+	var engines [racers]records.Records
+	for i := range engines {
+		engines[i] = open(t) // first: where one cannot, nobody goes on when the test has ended
+	}
 	var all sync.WaitGroup
-	for i := range racers {
-		r := open(t)
+	for i, r := range engines {
 		all.Go(func() { do(r, i) })
 	}
 	all.Wait()

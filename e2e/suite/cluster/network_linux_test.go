@@ -74,8 +74,9 @@ func (n *network) await(w way) bool {
 	}
 }
 
-// gate listens for connections to a target, and returns its address.
-func (n *network) gate(to, target string) string {
+// gate listens for connections to a target, and returns its address. Where from is empty, whose they are is
+// looked up.
+func (n *network) gate(from, to, target string) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		n.t.Fatal(err)
@@ -87,18 +88,23 @@ func (n *network) gate(to, target string) string {
 			if err != nil {
 				return
 			}
-			n.run.Go(func() { n.pass(c, to, target) })
+			n.run.Go(func() { n.pass(c, way{from, to}, target) })
 		}
 	})
 	return l.Addr().String()
 }
 
 // pass connects a connection with its target.
-func (n *network) pass(c net.Conn, to, target string) {
+func (n *network) pass(c net.Conn, w way, target string) {
 	defer n.drop(c)
-	w := way{n.from(c.RemoteAddr().(*net.TCPAddr).Port), to}
+	for range 100 { // a process that has just begun is not known yet
+		if w.from != "" {
+			break
+		}
+		w.from = n.from(c.RemoteAddr().(*net.TCPAddr).Port)
+	}
 	n.keep(c)
-	if !n.await(w) {
+	if w.from == "" || !n.await(w) { // nobody could cut it
 		return
 	}
 	d, err := net.Dial("tcp", target)

@@ -90,12 +90,12 @@ func newWorld(t *testing.T, servers int) *world {
 		}
 		var gates []string
 		for _, url := range w.servers.URLs() {
-			gates = append(gates, "nats://"+w.network.gate(engine, strings.TrimPrefix(url, "nats://")))
+			gates = append(gates, "nats://"+w.network.gate(name, engine, strings.TrimPrefix(url, "nats://")))
 		}
 		w.nodes = append(w.nodes, &node{name: name, tmp: suite.TempDir(t), codes: make(chan int, 1000), ended: make(chan struct{}),
 			args: []string{"serve", "--config", suite.WriteFile(t, name+".yaml", suite.PagesEnd(config)), suite.OwnBrowser, "--data-dir", t.TempDir(), "--approval", "auto",
 				"--console-listen", "127.0.0.1:0", "--cluster", strings.Join(gates, ","), "--cluster-key-file", secret, "--node", name,
-				"--peer-listen", peers, "--peer-address", "https://" + w.network.gate(name, peers), "--lease", lease.String(), "shop=" + w.site.URL + "/"}})
+				"--peer-listen", peers, "--peer-address", "https://" + w.network.gate("", name, peers), "--lease", lease.String(), "shop=" + w.site.URL + "/"}})
 	}
 	t.Cleanup(w.stop)
 	for _, n := range w.nodes {

@@ -136,7 +136,7 @@ func (s *Server) run() bool {
 	host, port, _ := net.SplitHostPort(s.address)
 	// Not the test's context: it ends before the test's cleanups, which close what uses the server.
 	s.cmd = s.command(context.Background(), "postgres", append([]string{"-D", filepath.Join(s.folder, "data"), "-c", "listen_addresses=" + host, "-c", "port=" + port,
-		"-c", "unix_socket_directories=", "-c", "max_connections=50"}, s.args...)...)
+		"-c", "unix_socket_directories=", "-c", "max_connections=200"}, s.args...)...)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
