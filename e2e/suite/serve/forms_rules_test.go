@@ -254,6 +254,12 @@ func TestFormsKeepFocus(t *testing.T) {
 			t.Errorf("%s gives %s %s, the focus at %q, want %s and %q", s.press, got.Text, got.Problem, got.Focus.Name, s.want, s.focus)
 		}
 	}
+	// The variant of a new item is its list's, whatever was added to another one before.
+	p.state("show", `{"properties":{"l":{"items":{"anyOf":[{"type":"null"},{"type":"string"}]}},"m":{"items":{"anyOf":[{"type":"object","required":["x"],"properties":{"x":{"const":1}}},{"type":"integer"}]}}}}`, `{"l":[],"m":[]}`)
+	p.state("press", "Add item")
+	if got := p.state("press", "Add item", 1); got.Text != `{"l":[""],"m":[{"x":1}]}` {
+		t.Errorf("an item of another list gives %s %s", got.Text, got.Problem)
+	}
 	// A property of a new name, by keyboard alone; a name that is there is refused.
 	p.state("show", schema, `{}`)
 	p.over("Another property", "k")

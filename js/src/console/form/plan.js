@@ -136,8 +136,11 @@ export class Planner {
     return f;
   }
 
-  /** Adds the variants that fit, or that a person chose, to the schemas of a place. @param {Schemas} schemas @param {JSONNode | undefined} node @param {string} key @param {Pick[]} picks */
-  #variants(schemas, node, key, picks) {
+  /**
+   * Adds the variants that fit, or that a person chose, to the schemas of a place; without a key, which is for what is not shown, the likeliest.
+   * @param {Schemas} schemas @param {JSONNode | undefined} node @param {string} [key] @param {Pick[]} [picks]
+   */
+  #variants(schemas, node, key, picks = []) {
     for (let round = 0; ; round++) {
       schemas = this.schema.resolve(schemas, node);
       const { groups, problem } = this.schema.at(schemas);
@@ -146,7 +149,7 @@ export class Planner {
       if (group === undefined || problem !== undefined || round >= maxPicks) return schemas;
       const variants = listed(group);
       const id = `${key}v${done.size}`;
-      const chosen = this.#pick(id, variants.length, node, (i) => this.schema.judge.mayFit(/** @type {JSONNode} */ (variants[i]), /** @type {JSONNode} */ (node)), () => this.#guess(variants, node));
+      const chosen = key === undefined ? this.#guess(variants, node) : this.#pick(id, variants.length, node, (i) => this.schema.judge.mayFit(/** @type {JSONNode} */ (variants[i]), /** @type {JSONNode} */ (node)), () => this.#guess(variants, node));
       if (variants.length > 1) picks.push({ key: id, labels: this.#labels(variants), chosen, base: schemas, group });
       schemas = this.variant(schemas, group, chosen);
     }
@@ -294,7 +297,7 @@ export class Planner {
    * @returns {JSONNode}
    */
   fresh(schemas, old, type) {
-    schemas = this.#variants(schemas, undefined, 'fresh', []);
+    schemas = this.#variants(schemas, undefined);
     const p = this.schema.at(schemas);
     const [only] = p.options ?? [];
     if (p.never) return old ?? bad('', 'The schema allows no value here.');
