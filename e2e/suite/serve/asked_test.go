@@ -124,7 +124,7 @@ func TestInboxNotAllowed(t *testing.T) {
 	blind := serveInbox(t, asking(1, map[string]any{"picture": true})) // the right ended meanwhile
 	blind.blind = true
 	page = showInBrowser(t, browserOf(t, 1200, 900), blind.URL+token, ".card button.yes")
-	page.until(t, "document.querySelector('.card .shown p') !== null")
+	page.until(t, "!!document.querySelector('.card .shown p')?.innerText")
 	if got := page.eval(t, "document.querySelector('.card .shown').innerText"); got != "Not allowed: for pictures of pages, you need the right answer." {
 		t.Errorf("of a picture that is refused it says %q", got)
 	}
