@@ -264,7 +264,7 @@ func (s *shown) idles(ctx context.Context, _ *bridge.Bridge, _ *bridgetest.Route
 
 // rests measures for a while how much of a core this process and its browsers take, in percent.
 func rests() (own, theirs float64) {
-	timer := time.NewTimer(2 * time.Second) // what a load leaves to do is done
+	timer := time.NewTimer(size.idle) // what a load leaves to do is done
 	<-timer.C
 	began, ownBefore, theirsBefore := time.Now(), busy([]int{os.Getpid()}), busy(browsers())
 	timer.Reset(size.idle)

@@ -209,3 +209,19 @@ func TestInboxArrivals(t *testing.T) {
 	page.press(t, "Enter")
 	page.until(t, "document.querySelectorAll('.row').length === 3 && document.querySelector('.arrived') === null && document.querySelector('.row').dataset.id === 'Q02' && document.activeElement !== document.body")
 }
+
+// TestInboxRests: where nothing waits no clock wakes the page, and it reads aloud what comes then.
+func TestInboxRests(t *testing.T) {
+	t.Parallel()
+	x := serveInbox(t, asking(1, nil))
+	page := showInBrowser(t, browserOf(t, 1200, 900), x.URL+token, ".card button.yes")
+	page.eval(t, `(window.ended = 0, window.begun = [], window.setInterval = ((begin) => (f, ms) => (begun.push(ms), begin(f, ms)))(setInterval),
+		window.clearInterval = ((end) => (id) => (id === undefined || ended++, end(id)))(clearInterval), '')`)
+	x.events <- endedBy("Q01", "Ada", true)
+	page.until(t, "ended === 2 && document.getElementById('announced').textContent === 'Nothing waits.'") // the clock's, and that of what is read aloud
+	x.events <- event("question.opened", asking(2, nil))
+	page.until(t, "document.getElementById('announced').textContent === 'One question waits.'")
+	if begun := page.eval(t, "begun.filter((ms) => ms < 15_000).sort().join()"); begun != "1000,2000" { // beside the one of the figures
+		t.Errorf("clocks of %s ms began", begun)
+	}
+}

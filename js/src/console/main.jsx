@@ -137,10 +137,14 @@ function announce() {
   const region = document.getElementById('announced');
   let last = '';
   const warned = new Set();
-  setInterval(() => {
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  let timer;
+  const rest = () => { timer = clearInterval(timer); }; // a page where nothing waits is not woken
+  const say = () => {
     if (region === null) return;
     if (link.value.state !== 'live') {
       region.textContent = last = '';
+      rest();
       return;
     }
     let text = summary();
@@ -156,7 +160,12 @@ function announce() {
       return;
     }
     if (text !== last) region.textContent = last = text;
-  }, 2000);
+    else if (entries.value.size === 0) rest();
+  };
+  effect(() => {
+    void [link.value, entries.value, news.value, summary()];
+    timer ??= setInterval(say, 2000);
+  });
 }
 
 effect(() => {
